@@ -1,0 +1,3 @@
+//! The command `tenon`.
+
+fn main() {}

@@ -1,0 +1,209 @@
+//! The operations. A new one goes into this table; every match over it is exhaustive, so the
+//! compiler then lists each place that must follow.
+
+use tenon_schema::TypeId;
+
+/// The plans of a whole interface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plans {
+    /// One per [`tenon_schema::Schema::types`], in the same order.
+    pub types: Vec<Plan>,
+    /// One per procedure, in the order of the interface.
+    pub procedures: Vec<ProcedurePlan>,
+}
+
+/// The two messages of a procedure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcedurePlan {
+    /// Position of the program in the schema.
+    pub program: usize,
+    /// Position of the version in the program.
+    pub version: usize,
+    /// Position of the procedure in the version.
+    pub procedure: usize,
+    /// The arguments; `it` is the record of the parameters.
+    pub arguments: Plan,
+    /// The result; `it` is the result itself. No operations for `void`.
+    pub result: Plan,
+}
+
+/// How one value is moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The operations.
+    pub body: Body,
+    /// Bytes on the wire.
+    pub size: Size,
+    /// Whether the value can contain another of its own type, so that its depth is counted.
+    pub recursive: bool,
+}
+
+/// Operations in the order of the wire. Inside, `it` is the value the body is about.
+pub type Body = Vec<Op>;
+
+/// Bytes that a value takes on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// The fewest.
+    pub min: u64,
+    /// The most; `None` if the interface sets no bound (or one above `u64::MAX`).
+    pub max: Option<u64>,
+}
+
+/// Where in memory: the fields that lead from `it` to the item. No field means `it` itself.
+/// What a position names (a field, a parameter) the layout knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Place(pub Vec<u32>);
+
+/// An item that is moved whole and always takes the same number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scalar {
+    /// 32-bit integer.
+    I32,
+    /// 32-bit unsigned integer.
+    U32,
+    /// 64-bit integer.
+    I64,
+    /// 64-bit unsigned integer.
+    U64,
+    /// 16-bit integer in a word.
+    I16,
+    /// 16-bit unsigned integer in a word.
+    U16,
+    /// 8-bit integer in a word.
+    I8,
+    /// 8-bit unsigned integer in a word.
+    U8,
+    /// 32-bit floating point.
+    F32,
+    /// 64-bit floating point.
+    F64,
+    /// 128-bit floating point, as bytes.
+    F128,
+    /// A boolean word.
+    Bool,
+    /// A word that must be a value of this enum.
+    Enum(TypeId),
+}
+
+/// One step of marshalling. `offset`s count from the latest [`Op::Reserve`] of the same body.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// One check for room (or for bytes received) of the fixed-size items that follow.
+    Reserve {
+        /// Bytes.
+        bytes: u32,
+    },
+    /// Moves one item.
+    Put {
+        /// Where in memory.
+        place: Place,
+        /// What.
+        scalar: Scalar,
+        /// Where in the reserved block.
+        offset: u32,
+    },
+    /// Moves an array of a fixed number of items.
+    PutArray {
+        /// Where in memory.
+        place: Place,
+        /// What each item is.
+        scalar: Scalar,
+        /// How many.
+        count: u32,
+        /// Where in the reserved block.
+        offset: u32,
+    },
+    /// Copies a fixed number of opaque bytes and pads them to a multiple of four.
+    Copy {
+        /// Where in memory.
+        place: Place,
+        /// How many, without padding.
+        bytes: u32,
+        /// Where in the reserved block.
+        offset: u32,
+    },
+    /// A count, then so many bytes, then padding. Makes its own check.
+    CopyCounted {
+        /// Where in memory.
+        place: Place,
+        /// Most bytes; `u32::MAX` is no bound.
+        bound: u32,
+        /// Whether it is text for people: a `string`, not an `opaque`.
+        text: bool,
+    },
+    /// A count, then so many items. Makes its own check.
+    PutCounted {
+        /// Where in memory.
+        place: Place,
+        /// What each item is.
+        scalar: Scalar,
+        /// Most items; `u32::MAX` is no bound.
+        bound: u32,
+    },
+    /// Runs `body` once for each element; inside, `it` is the element.
+    Loop {
+        /// Where in memory.
+        place: Place,
+        /// How many elements.
+        count: Count,
+        /// Fewest bytes of one element: bounds a count before memory is taken.
+        element_min: u32,
+        /// One element.
+        body: Body,
+    },
+    /// Moves a discriminant and the arm it selects. Makes its own check for the discriminant.
+    Switch {
+        /// Where in memory the union is.
+        place: Place,
+        /// The discriminant.
+        discriminant: Scalar,
+        /// One per arm of the schema's union, in order.
+        arms: Vec<Arm>,
+        /// The default arm; inside, `it` is what it holds. `None`: other values are refused.
+        default: Option<Body>,
+    },
+    /// A boolean word, then the value if it is true; inside, `it` is the value.
+    Optional {
+        /// Where in memory.
+        place: Place,
+        /// The value.
+        body: Body,
+    },
+    /// A linked list: elements, each behind a true word, then a false one (RFC 4506 section
+    /// 4.19). In memory a sequence; inside, `it` is the element without its link.
+    List {
+        /// Where in memory.
+        place: Place,
+        /// Whether the first element comes without a word before it, so that at least one must
+        /// be there: the type is used by value and not through a pointer.
+        first_bare: bool,
+        /// The type of the elements. Its own plan moves an element without the link.
+        element: TypeId,
+    },
+    /// Runs the plan of a named type.
+    Call {
+        /// Where in memory.
+        place: Place,
+        /// The type.
+        plan: TypeId,
+    },
+}
+
+/// How often a loop runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// Always so often.
+    Fixed(u32),
+    /// A count on the wire of at most so many; `u32::MAX` is no bound.
+    Counted(u32),
+}
+
+/// An arm of a union.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arm {
+    /// The values of the discriminant that select it.
+    pub values: Vec<i32>,
+    /// What the arm holds; inside, `it` is that value. Empty for `void`.
+    pub body: Body,
+}

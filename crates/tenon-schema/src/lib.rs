@@ -1,0 +1,279 @@
+//! A resolved interface: what a `.x` file means once every name has been looked up. Every other
+//! part of Tenon starts from here; nothing here knows how the interface was written down.
+//!
+//! Names are the interface's own spelling. Each back end turns them into identifiers of its
+//! language in one place of its own.
+
+use std::fmt;
+
+/// A type of [`Schema::types`], by position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeId(pub u32);
+
+/// A whole interface: RFC 4506 specifications and RFC 5531 section 12 programs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Schema {
+    /// Named types, in the order of their definition.
+    pub types: Vec<TypeDef>,
+    /// `const` definitions, in order.
+    pub constants: Vec<Constant>,
+    /// Programs, in order.
+    pub programs: Vec<Program>,
+    /// `%` lines, in order, for back ends that write C.
+    pub passthrough: Vec<Passthrough>,
+}
+
+/// A definition that carries a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TypeDef {
+    /// The name in the interface. Nested anonymous types get `outer_field`.
+    pub name: String,
+    /// The comment in front of it, without its markers; empty if there is none.
+    pub doc: String,
+    /// Which file and line define it.
+    pub origin: Origin,
+    /// What it is.
+    pub kind: TypeKind,
+}
+
+/// Where a definition stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The file as the user named it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// Whether it stands in an included file rather than in the one that was asked for.
+    pub included: bool,
+}
+
+/// The kinds of named type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TypeKind {
+    /// RFC 4506 section 4.3.
+    Enum(Vec<EnumMember>),
+    /// RFC 4506 section 4.14. May be empty in dialects.
+    Struct(Vec<Field>),
+    /// RFC 4506 section 4.15.
+    Union(Union),
+    /// RFC 4506 section 4.18.
+    Typedef(Type),
+    /// A name that is used here and declared elsewhere, by a `%#include` for instance.
+    External,
+}
+
+/// One name of an enum and its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnumMember {
+    /// The name.
+    pub name: String,
+    /// The comment in front of or behind it.
+    pub doc: String,
+    /// The value; two members may share one.
+    pub value: i32,
+}
+
+/// A component of a struct or an argument of a procedure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// The name.
+    pub name: String,
+    /// The comment in front of or behind it.
+    pub doc: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A discriminated union.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Union {
+    /// The name of the discriminant.
+    pub discriminant: String,
+    /// Its type: [`Type::Int`], [`Type::Uint`], [`Type::Bool`], a small integer, or a named
+    /// enum or typedef of these.
+    pub discriminant_type: Type,
+    /// The arms in order, one per group of `case` labels.
+    pub arms: Vec<Arm>,
+    /// The default arm: `None` if there is none, `Some(None)` if it is `void`.
+    pub default: Option<Option<Field>>,
+}
+
+/// What one or more `case` labels select.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arm {
+    /// The labels; at least one. No value occurs twice in a union.
+    pub cases: Vec<Case>,
+    /// What the arm holds; `None` is `void`.
+    pub field: Option<Field>,
+}
+
+/// One `case` label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// The label as written: an enum member, `TRUE`, the name of a constant, a number.
+    pub label: String,
+    /// Its value; an unsigned discriminant keeps its bits.
+    pub value: i32,
+}
+
+/// A type as it is used.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Type {
+    /// 32-bit integer.
+    Int,
+    /// 32-bit unsigned integer.
+    Uint,
+    /// 64-bit integer.
+    Hyper,
+    /// 64-bit unsigned integer.
+    Uhyper,
+    /// 16-bit integer in a 32-bit word (dialect).
+    Short,
+    /// 16-bit unsigned integer in a 32-bit word (dialect).
+    Ushort,
+    /// 8-bit integer in a 32-bit word (dialect).
+    Char,
+    /// 8-bit unsigned integer in a 32-bit word (dialect).
+    Uchar,
+    /// 32-bit floating point.
+    Float,
+    /// 64-bit floating point.
+    Double,
+    /// 128-bit floating point, kept as its 16 bytes.
+    Quadruple,
+    /// A boolean.
+    Bool,
+    /// Opaque bytes: fixed (RFC 4506 section 4.9) or counted (4.10).
+    Opaque(Length),
+    /// A string of at most so many bytes (RFC 4506 section 4.11); `u32::MAX` is no bound.
+    String(u32),
+    /// An array: fixed (RFC 4506 section 4.12) or counted (4.13).
+    Array(Box<Type>, Length),
+    /// Optional data, `*` (RFC 4506 section 4.19).
+    Optional(Box<Type>),
+    /// A named type.
+    Named(TypeId),
+}
+
+/// How many elements an array or bytes an opaque has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Length {
+    /// Always exactly so many, and no count on the wire.
+    Fixed(u32),
+    /// A count on the wire of at most so many; `u32::MAX` is no bound.
+    Counted(u32),
+}
+
+/// A `const`, or an object macro that is a number or string.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constant {
+    /// The name.
+    pub name: String,
+    /// The comment in front of it.
+    pub doc: String,
+    /// Which file and line define it.
+    pub origin: Origin,
+    /// Its value.
+    pub value: ConstantValue,
+}
+
+/// The value of a constant.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConstantValue {
+    /// A number; wide enough for every signed and unsigned 64-bit value.
+    Number(i128),
+    /// A string (dialect).
+    Text(String),
+    /// An expression of names that are not defined in the interface, as written.
+    Unresolved(String),
+}
+
+/// A remote program (RFC 5531 section 12).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// The name.
+    pub name: String,
+    /// The comment in front of it.
+    pub doc: String,
+    /// Which file and line define it.
+    pub origin: Origin,
+    /// The program number.
+    pub number: u32,
+    /// Its versions, in order.
+    pub versions: Vec<Version>,
+}
+
+/// A version of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Version {
+    /// The name.
+    pub name: String,
+    /// The comment in front of it.
+    pub doc: String,
+    /// The version number.
+    pub number: u32,
+    /// Its procedures, in order. Procedure 0 may be missing; it is answered all the same.
+    pub procedures: Vec<Procedure>,
+}
+
+/// A procedure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Procedure {
+    /// The name.
+    pub name: String,
+    /// The comment in front of or behind it.
+    pub doc: String,
+    /// The procedure number.
+    pub number: u32,
+    /// Its arguments; `void` is none. An argument without a name is called `arg1`, `arg2`, ...
+    pub arguments: Vec<Field>,
+    /// Its result; `None` is `void`.
+    pub result: Option<Type>,
+}
+
+/// A `%` line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passthrough {
+    /// What follows the `%`.
+    pub text: String,
+    /// Which file and line it stands in.
+    pub origin: Origin,
+    /// The number of definitions (types, constants and programs together) in front of it.
+    pub after_definitions: u32,
+}
+
+impl Schema {
+    /// The definition behind `id`.
+    ///
+    /// # Panics
+    /// If `id` is not of this schema.
+    pub fn type_def(&self, id: TypeId) -> &TypeDef {
+        &self.types[id.0 as usize]
+    }
+
+    /// The type called `name`.
+    pub fn find_type(&self, name: &str) -> Option<TypeId> {
+        let position = self.types.iter().position(|def| def.name == name)?;
+        Some(TypeId(position as u32))
+    }
+
+    /// Follows typedefs until something else is found. A typedef that leads to itself, which
+    /// the front end refuses, ends at its own name.
+    pub fn resolve<'a>(&'a self, ty: &'a Type) -> &'a Type {
+        let mut at = ty;
+        for _ in 0..=self.types.len() {
+            let Type::Named(id) = at else { return at };
+            let TypeKind::Typedef(to) = &self.type_def(*id).kind else {
+                return at;
+            };
+            at = to;
+        }
+        at
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}

@@ -1,0 +1,90 @@
+//! A byte buffer that is initialised once and written many times.
+
+use alloc::vec::Vec;
+
+/// Bytes to send. The storage behind the written part stays initialised between uses, so making
+/// room costs one comparison and clearing costs nothing.
+#[derive(Debug, Default, Clone)]
+pub struct Buffer {
+    storage: Vec<u8>,
+    len: usize,
+}
+
+impl Buffer {
+    /// An empty buffer with `bytes` of room.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self {
+            storage: alloc::vec![0; bytes],
+            len: 0,
+        }
+    }
+
+    /// Bytes written so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes the buffer holds without growing.
+    pub fn capacity(&self) -> usize {
+        self.storage.len()
+    }
+
+    /// Forgets what was written; keeps the storage.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Forgets what was written behind `len`. Does nothing if less is written.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Gives storage above `bytes` back to the allocator, so that one large message does not
+    /// pin its memory to an idle connection. What is written stays.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if self.storage.len() > bytes {
+            self.storage.truncate(bytes.max(self.len));
+            self.storage.shrink_to_fit();
+        }
+    }
+
+    /// Appends `bytes` of room and hands it out to be overwritten: it holds old bytes.
+    #[inline(always)]
+    pub fn room(&mut self, bytes: usize) -> &mut [u8] {
+        let start = self.len;
+        let end = start + bytes;
+        if end > self.storage.len() {
+            self.grow(end);
+        }
+        self.len = end;
+        &mut self.storage[start..end]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, needed: usize) {
+        let target = needed.max(self.storage.len() * 2).max(256);
+        self.storage.resize(target, 0);
+    }
+
+    /// Appends `bytes`.
+    #[inline]
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.room(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// What is written.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.storage[..self.len]
+    }
+
+    /// What is written, to patch a length or a mark that is known only later.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.storage[..self.len]
+    }
+}

@@ -1,0 +1,194 @@
+//! Errors of encoding and decoding, by blame: a [`DecodeError`] is the sender's fault, an
+//! [`EncodeError`] the caller's own.
+
+use alloc::borrow::Cow;
+use core::fmt;
+
+/// The sender's bytes are not a value of the expected type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeError {
+    /// What is wrong.
+    pub kind: DecodeErrorKind,
+    /// Where: bytes from the start of what was being decoded.
+    pub offset: usize,
+    /// In which field, as `type.field`; empty when no field was known.
+    pub field: Cow<'static, str>,
+}
+
+/// What is wrong with bytes received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// The item needs more bytes than are there.
+    Truncated {
+        /// Bytes the item needs.
+        needed: u64,
+        /// Bytes that are left.
+        left: u64,
+    },
+    /// A counted item is longer than the interface allows.
+    TooLong {
+        /// Length received.
+        length: u32,
+        /// Bound in the interface.
+        bound: u32,
+    },
+    /// No member of the enum or case of the union has this value.
+    UnknownValue(i32),
+    /// A boolean that is neither 0 nor 1 (strict mode; RFC 4506 section 4.4).
+    NotABoolean(u32),
+    /// Padding that is not zero (strict mode; RFC 4506 section 3).
+    Padding,
+    /// A small integer (`short`, `char`) whose word is out of its range (strict mode).
+    OutOfRange(u32),
+    /// Bytes are left behind the value (strict mode).
+    Trailing(usize),
+    /// The value nests deeper than [`Limits::depth`](crate::Limits).
+    TooDeep,
+    /// The value would take more memory than its bytes pay for; see
+    /// [`Limits::memory_per_byte`](crate::Limits).
+    TooMuchMemory,
+    /// A list that must hold at least one element is empty, or a list has no end.
+    BadList,
+}
+
+/// The value cannot be put on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodeError {
+    /// What is wrong.
+    pub kind: EncodeErrorKind,
+    /// In which field, as `type.field`; empty when no field was known.
+    pub field: Cow<'static, str>,
+}
+
+/// What is wrong with a value to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodeErrorKind {
+    /// A counted item is longer than the interface allows.
+    TooLong {
+        /// Length of the value.
+        length: usize,
+        /// Bound in the interface.
+        bound: u32,
+    },
+    /// The default arm of a union holds a discriminant that has an arm of its own, or one
+    /// that the interface does not allow.
+    BadDiscriminant(i32),
+    /// A list that must hold at least one element is empty.
+    EmptyList,
+    /// The value nests deeper than the encoder's limit.
+    TooDeep,
+    /// The value does not have the shape that the interface asks for (dynamic values only).
+    Shape,
+}
+
+/// Says in which field an error arose, if nothing further inside has said so already.
+pub trait Field {
+    /// Names the field, as `type.field`.
+    #[must_use]
+    fn field(self, name: &'static str) -> Self;
+}
+
+impl<T> Field for Result<T, DecodeError> {
+    #[inline(always)]
+    fn field(self, name: &'static str) -> Self {
+        self.map_err(|mut error| {
+            if error.field.is_empty() {
+                error.field = Cow::Borrowed(name);
+            }
+            error
+        })
+    }
+}
+
+impl<T> Field for Result<T, EncodeError> {
+    #[inline(always)]
+    fn field(self, name: &'static str) -> Self {
+        self.map_err(|mut error| {
+            if error.field.is_empty() {
+                error.field = Cow::Borrowed(name);
+            }
+            error
+        })
+    }
+}
+
+impl EncodeError {
+    /// An error in a field that is named on the way out.
+    pub const fn new(kind: EncodeErrorKind) -> Self {
+        Self {
+            kind,
+            field: Cow::Borrowed(""),
+        }
+    }
+}
+
+impl DecodeError {
+    /// An error at `offset` in a field that is named on the way out.
+    pub const fn new(kind: DecodeErrorKind, offset: usize) -> Self {
+        Self {
+            kind,
+            offset,
+            field: Cow::Borrowed(""),
+        }
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        write!(f, "{} at byte {}", self.kind, self.offset)
+    }
+}
+
+impl fmt::Display for DecodeErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Truncated { needed, left } => {
+                write!(f, "{needed} bytes needed, {left} left")
+            }
+            Self::TooLong { length, bound } => {
+                write!(f, "length {length} is over the bound {bound}")
+            }
+            Self::UnknownValue(value) => write!(f, "{value} is not a value of this type"),
+            Self::NotABoolean(value) => write!(f, "{value} is not a boolean"),
+            Self::Padding => f.write_str("padding is not zero"),
+            Self::OutOfRange(word) => write!(f, "word {word:#x} is out of the type's range"),
+            Self::Trailing(bytes) => write!(f, "{bytes} bytes follow the value"),
+            Self::TooDeep => f.write_str("value nests too deep"),
+            Self::TooMuchMemory => f.write_str("value needs more memory than its bytes pay for"),
+            Self::BadList => f.write_str("list is empty or has no end"),
+        }
+    }
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        write!(f, "{}", self.kind)
+    }
+}
+
+impl fmt::Display for EncodeErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::TooLong { length, bound } => {
+                write!(f, "length {length} is over the bound {bound}")
+            }
+            Self::BadDiscriminant(value) => {
+                write!(f, "the default arm cannot hold the discriminant {value}")
+            }
+            Self::EmptyList => f.write_str("the list must hold at least one element"),
+            Self::TooDeep => f.write_str("value nests too deep"),
+            Self::Shape => f.write_str("value does not have the interface's shape"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+impl core::error::Error for EncodeError {}
