@@ -1,0 +1,185 @@
+//! Items that are moved whole: numbers as they are ([`Scalar`]), and words of which not every
+//! value is allowed ([`Word`]).
+
+use crate::{DecodeError, DecodeErrorKind, Decoder, Encoder};
+
+/// An item for which every pattern of bytes is a value.
+pub trait Scalar: Copy {
+    /// Bytes on the wire.
+    const SIZE: usize;
+
+    /// Writes the item to `to`, which has [`SIZE`](Self::SIZE) bytes.
+    fn write(self, to: &mut [u8]);
+
+    /// Reads the item from `from`, which has [`SIZE`](Self::SIZE) bytes.
+    fn read(from: &[u8]) -> Self;
+}
+
+macro_rules! scalar {
+    ($($number:ty),*) => {$(
+        impl Scalar for $number {
+            const SIZE: usize = size_of::<$number>();
+
+            #[inline(always)]
+            fn write(self, to: &mut [u8]) {
+                to.copy_from_slice(&self.to_be_bytes());
+            }
+
+            #[inline(always)]
+            fn read(from: &[u8]) -> Self {
+                let mut bytes = [0; size_of::<$number>()];
+                bytes.copy_from_slice(from);
+                Self::from_be_bytes(bytes)
+            }
+        }
+    )*};
+}
+
+scalar!(i32, u32, i64, u64, f32, f64);
+
+/// A quadruple-precision number (RFC 4506 section 4.8), kept as its bytes.
+impl Scalar for [u8; 16] {
+    const SIZE: usize = 16;
+
+    #[inline(always)]
+    fn write(self, to: &mut [u8]) {
+        to.copy_from_slice(&self);
+    }
+
+    #[inline(always)]
+    fn read(from: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(from);
+        bytes
+    }
+}
+
+/// An item that takes a word of four bytes of which not every value is allowed: booleans,
+/// enums, and the small integers of dialects.
+pub trait Word: Copy {
+    /// The word on the wire.
+    fn to_word(self) -> u32;
+
+    /// The item that `word` stands for.
+    ///
+    /// # Errors
+    /// The word is none. With `strict` unset, a boolean that is not zero is true and a small
+    /// integer takes the low bits.
+    fn from_word(word: u32, strict: bool) -> Result<Self, DecodeErrorKind>;
+}
+
+/// RFC 4506 section 4.4.
+impl Word for bool {
+    #[inline(always)]
+    fn to_word(self) -> u32 {
+        u32::from(self)
+    }
+
+    #[inline(always)]
+    fn from_word(word: u32, strict: bool) -> Result<Self, DecodeErrorKind> {
+        if strict && word > 1 {
+            return Err(DecodeErrorKind::NotABoolean(word));
+        }
+        Ok(word != 0)
+    }
+}
+
+macro_rules! small_integer {
+    ($($small:ty as $word:ty),*) => {$(
+        impl Word for $small {
+            #[inline(always)]
+            fn to_word(self) -> u32 {
+                <$word>::from(self) as u32
+            }
+
+            #[inline(always)]
+            fn from_word(word: u32, strict: bool) -> Result<Self, DecodeErrorKind> {
+                let small = word as $small;
+                if strict && small.to_word() != word {
+                    return Err(DecodeErrorKind::OutOfRange(word));
+                }
+                Ok(small)
+            }
+        }
+    )*};
+}
+
+small_integer!(i16 as i32, u16 as u32, i8 as i32, u8 as u32);
+
+/// Writes `value` at `offset` of `block`.
+///
+/// # Panics
+/// If the block ends before the item does.
+#[inline(always)]
+pub fn put<T: Scalar>(block: &mut [u8], offset: usize, value: T) {
+    value.write(&mut block[offset..offset + T::SIZE]);
+}
+
+/// Reads the value at `offset` of `block`.
+///
+/// # Panics
+/// If the block ends before the item does.
+#[inline(always)]
+pub fn get<T: Scalar>(block: &[u8], offset: usize) -> T {
+    T::read(&block[offset..offset + T::SIZE])
+}
+
+/// Writes `value` at `offset` of `block`.
+///
+/// # Panics
+/// If the block ends before the word does.
+#[inline(always)]
+pub fn put_word<T: Word>(block: &mut [u8], offset: usize, value: T) {
+    put(block, offset, value.to_word());
+}
+
+/// Reads the word at `offset` of `block`, the bytes that `input` has read last.
+///
+/// # Errors
+/// The word is no value of `T`; see [`Word::from_word`].
+///
+/// # Panics
+/// If the block ends before the word does.
+#[inline(always)]
+pub fn get_word<T: Word>(
+    input: &Decoder<'_>,
+    block: &[u8],
+    offset: usize,
+) -> Result<T, DecodeError> {
+    T::from_word(get(block, offset), input.is_strict())
+        .map_err(|kind| error_in(input, block, offset, kind))
+}
+
+/// An error at `offset` of `block`, the bytes that `input` has read last.
+#[cold]
+#[inline(never)]
+pub(super) fn error_in(
+    input: &Decoder<'_>,
+    block: &[u8],
+    offset: usize,
+    kind: DecodeErrorKind,
+) -> DecodeError {
+    DecodeError::new(kind, input.position() - block.len() + offset)
+}
+
+/// Appends the discriminant of a union (RFC 4506 section 4.15).
+#[inline(always)]
+pub fn put_discriminant(out: &mut Encoder<'_>, value: i32) {
+    *out.block() = value.to_be_bytes();
+}
+
+/// Reads the discriminant of a union.
+///
+/// # Errors
+/// [`DecodeErrorKind::Truncated`].
+#[inline(always)]
+pub fn get_discriminant(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
+    Ok(i32::from_be_bytes(*input.block()?))
+}
+
+/// No arm of the union is selected by the discriminant `value`, which `input` has read last.
+#[cold]
+#[inline(never)]
+pub fn unknown_value(input: &Decoder<'_>, value: i32) -> DecodeError {
+    DecodeError::new(DecodeErrorKind::UnknownValue(value), input.position() - 4)
+}

@@ -1,0 +1,230 @@
+//! What the XDR functions put on the wire, and what they refuse to read from it.
+
+use tenon_wire::xdr::*;
+use tenon_wire::{
+    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder, Limits,
+};
+
+fn written(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut buffer = Buffer::with_capacity(0);
+    buffer.extend(&[0xAA; 64]);
+    buffer.clear();
+    write(&mut Encoder::new(&mut buffer));
+    buffer.as_slice().to_vec()
+}
+
+fn strict(bytes: &[u8]) -> Decoder<'_> {
+    Decoder::with(bytes, DecodeMode::Strict, Limits::default())
+}
+
+fn kind<T: std::fmt::Debug>(result: Result<T, DecodeError>) -> (DecodeErrorKind, usize) {
+    let error = result.expect_err("refused");
+    (error.kind, error.offset)
+}
+
+#[test]
+fn items_lie_at_their_offsets_in_network_order() {
+    let bytes = written(|out| {
+        let block = out.block::<36>();
+        put(block, 0, -2i32);
+        put(block, 4, 3u64);
+        put(block, 12, 1.5f32);
+        put_word(block, 16, -1i16);
+        put(block, 20, [7u8; 16]);
+    });
+    assert_eq!(
+        bytes[..20],
+        [
+            255, 255, 255, 254, 0, 0, 0, 0, 0, 0, 0, 3, 0x3f, 0xc0, 0, 0, 255, 255, 255, 255
+        ]
+    );
+    let mut input = strict(&bytes);
+    let block = input.block::<36>().unwrap();
+    assert_eq!(get::<i32>(block, 0), -2);
+    assert_eq!(get::<u64>(block, 4), 3);
+    assert_eq!(get::<f32>(block, 12), 1.5);
+    assert_eq!(get_word::<i16>(&input, block, 16), Ok(-1));
+    assert_eq!(get::<[u8; 16]>(block, 20), [7; 16]);
+}
+
+#[test]
+fn lenient_words_are_forgiven_and_strict_ones_are_not() {
+    let bytes = [0, 0, 0, 1, 0, 0, 1, 5];
+    let mut lenient = Decoder::new(&bytes);
+    let block = lenient.block::<8>().unwrap();
+    assert_eq!(get_word::<bool>(&lenient, block, 4), Ok(true));
+    assert_eq!(get_word::<u8>(&lenient, block, 4), Ok(5));
+    let mut input = strict(&bytes);
+    let block = input.block::<8>().unwrap();
+    assert_eq!(get_word::<bool>(&input, block, 0), Ok(true));
+    assert_eq!(
+        kind(get_word::<bool>(&input, block, 4)),
+        (DecodeErrorKind::NotABoolean(261), 4)
+    );
+    assert_eq!(
+        kind(get_word::<u8>(&input, block, 4)),
+        (DecodeErrorKind::OutOfRange(261), 4)
+    );
+    assert_eq!(
+        kind(get_counted_words::<bool>(
+            &mut strict(&[0, 0, 0, 1, 0, 0, 0, 9]),
+            5
+        )),
+        (DecodeErrorKind::NotABoolean(9), 4)
+    );
+}
+
+#[test]
+fn arrays_come_back() {
+    let fixed: [i64; 3] = [1, -2, i64::MAX];
+    let bytes = written(|out| put_array(out.block::<28>(), 4, &fixed));
+    assert_eq!(get_array::<i64, 3>(&bytes, 4), fixed);
+    let mut input = Decoder::new(&bytes);
+    let block = input.block::<28>().unwrap();
+    assert_eq!(
+        *get_boxed_array::<i64, 3>(&mut input, block, 4).unwrap(),
+        fixed
+    );
+
+    let counted: Vec<u32> = (0..1000).map(|n: u32| n.wrapping_mul(0x01020304)).collect();
+    let bytes = written(|out| put_counted(out, &counted, 1000).unwrap());
+    assert_eq!(bytes.len(), 4004);
+    assert_eq!(get_counted(&mut strict(&bytes), 1000), Ok(counted));
+
+    let flags = [true, false, true];
+    let bytes = written(|out| put_counted_words(out, &flags, 3).unwrap());
+    assert_eq!(
+        get_counted_words(&mut strict(&bytes), 3),
+        Ok(flags.to_vec())
+    );
+    let mut input = strict(&bytes);
+    let block = input.block::<16>().unwrap();
+    let mut back = [false; 3];
+    get_words(&input, block, 4, &mut back).unwrap();
+    assert_eq!(back, flags);
+}
+
+#[test]
+fn counts_are_held_against_bound_and_bytes() {
+    let mut buffer = Buffer::default();
+    let error = put_counted(&mut Encoder::new(&mut buffer), &[1i32, 2], 1).unwrap_err();
+    assert_eq!(
+        error.kind,
+        EncodeErrorKind::TooLong {
+            length: 2,
+            bound: 1
+        }
+    );
+    let claims = [0, 0, 0, 9, 0, 0, 0, 0];
+    assert_eq!(
+        kind(get_counted::<i32>(&mut Decoder::new(&claims), 8)),
+        (
+            DecodeErrorKind::TooLong {
+                length: 9,
+                bound: 8
+            },
+            0
+        )
+    );
+    assert_eq!(
+        kind(get_counted::<i32>(&mut Decoder::new(&claims), 9)),
+        (
+            DecodeErrorKind::Truncated {
+                needed: 36,
+                left: 4
+            },
+            4
+        )
+    );
+    assert_eq!(
+        kind(get_opaque(&mut Decoder::new(&[0, 0, 0, 3, 1, 2, 3]), 9)),
+        (DecodeErrorKind::Truncated { needed: 4, left: 3 }, 4)
+    );
+    let endless = [255; 8];
+    let nothing = |_: &mut Decoder<'_>| Ok(());
+    assert_eq!(
+        kind(get_vec(&mut Decoder::new(&endless), u32::MAX, 0, nothing)).0,
+        DecodeErrorKind::TooMuchMemory
+    );
+}
+
+#[test]
+fn padding_is_zero_and_strict_mode_checks_it() {
+    for length in 0..9u8 {
+        let data: Vec<u8> = (1..=length).collect();
+        let bytes = written(|out| put_opaque(out, &data, 8).unwrap());
+        assert_eq!(bytes.len(), 4 + padded(data.len()));
+        assert!(bytes[4 + data.len()..].iter().all(|&byte| byte == 0));
+        assert_eq!(get_opaque(&mut strict(&bytes), 8), Ok(data.clone()));
+        assert_eq!(get_string(&mut strict(&bytes), 8).unwrap(), data);
+    }
+    let dirty = [0, 0, 0, 3, 1, 2, 3, 4];
+    assert_eq!(get_opaque(&mut Decoder::new(&dirty), 8), Ok(vec![1, 2, 3]));
+    assert_eq!(
+        kind(get_opaque(&mut strict(&dirty), 8)),
+        (DecodeErrorKind::Padding, 7)
+    );
+    let mut input = strict(&dirty);
+    let block = input.block::<8>().unwrap();
+    assert_eq!(get_bytes_array::<4>(&input, block, 4), Ok([1, 2, 3, 4]));
+    assert_eq!(
+        kind(get_bytes_array::<3>(&input, block, 4)),
+        (DecodeErrorKind::Padding, 7)
+    );
+}
+
+#[test]
+fn sequences_come_back() {
+    let encode = |item: &u8, out: &mut Encoder<'_>| {
+        put_word(out.block::<4>(), 0, *item);
+        Ok(())
+    };
+    let decode = |input: &mut Decoder<'_>| {
+        let block = input.block::<4>()?;
+        get_word::<u8>(input, block, 0)
+    };
+    let items = vec![1, 2, 3];
+    let bytes = written(|out| put_vec(out, &items, 3, encode).unwrap());
+    assert_eq!(
+        get_vec(&mut strict(&bytes), 3, 4, decode),
+        Ok(items.clone())
+    );
+    let mut input = strict(&bytes[4..]);
+    assert_eq!(get_elements(&mut input, decode), Ok([1, 2, 3]));
+    let short: Result<[u8; 3], _> = get_elements(&mut strict(&bytes[8..]), decode);
+    assert_eq!(
+        kind(short),
+        (DecodeErrorKind::Truncated { needed: 4, left: 0 }, 8)
+    );
+    let boxed = get_boxed_elements::<_, 3>(&mut strict(&bytes[4..]), decode);
+    assert_eq!(boxed, Ok(Box::new([1, 2, 3])));
+
+    let list = written(|out| put_list(out, &items, encode).unwrap());
+    assert_eq!(list.len(), 28);
+    assert_eq!(get_list(&mut strict(&list), decode), Ok(items.clone()));
+    let bare = written(|out| put_bare_list(out, &items, encode).unwrap());
+    assert_eq!(bare, list[4..]);
+    assert_eq!(get_bare_list(&mut strict(&bare), decode), Ok(items));
+    let mut buffer = Buffer::default();
+    let error = put_bare_list(&mut Encoder::new(&mut buffer), &[], encode).unwrap_err();
+    assert_eq!(error.kind, EncodeErrorKind::EmptyList);
+
+    for value in [None, Some(5)] {
+        let bytes = written(|out| put_optional(out, value.as_ref(), encode).unwrap());
+        assert_eq!(get_optional(&mut strict(&bytes), decode), Ok(value));
+    }
+    assert_eq!(
+        get_boxed(&mut strict(&[0, 0, 0, 5]), decode),
+        Ok(Box::new(5))
+    );
+}
+
+#[test]
+fn a_list_without_an_end_is_not_believed() {
+    let words = [0, 0, 0, 1].repeat(10_000);
+    let nothing = |_: &mut Decoder<'_>| Ok([0u8; 4096]);
+    assert_eq!(
+        kind(get_list(&mut Decoder::new(&words), nothing)).0,
+        DecodeErrorKind::TooMuchMemory
+    );
+}
