@@ -1,7 +1,7 @@
 //! The operations. A new one goes into this table; every match over it is exhaustive, so the
 //! compiler then lists each place that must follow.
 
-use tenon_schema::TypeId;
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 /// The plans of a whole interface.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,9 +32,11 @@ pub struct ProcedurePlan {
 pub struct Plan {
     /// The operations.
     pub body: Body,
-    /// Bytes on the wire.
+    /// Bytes on the wire. Of a link (see [`crate::links`]): of one element without its link.
     pub size: Size,
-    /// Whether the value can contain another of its own type, so that its depth is counted.
+    /// Whether the value can contain another of its own type: whoever runs this plan enters a
+    /// level first, leaves it afterwards, and refuses to go too deep. A linked list alone does
+    /// not make its elements recursive.
     pub recursive: bool,
 }
 
@@ -188,6 +190,14 @@ pub enum Op {
         /// The type.
         plan: TypeId,
     },
+    /// Moves a value of a type that the interface only names: all there is of such a type's own
+    /// plan. Source back ends leave it to the user's routine; whatever else runs a plan refuses.
+    External {
+        /// Where in memory.
+        place: Place,
+        /// The type.
+        ty: TypeId,
+    },
 }
 
 /// How often a loop runs.
@@ -206,4 +216,60 @@ pub struct Arm {
     pub values: Vec<i32>,
     /// What the arm holds; inside, `it` is that value. Empty for `void`.
     pub body: Body,
+}
+
+impl Place {
+    /// The value itself.
+    pub fn it() -> Self {
+        Self::default()
+    }
+
+    /// A field of the value.
+    pub fn field(position: usize) -> Self {
+        Self(vec![position as u32])
+    }
+}
+
+impl Scalar {
+    /// What `ty` is, typedefs followed, if it is a scalar.
+    pub fn of(schema: &Schema, ty: &Type) -> Option<Self> {
+        Some(match schema.resolve(ty) {
+            Type::Int => Self::I32,
+            Type::Uint => Self::U32,
+            Type::Hyper => Self::I64,
+            Type::Uhyper => Self::U64,
+            Type::Short => Self::I16,
+            Type::Ushort => Self::U16,
+            Type::Char => Self::I8,
+            Type::Uchar => Self::U8,
+            Type::Float => Self::F32,
+            Type::Double => Self::F64,
+            Type::Quadruple => Self::F128,
+            Type::Bool => Self::Bool,
+            Type::Named(id) if matches!(schema.type_def(*id).kind, TypeKind::Enum(_)) => {
+                Self::Enum(*id)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Bytes on the wire.
+    pub fn wire_bytes(self) -> u32 {
+        match self {
+            Self::F128 => 16,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::I32 | Self::U32 | Self::I16 | Self::U16 | Self::I8 | Self::U8 => 4,
+            Self::F32 | Self::Bool | Self::Enum(_) => 4,
+        }
+    }
+
+    /// Whether it may select the arm of a union (RFC 4506 section 4.15; small integers are a
+    /// dialect).
+    pub fn is_discriminant(self) -> bool {
+        match self {
+            Self::I32 | Self::U32 | Self::I16 | Self::U16 | Self::I8 | Self::U8 => true,
+            Self::Bool | Self::Enum(_) => true,
+            Self::I64 | Self::U64 | Self::F32 | Self::F64 | Self::F128 => false,
+        }
+    }
 }

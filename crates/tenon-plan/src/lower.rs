@@ -1,0 +1,340 @@
+//! Lowering: a plan for every type and procedure of an interface.
+//!
+//! Naive and obviously right. Each fixed-size item has a room check of its own, and each named
+//! struct and union is called; typedefs are followed where they stand. Passes make it good.
+
+use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
+use thiserror::Error;
+
+use crate::graph::{self, Components};
+use crate::links::{LinkedList, linked_list, memory_fields};
+use crate::op::{Arm, Body, Count, Op, Place, Plan, Plans, ProcedurePlan, Scalar};
+use crate::size::Sizes;
+
+/// How many types may be nested in each other, each in the next, without counting recursion:
+/// whoever runs a plan uses stack for each of them.
+const MAX_NESTING: usize = 256;
+
+/// Most bytes of one fixed-size item; a larger one fits into no message.
+const MAX_FIXED: u64 = 1 << 30;
+
+/// An interface that means something on the wire, but nothing that can be run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LowerError {
+    /// Every value of the type would contain another one, without an end.
+    #[error("{0}: a value of this type has no end")]
+    Endless(String),
+    /// Types are nested deeper than a plan may go.
+    #[error("{0}: types are nested more than {MAX_NESTING} deep")]
+    TooDeep(String),
+    /// A fixed-size array or opaque is larger than any message.
+    #[error("{0}: a fixed length of {1} bytes fits into no message")]
+    TooLarge(String, u64),
+    /// The discriminant of the union is no type that can select an arm.
+    #[error("{0}: the discriminant is not an integer, a boolean or an enum")]
+    Discriminant(String),
+}
+
+/// Makes the plan of every named type, and of the arguments and the result of every procedure.
+///
+/// # Errors
+/// The interface has types that no message can hold.
+///
+/// # Panics
+/// If the schema refers to a type that it does not have.
+pub fn lower(schema: &Schema) -> Result<Plans, LowerError> {
+    let components = graph::components(schema);
+    check_nesting(schema, &components)?;
+    check_typedefs(schema, &components)?;
+    let sizes = Sizes::of_schema(schema, &components);
+    check_ends(schema, &sizes)?;
+    let ids = (0..schema.types.len() as u32).map(TypeId);
+    let types = ids.map(|id| named_plan(schema, &sizes, &components, id));
+    Ok(Plans {
+        types: types.collect::<Result<_, _>>()?,
+        procedures: procedure_plans(schema, &sizes)?,
+    })
+}
+
+fn check_nesting(schema: &Schema, components: &Components) -> Result<(), LowerError> {
+    let mut depth = vec![0; schema.types.len()];
+    for members in &components.order {
+        let below = members.iter().flat_map(|id| graph::contained(schema, *id));
+        // Inside a component recursion is limited when the plan runs, but its typedefs are
+        // followed here, possibly all of them one after the other.
+        let typedefs = members.iter().filter(|id| is_typedef(schema, **id)).count();
+        let deepest = below.map(|id| depth[id.0 as usize]).max().unwrap_or(0) + typedefs.max(1);
+        for id in members {
+            depth[id.0 as usize] = deepest;
+        }
+        if deepest > MAX_NESTING {
+            return Err(LowerError::TooDeep(name(schema, members[0])));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses typedefs that lead to nothing but each other.
+fn check_typedefs(schema: &Schema, components: &Components) -> Result<(), LowerError> {
+    let cyclic = |members: &&Vec<TypeId>| components.is_cyclic(members[0]);
+    let mut cycles = components.order.iter().filter(cyclic);
+    match cycles.find(|members| members.iter().all(|id| is_typedef(schema, *id))) {
+        Some(members) => Err(LowerError::Endless(name(schema, members[0]))),
+        None => Ok(()),
+    }
+}
+
+fn check_ends(schema: &Schema, sizes: &Sizes<'_>) -> Result<(), LowerError> {
+    let mut ids = (0..schema.types.len() as u32).map(TypeId);
+    match ids.find(|id| sizes.of_named(*id).min == u64::MAX) {
+        Some(id) => Err(LowerError::Endless(name(schema, id))),
+        None => Ok(()),
+    }
+}
+
+fn is_typedef(schema: &Schema, id: TypeId) -> bool {
+    matches!(schema.type_def(id).kind, TypeKind::Typedef(_))
+}
+
+fn name(schema: &Schema, id: TypeId) -> String {
+    schema.type_def(id).name.clone()
+}
+
+fn named_plan(
+    schema: &Schema,
+    sizes: &Sizes<'_>,
+    components: &Components,
+    id: TypeId,
+) -> Result<Plan, LowerError> {
+    let def = schema.type_def(id);
+    let mut lowering = Lowering::new(schema, sizes, &def.name);
+    match &def.kind {
+        TypeKind::Enum(_) => lowering.scalar(Scalar::Enum(id), Place::it()),
+        TypeKind::Struct(_) => {
+            lowering.fields(memory_fields(schema, id).unwrap_or_default())?;
+        }
+        TypeKind::Union(union) => lowering.union(union)?,
+        TypeKind::Typedef(to) => lowering.item(to, Place::it())?,
+        TypeKind::External => lowering.body.push(Op::External {
+            place: Place::it(),
+            ty: id,
+        }),
+    }
+    Ok(Plan {
+        body: lowering.body,
+        size: sizes.of_named(id),
+        recursive: !is_typedef(schema, id) && components.is_cyclic(id),
+    })
+}
+
+fn procedure_plans(schema: &Schema, sizes: &Sizes<'_>) -> Result<Vec<ProcedurePlan>, LowerError> {
+    let mut plans = Vec::new();
+    for (program, definition) in schema.programs.iter().enumerate() {
+        for (version, definition) in definition.versions.iter().enumerate() {
+            for (procedure, definition) in definition.procedures.iter().enumerate() {
+                let name = &definition.name;
+                plans.push(ProcedurePlan {
+                    program,
+                    version,
+                    procedure,
+                    arguments: record_plan(schema, sizes, name, &definition.arguments)?,
+                    result: result_plan(schema, sizes, name, definition.result.as_ref())?,
+                });
+            }
+        }
+    }
+    Ok(plans)
+}
+
+fn record_plan(
+    schema: &Schema,
+    sizes: &Sizes<'_>,
+    name: &str,
+    fields: &[Field],
+) -> Result<Plan, LowerError> {
+    let mut lowering = Lowering::new(schema, sizes, name);
+    lowering.fields(fields)?;
+    Ok(Plan {
+        body: lowering.body,
+        size: sizes.of_fields(fields),
+        recursive: false,
+    })
+}
+
+fn result_plan(
+    schema: &Schema,
+    sizes: &Sizes<'_>,
+    name: &str,
+    result: Option<&Type>,
+) -> Result<Plan, LowerError> {
+    let mut lowering = Lowering::new(schema, sizes, name);
+    if let Some(ty) = result {
+        lowering.item(ty, Place::it())?;
+    }
+    Ok(Plan {
+        body: lowering.body,
+        size: result.map_or(crate::Size::exactly(0), |ty| sizes.of(ty)),
+        recursive: false,
+    })
+}
+
+/// One body in the making.
+struct Lowering<'a> {
+    schema: &'a Schema,
+    sizes: &'a Sizes<'a>,
+    /// The type or procedure it belongs to.
+    name: &'a str,
+    body: Body,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(schema: &'a Schema, sizes: &'a Sizes<'a>, name: &'a str) -> Self {
+        Self {
+            schema,
+            sizes,
+            name,
+            body: Body::new(),
+        }
+    }
+
+    fn fields(&mut self, fields: &[Field]) -> Result<(), LowerError> {
+        for (position, field) in fields.iter().enumerate() {
+            self.item(&field.ty, Place::field(position))?;
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, ty: &Type, place: Place) -> Result<(), LowerError> {
+        if let Some(list) = linked_list(self.schema, ty) {
+            self.list(list, place);
+            return Ok(());
+        }
+        if let Some(scalar) = Scalar::of(self.schema, ty) {
+            self.scalar(scalar, place);
+            return Ok(());
+        }
+        match self.schema.resolve(ty) {
+            Type::Opaque(Length::Fixed(bytes)) => self.copy(*bytes, place)?,
+            Type::Opaque(Length::Counted(bound)) => self.copy_counted(*bound, false, place),
+            Type::String(bound) => self.copy_counted(*bound, true, place),
+            Type::Array(element, length) => self.array(element, *length, place)?,
+            Type::Optional(to) => {
+                let body = self.inner(to)?;
+                self.body.push(Op::Optional { place, body });
+            }
+            Type::Named(plan) => self.body.push(Op::Call { place, plan: *plan }),
+            scalar => unreachable!("{scalar:?} is a scalar"),
+        }
+        Ok(())
+    }
+
+    /// The body of what lies inside an item, where `it` is that.
+    fn inner(&self, ty: &Type) -> Result<Body, LowerError> {
+        let mut inner = Lowering::new(self.schema, self.sizes, self.name);
+        inner.item(ty, Place::it())?;
+        Ok(inner.body)
+    }
+
+    fn list(&mut self, list: LinkedList, place: Place) {
+        self.body.push(Op::List {
+            place,
+            first_bare: list.first_bare,
+            element: list.element,
+        });
+    }
+
+    fn scalar(&mut self, scalar: Scalar, place: Place) {
+        self.body.push(Op::Reserve {
+            bytes: scalar.wire_bytes(),
+        });
+        self.body.push(Op::Put {
+            place,
+            scalar,
+            offset: 0,
+        });
+    }
+
+    fn copy(&mut self, bytes: u32, place: Place) -> Result<(), LowerError> {
+        self.reserve(u64::from(bytes).next_multiple_of(4))?;
+        self.body.push(Op::Copy {
+            place,
+            bytes,
+            offset: 0,
+        });
+        Ok(())
+    }
+
+    fn copy_counted(&mut self, bound: u32, text: bool, place: Place) {
+        self.body.push(Op::CopyCounted { place, bound, text });
+    }
+
+    fn array(&mut self, element: &Type, length: Length, place: Place) -> Result<(), LowerError> {
+        match (Scalar::of(self.schema, element), length) {
+            (Some(scalar), Length::Fixed(count)) => {
+                self.reserve(u64::from(scalar.wire_bytes()) * u64::from(count))?;
+                self.body.push(Op::PutArray {
+                    place,
+                    scalar,
+                    count,
+                    offset: 0,
+                });
+            }
+            (Some(scalar), Length::Counted(bound)) => self.body.push(Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            }),
+            (None, length) => {
+                let op = Op::Loop {
+                    place,
+                    count: match length {
+                        Length::Fixed(count) => Count::Fixed(count),
+                        Length::Counted(bound) => Count::Counted(bound),
+                    },
+                    element_min: self.sizes.of(element).min_u32(),
+                    body: self.inner(element)?,
+                };
+                self.body.push(op);
+            }
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<(), LowerError> {
+        if bytes > MAX_FIXED {
+            return Err(LowerError::TooLarge(self.name.to_owned(), bytes));
+        }
+        self.body.push(Op::Reserve {
+            bytes: bytes as u32,
+        });
+        Ok(())
+    }
+
+    fn union(&mut self, union: &Union) -> Result<(), LowerError> {
+        let discriminant = Scalar::of(self.schema, &union.discriminant_type)
+            .filter(|scalar| scalar.is_discriminant())
+            .ok_or_else(|| LowerError::Discriminant(self.name.to_owned()))?;
+        let arms = union.arms.iter().map(|arm| {
+            Ok(Arm {
+                values: arm.cases.iter().map(|case| case.value).collect(),
+                body: self.arm(arm.field.as_ref())?,
+            })
+        });
+        let op = Op::Switch {
+            place: Place::it(),
+            discriminant,
+            arms: arms.collect::<Result<_, _>>()?,
+            default: union
+                .default
+                .as_ref()
+                .map(|field| self.arm(field.as_ref()))
+                .transpose()?,
+        };
+        self.body.push(op);
+        Ok(())
+    }
+
+    fn arm(&self, field: Option<&Field>) -> Result<Body, LowerError> {
+        field.map_or(Ok(Body::new()), |field| self.inner(&field.ty))
+    }
+}

@@ -1,0 +1,124 @@
+//! Interfaces that the lowering refuses, each with its reason, and near neighbours it takes.
+
+use tenon_plan::{LowerError, Size, lower};
+use tenon_schema::{
+    Arm, Case, Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union,
+};
+
+fn schema(kinds: Vec<TypeKind>) -> Schema {
+    let def = |(id, kind)| TypeDef {
+        name: format!("t{id}"),
+        doc: String::new(),
+        origin: Origin::default(),
+        kind,
+    };
+    Schema {
+        types: kinds.into_iter().enumerate().map(def).collect(),
+        ..Schema::default()
+    }
+}
+
+fn field(ty: Type) -> Field {
+    Field {
+        name: "f".to_owned(),
+        doc: String::new(),
+        ty,
+    }
+}
+
+fn named(id: u32) -> Type {
+    Type::Named(TypeId(id))
+}
+
+fn structure(fields: &[Type]) -> TypeKind {
+    TypeKind::Struct(fields.iter().cloned().map(field).collect())
+}
+
+fn union_of(discriminant_type: Type, held: Type) -> TypeKind {
+    TypeKind::Union(Union {
+        discriminant: "d".to_owned(),
+        discriminant_type,
+        arms: vec![Arm {
+            cases: vec![Case {
+                label: "0".to_owned(),
+                value: 0,
+            }],
+            field: Some(field(held)),
+        }],
+        default: None,
+    })
+}
+
+fn endless(id: u32) -> LowerError {
+    LowerError::Endless(format!("t{id}"))
+}
+
+#[test]
+fn a_struct_that_holds_itself_by_value_has_no_end() {
+    let held = structure(&[Type::Int, named(0)]);
+    assert_eq!(lower(&schema(vec![held])), Err(endless(0)));
+    let held = structure(&[named(0), Type::Optional(Box::new(named(0)))]);
+    assert_eq!(lower(&schema(vec![held])), Err(endless(0)));
+}
+
+#[test]
+fn a_union_whose_every_arm_holds_itself_has_no_end() {
+    assert_eq!(
+        lower(&schema(vec![union_of(Type::Int, named(0))])),
+        Err(endless(0))
+    );
+}
+
+#[test]
+fn a_pointer_or_a_counted_array_ends_the_recursion() {
+    let pointer = structure(&[Type::Optional(Box::new(named(0))), Type::Int]);
+    let array = structure(&[Type::Array(Box::new(named(1)), Length::Counted(u32::MAX))]);
+    let plans = lower(&schema(vec![pointer, array])).unwrap();
+    let size = |min| Size { min, max: None };
+    assert_eq!(plans.types[0].size, size(8));
+    assert_eq!(plans.types[1].size, size(4));
+    assert!(plans.types.iter().all(|plan| plan.recursive));
+}
+
+#[test]
+fn typedefs_that_lead_only_to_each_other_are_refused() {
+    let array = TypeKind::Typedef(Type::Array(Box::new(named(1)), Length::Counted(9)));
+    let pointer = TypeKind::Typedef(Type::Optional(Box::new(named(0))));
+    let refused = lower(&schema(vec![array, pointer])).unwrap_err();
+    assert!(matches!(refused, LowerError::Endless(_)), "{refused}");
+}
+
+#[test]
+fn types_nest_256_deep_and_no_deeper() {
+    let chain = |depth: u32| {
+        let last = std::iter::once(structure(&[Type::Int]));
+        let others = (0..depth - 1).map(|id| structure(&[named(id)]));
+        schema(last.chain(others).collect())
+    };
+    assert!(lower(&chain(256)).is_ok());
+    assert_eq!(
+        lower(&chain(257)),
+        Err(LowerError::TooDeep("t256".to_owned()))
+    );
+    assert!(lower(&chain(100_000)).is_err());
+}
+
+#[test]
+fn a_fixed_item_of_more_than_a_gibibyte_is_refused() {
+    let opaque = |bytes| schema(vec![structure(&[Type::Opaque(Length::Fixed(bytes))])]);
+    assert!(lower(&opaque(1 << 30)).is_ok());
+    let refused = lower(&opaque((1 << 30) + 1));
+    assert_eq!(
+        refused,
+        Err(LowerError::TooLarge("t0".to_owned(), (1 << 30) + 4))
+    );
+    let quadruples = Type::Array(Box::new(Type::Quadruple), Length::Fixed(u32::MAX));
+    assert!(lower(&schema(vec![structure(&[quadruples])])).is_err());
+}
+
+#[test]
+fn only_words_select_an_arm() {
+    let refused = lower(&schema(vec![union_of(Type::Hyper, Type::Int)]));
+    assert_eq!(refused, Err(LowerError::Discriminant("t0".to_owned())));
+    assert!(lower(&schema(vec![union_of(Type::Bool, Type::Int)])).is_ok());
+}
