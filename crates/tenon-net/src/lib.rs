@@ -1,1 +1,17 @@
-//! tenon-net
+//! Transports: where a peer is ([`Address`]) and the sockets that lead there, TCP, Unix and UDP.
+//!
+//! Everything is blocking with a deadline or not blocking at all, by the method that is called;
+//! no socket carries a hidden mode. One conformance suite (`tests/conformance.rs`) holds for all.
+
+mod address;
+mod datagram;
+mod listener;
+mod socket;
+mod stream;
+mod timeout;
+
+pub use address::{Address, AddressError, Host, Transport};
+pub use datagram::Datagram;
+pub use listener::Listener;
+pub use socket::Ready;
+pub use stream::Stream;

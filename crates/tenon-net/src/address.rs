@@ -1,0 +1,304 @@
+//! Addresses: one string chooses the transport, nothing else in a program changes.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What carries the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A TCP connection.
+    Tcp,
+    /// A connection over a Unix domain socket.
+    Unix,
+    /// UDP datagrams.
+    Udp,
+}
+
+/// Where a peer is, or where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// `tcp://host[:port]`, also written `onc+tcp://`.
+    Tcp(Host),
+    /// `udp://host[:port]`, also written `onc+udp://`.
+    Udp(Host),
+    /// `unix:///path`.
+    Unix(PathBuf),
+}
+
+/// A host, by name or number, and a port.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Host {
+    /// A DNS name or an IP address; an IPv6 address stands here without its brackets.
+    pub name: String,
+    /// The port; a client without one asks the host's rpcbind (RFC 1833).
+    pub port: Option<u16>,
+}
+
+/// The text is not an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressError {
+    text: String,
+    problem: Problem,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Problem {
+    NoScheme,
+    UnknownScheme,
+    NoHost,
+    BadHost,
+    BareIpv6,
+    OpenBracket,
+    BadPort,
+    RelativePath,
+    NulInPath,
+}
+
+impl Address {
+    /// The transport that leads there.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Self::Tcp(_) => Transport::Tcp,
+            Self::Udp(_) => Transport::Udp,
+            Self::Unix(_) => Transport::Unix,
+        }
+    }
+
+    /// Whether a port is still to be asked for.
+    pub fn needs_port(&self) -> bool {
+        self.host().is_some_and(|host| host.port.is_none())
+    }
+
+    /// The host; none for a path.
+    pub fn host(&self) -> Option<&Host> {
+        match self {
+            Self::Tcp(host) | Self::Udp(host) => Some(host),
+            Self::Unix(_) => None,
+        }
+    }
+
+    /// The same place at `port`; a path stays what it is.
+    #[must_use]
+    pub fn with_port(mut self, port: u16) -> Self {
+        if let Self::Tcp(host) | Self::Udp(host) = &mut self {
+            host.port = Some(port);
+        }
+        self
+    }
+
+    /// The address of a socket that speaks `transport`, TCP or UDP.
+    pub(crate) fn of_socket(transport: Transport, at: SocketAddr) -> Self {
+        let host = Host {
+            name: at.ip().to_string(),
+            port: Some(at.port()),
+        };
+        match transport {
+            Transport::Udp => Self::Udp(host),
+            Transport::Tcp | Transport::Unix => Self::Tcp(host),
+        }
+    }
+}
+
+impl Host {
+    /// The socket addresses of this host, in the order to be tried. Asks the system's resolver,
+    /// which keeps to its own time limits.
+    ///
+    /// # Errors
+    /// The name is unknown, the resolver failed, or the port is missing.
+    pub fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        let Some(port) = self.port else {
+            let message = "the address has no port: write host:port";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        };
+        let found: Vec<_> = (self.name.as_str(), port).to_socket_addrs()?.collect();
+        if found.is_empty() {
+            let message = format!("the host name {:?} has no address", self.name);
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        Ok(found)
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        parse(text).map_err(|problem| AddressError {
+            text: text.to_owned(),
+            problem,
+        })
+    }
+}
+
+fn parse(text: &str) -> Result<Address, Problem> {
+    let (scheme, rest) = text.split_once("://").ok_or(Problem::NoScheme)?;
+    match scheme {
+        "tcp" | "onc+tcp" => parse_host(rest).map(Address::Tcp),
+        "udp" | "onc+udp" => parse_host(rest).map(Address::Udp),
+        "unix" => parse_path(rest).map(Address::Unix),
+        _ => Err(Problem::UnknownScheme),
+    }
+}
+
+fn parse_path(path: &str) -> Result<PathBuf, Problem> {
+    if !path.starts_with('/') {
+        return Err(Problem::RelativePath);
+    }
+    if path.contains('\0') {
+        return Err(Problem::NulInPath);
+    }
+    Ok(PathBuf::from(path))
+}
+
+fn parse_host(text: &str) -> Result<Host, Problem> {
+    let (name, port) = split_host(text)?;
+    if name.is_empty() {
+        return Err(Problem::NoHost);
+    }
+    if name.contains(|c: char| c.is_whitespace() || c.is_control() || "/?#@[]".contains(c)) {
+        return Err(Problem::BadHost);
+    }
+    Ok(Host {
+        name: name.to_owned(),
+        port: port.map(parse_port).transpose()?,
+    })
+}
+
+fn split_host(text: &str) -> Result<(&str, Option<&str>), Problem> {
+    let Some(bracketed) = text.strip_prefix('[') else {
+        return match text.split_once(':') {
+            Some((_, port)) if port.contains(':') => Err(Problem::BareIpv6),
+            Some((name, port)) => Ok((name, Some(port))),
+            None => Ok((text, None)),
+        };
+    };
+    let (name, behind) = bracketed.split_once(']').ok_or(Problem::OpenBracket)?;
+    match behind.strip_prefix(':') {
+        Some(port) => Ok((name, Some(port))),
+        None if behind.is_empty() => Ok((name, None)),
+        None => Err(Problem::BadPort),
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, Problem> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Problem::BadPort);
+    }
+    text.parse().map_err(|_| Problem::BadPort)
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host) => write!(f, "tcp://{host}"),
+            Self::Udp(host) => write!(f, "udp://{host}"),
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.contains(':') {
+            write!(f, "[{}]", self.name)?;
+        } else {
+            f.write_str(&self.name)?;
+        }
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Unix => "unix",
+            Self::Udp => "udp",
+        })
+    }
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is not an address: {}", self.text, self.problem)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoScheme => "write tcp://host:port, udp://host:port or unix:///path",
+            Self::UnknownScheme => "the schemes are tcp, udp, unix, onc+tcp and onc+udp",
+            Self::NoHost => "the host is missing; write tcp://host:port",
+            Self::BadHost => "the host holds a character that no host name has",
+            Self::BareIpv6 => "put the IPv6 address in brackets, as in tcp://[::1]:2049",
+            Self::OpenBracket => "the bracket is not closed; write tcp://[::1]:2049",
+            Self::BadPort => "the port is a number from 0 to 65535 behind a colon",
+            Self::RelativePath => "the path is absolute, as in unix:///run/server.sock",
+            Self::NulInPath => "a path holds no zero byte",
+        })
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, printed: &str) {
+        let address: Address = text.parse().unwrap();
+        assert_eq!(address.to_string(), printed);
+        assert_eq!(printed.parse::<Address>().unwrap(), address);
+    }
+
+    #[test]
+    fn addresses_print_as_they_are_written() {
+        check("tcp://localhost:2049", "tcp://localhost:2049");
+        check("onc+tcp://localhost:2049", "tcp://localhost:2049");
+        check("onc+udp://10.0.0.1", "udp://10.0.0.1");
+        check("udp://[::1]:111", "udp://[::1]:111");
+        check("tcp://[fe80::1%eth0]", "tcp://[fe80::1%eth0]");
+        check("unix:///run/a b.sock", "unix:///run/a b.sock");
+    }
+
+    #[test]
+    fn what_is_no_address_says_what_to_write() {
+        for (text, hint) in [
+            ("localhost:2049", "write tcp://host:port"),
+            ("http://a", "the schemes are"),
+            ("tcp://", "host is missing"),
+            ("tcp://:7", "host is missing"),
+            ("tcp://a b", "no host name"),
+            ("tcp://a/b", "no host name"),
+            ("tcp://::1", "in brackets"),
+            ("tcp://[::1", "not closed"),
+            ("tcp://[::1]7", "port"),
+            ("tcp://a:70000", "port"),
+            ("tcp://a:+7", "port"),
+            ("tcp://a:", "port"),
+            ("unix://run/x", "absolute"),
+            ("unix:///a\0b", "zero byte"),
+        ] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains(hint), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_a_host_can_lack_a_port() {
+        let address: Address = "tcp://h".parse().unwrap();
+        assert!(address.needs_port());
+        assert_eq!(address.with_port(7).to_string(), "tcp://h:7");
+        let path: Address = "unix:///p".parse().unwrap();
+        assert!(!path.needs_port());
+        assert_eq!(path.clone().with_port(7), path);
+    }
+}

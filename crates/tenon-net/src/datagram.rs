@@ -1,0 +1,130 @@
+//! A UDP socket: connected to one peer (client) or bound and open to all (server).
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::Instant;
+
+use rustix::net::{self, RecvFlags, SendFlags, SocketType};
+
+use crate::socket::{Ready, Socket, retry};
+use crate::stream::{family, first_that_works};
+use crate::{Address, Host};
+
+/// A UDP socket. One thread at a time receives with a deadline.
+#[derive(Debug)]
+pub struct Datagram {
+    socket: Socket,
+}
+
+impl Datagram {
+    /// Most bytes that a datagram over IPv4 carries: 65,535 less the headers of IP and UDP.
+    pub const SIZE_MAX: usize = 65_507;
+
+    /// A socket that sends to and receives from `address` alone. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an address without a port or of another transport.
+    pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
+        first_that_works(udp_host(address)?, |peer| {
+            let socket = Socket::open(family(peer), SocketType::DGRAM)?;
+            socket.connect(&peer, deadline)?;
+            Ok(Self { socket })
+        })
+    }
+
+    /// A socket that receives from everybody at `address`; port 0 takes any free port.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an address without a port or of another transport, `AddrInUse`.
+    pub fn bind(address: &Address) -> io::Result<Self> {
+        first_that_works(udp_host(address)?, |at| {
+            let socket = Socket::open(family(at), SocketType::DGRAM)?;
+            net::bind(&socket, &at)?;
+            Ok(Self { socket })
+        })
+    }
+
+    /// Where this socket is, its real port included.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn address(&self) -> io::Result<Address> {
+        let at = SocketAddr::try_from(net::getsockname(&self.socket)?)?;
+        Ok(Address::of_socket(crate::Transport::Udp, at))
+    }
+
+    /// Sends one datagram to the connected peer.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room; `ConnectionRefused` when an earlier datagram met a
+    /// closed port; EMSGSIZE when the datagram is too large for the path.
+    #[inline]
+    pub fn try_send(&self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.try_send(bytes).map(|_| ())
+    }
+
+    /// Sends one datagram to `to`.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    pub fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        retry(|| net::sendto(&self.socket, bytes, flags, &to))?;
+        Ok(())
+    }
+
+    /// Receives one datagram that is there, and its sender. The length is the datagram's own: if
+    /// it is greater than `room`, the rest is lost.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there.
+    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+        let (length, from) = retry(|| {
+            net::recvfrom(&self.socket, &mut *room, flags).map(|(_, length, from)| (length, from))
+        })?;
+        let from = from.ok_or(io::ErrorKind::InvalidData)?;
+        Ok((length, SocketAddr::try_from(from)?))
+    }
+
+    /// Receives one datagram, waiting until `deadline`. The length is the datagram's own: if it
+    /// is greater than `room`, the rest is lost.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline; `ConnectionRefused` when a datagram met a closed port.
+    #[inline]
+    pub fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        self.socket.recv_until(room, RecvFlags::TRUNC, deadline)
+    }
+
+    /// Waits until the socket is ready for something that is `wanted`.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
+        self.socket.wait(wanted, deadline)
+    }
+}
+
+impl AsFd for Datagram {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for Datagram {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+fn udp_host(address: &Address) -> io::Result<&Host> {
+    match address {
+        Address::Udp(host) => Ok(host),
+        Address::Tcp(_) | Address::Unix(_) => {
+            let message = format!("{address} does not lead to a datagram socket: use udp://");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Where streams come in: a listening TCP or Unix socket that never blocks.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{
+    self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, addr::SocketAddrArg,
+};
+
+use crate::socket::retry;
+use crate::stream::{family, first_that_works, not_a_stream};
+use crate::{Address, Stream, Transport};
+
+/// Connections that may wait to be accepted; the kernel lowers it to its own limit.
+const BACKLOG: i32 = 4096;
+
+/// A listening socket. Dropping it removes the file of a Unix socket.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    address: Address,
+    _file: Option<SocketFile>,
+}
+
+impl Listener {
+    /// Listens at `address`, TCP or Unix; port 0 takes any free port. A Unix socket's file that
+    /// nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    /// `AddrInUse` when somebody listens there or the path is another kind of file;
+    /// `InvalidInput` for an address without a port or of another transport.
+    pub fn bind(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp(host) => first_that_works(host, Self::bind_tcp),
+            Address::Unix(path) => Self::bind_unix(path),
+            Address::Udp(_) => Err(not_a_stream(address)),
+        }
+    }
+
+    fn bind_tcp(at: SocketAddr) -> io::Result<Self> {
+        let fd = open(family(at))?;
+        set_socket_reuseaddr(&fd, true)?;
+        listen(&fd, &at)?;
+        let at = SocketAddr::try_from(net::getsockname(&fd)?)?;
+        Ok(Self {
+            fd,
+            address: Address::of_socket(Transport::Tcp, at),
+            _file: None,
+        })
+    }
+
+    fn bind_unix(path: &Path) -> io::Result<Self> {
+        let fd = open(AddressFamily::UNIX)?;
+        let at = SocketAddrUnix::new(path)?;
+        match listen(&fd, &at) {
+            Err(Errno::ADDRINUSE) if is_stale(path, &at)? => {
+                fs::remove_file(path)?;
+                listen(&fd, &at)?;
+            }
+            other => other?,
+        }
+        Ok(Self {
+            fd,
+            address: Address::Unix(path.to_owned()),
+            _file: Some(SocketFile::at(path)?),
+        })
+    }
+
+    /// Where this listener is, its real port included.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Takes a connection that waits; none if there is none.
+    ///
+    /// # Errors
+    /// The system is out of descriptors or memory; the connection still waits then.
+    pub fn try_accept(&self) -> io::Result<Option<Stream>> {
+        let (fd, peer) = match retry(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
+            Ok(accepted) => accepted,
+            // The peer may be gone again before it was accepted.
+            Err(Errno::AGAIN | Errno::CONNABORTED) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let peer = match self.address {
+            Address::Unix(_) => None,
+            _ => Some(SocketAddr::try_from(
+                peer.ok_or(io::ErrorKind::NotConnected)?,
+            )?),
+        };
+        Stream::accepted(fd, peer).map(Some)
+    }
+}
+
+fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    net::socket_with(family, SocketType::STREAM, flags, None)
+}
+
+fn listen(fd: &OwnedFd, at: &impl SocketAddrArg) -> rustix::io::Result<()> {
+    net::bind(fd, at)?;
+    net::listen(fd, BACKLOG)
+}
+
+/// Whether `path` is a socket on which nobody listens any more.
+fn is_stale(path: &Path, at: &SocketAddrUnix) -> io::Result<bool> {
+    if !fs::symlink_metadata(path)?.file_type().is_socket() {
+        return Ok(false);
+    }
+    let probe = open(AddressFamily::UNIX)?;
+    Ok(net::connect(&probe, at) == Err(Errno::CONNREFUSED))
+}
+
+/// The file of a Unix socket; removed when dropped, if it still is the same file.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            identity: identity(path)?,
+        })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|now| now == self.identity) {
+            // Nobody is left to be told if this fails; the next server finds it stale.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = fs::symlink_metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}

@@ -1,0 +1,175 @@
+//! What a connected stream and a datagram socket have in common: sending and receiving bytes,
+//! either at once or until a deadline.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_error};
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, addr::SocketAddrArg,
+};
+
+use crate::timeout::ReceiveTimeout;
+
+/// What a socket is ready for. An error or the peer's end makes it ready for both, so that the
+/// next operation reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ready {
+    /// A receive returns at once.
+    pub readable: bool,
+    /// A send takes at least one byte.
+    pub writable: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    receive_timeout: ReceiveTimeout,
+}
+
+impl From<OwnedFd> for Socket {
+    fn from(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            receive_timeout: ReceiveTimeout::unset(),
+        }
+    }
+}
+
+impl Socket {
+    pub(crate) fn open(family: AddressFamily, kind: SocketType) -> io::Result<Self> {
+        let fd = net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+        Ok(Self::from(fd))
+    }
+
+    /// Connects a blocking socket; the kernel's send limit bounds the wait.
+    pub(crate) fn connect(&self, to: &impl SocketAddrArg, deadline: Instant) -> io::Result<()> {
+        let left = time_left(deadline)?.max(Duration::from_millis(1));
+        set_socket_timeout(&self.fd, Timeout::Send, Some(left))?;
+        match net::connect(&self.fd, to) {
+            // A limit that runs out reads EINPROGRESS on TCP and EAGAIN on a Unix socket.
+            Err(Errno::INPROGRESS | Errno::AGAIN) => Err(timed_out()),
+            Err(Errno::INTR) => self.finish_connect(deadline),
+            other => Ok(other?),
+        }
+    }
+
+    /// A signal ended the wait for a connection but not the connecting itself.
+    fn finish_connect(&self, deadline: Instant) -> io::Result<()> {
+        let wanted = Ready {
+            readable: false,
+            writable: true,
+        };
+        self.wait(wanted, deadline)?;
+        Ok(socket_error(&self.fd)??)
+    }
+
+    pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        Ok(retry(|| net::send(&self.fd, bytes, flags))?)
+    }
+
+    pub(crate) fn try_recv(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        self.recv(room, flags | RecvFlags::DONTWAIT)
+    }
+
+    /// Receives, waiting until `deadline`: `TimedOut` then. What is already there is returned
+    /// even behind the deadline.
+    pub(crate) fn recv_until(
+        &self,
+        room: &mut [u8],
+        flags: RecvFlags,
+        deadline: Instant,
+    ) -> io::Result<usize> {
+        let Ok(left) = time_left(deadline) else {
+            return self.try_recv(room, flags).map_err(late);
+        };
+        self.receive_timeout.lower(self.fd.as_fd(), left)?;
+        loop {
+            match self.recv(room, flags) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+            let left = time_left(deadline)?;
+            self.receive_timeout.set_to(self.fd.as_fd(), left)?;
+        }
+    }
+
+    fn recv(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        Ok(retry(|| {
+            net::recv(&self.fd, &mut *room, flags).map(|(_, bytes)| bytes)
+        })?)
+    }
+
+    /// Waits until the socket is ready for something that is wanted.
+    pub(crate) fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, wanted.readable);
+        flags.set(PollFlags::OUT, wanted.writable);
+        let mut polled = [PollFd::new(&self.fd, flags)];
+        loop {
+            // Rounded up, so that the last turn does not spin.
+            let left = time_left(deadline)? + Duration::from_micros(1);
+            let limit = Timespec::try_from(left).ok();
+            match poll(&mut polled, limit.as_ref()) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(Ready::from(polled[0].revents())),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl From<PollFlags> for Ready {
+    fn from(flags: PollFlags) -> Self {
+        let broken = flags.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
+        Self {
+            readable: broken || flags.contains(PollFlags::IN),
+            writable: broken || flags.contains(PollFlags::OUT),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Repeats what a signal interrupted.
+pub(crate) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+fn time_left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(timed_out());
+    }
+    Ok(left)
+}
+
+fn late(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => timed_out(),
+        _ => error,
+    }
+}
+
+fn timed_out() -> io::Error {
+    io::ErrorKind::TimedOut.into()
+}

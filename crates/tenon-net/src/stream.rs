@@ -1,0 +1,173 @@
+//! A connection that carries a stream of bytes: TCP or a Unix domain socket.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, SocketType};
+
+use crate::socket::{Ready, Socket};
+use crate::{Address, Host, Transport};
+
+/// A connected stream socket. Threads may send and receive at the same time; one thread at a
+/// time receives with a deadline.
+#[derive(Debug)]
+pub struct Stream {
+    socket: Socket,
+    peer: Option<SocketAddr>,
+}
+
+impl Stream {
+    /// Connects to `address`, TCP or Unix, and tries every address of a host in turn. Names are
+    /// resolved first, in the resolver's own time.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an address without a port or of another transport, `TimedOut` at the
+    /// deadline, otherwise what the last attempt reported.
+    pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
+        match address {
+            Address::Tcp(host) => Self::connect_host(host, deadline),
+            Address::Unix(path) => Self::connect_path(path, deadline),
+            Address::Udp(_) => Err(not_a_stream(address)),
+        }
+    }
+
+    fn connect_host(host: &Host, deadline: Instant) -> io::Result<Self> {
+        first_that_works(host, |peer| {
+            let socket = Socket::open(family(peer), SocketType::STREAM)?;
+            socket.connect(&peer, deadline)?;
+            Self::tcp(socket, peer)
+        })
+    }
+
+    fn connect_path(path: &Path, deadline: Instant) -> io::Result<Self> {
+        let socket = Socket::open(AddressFamily::UNIX, SocketType::STREAM)?;
+        socket.connect(&SocketAddrUnix::new(path)?, deadline)?;
+        Ok(Self { socket, peer: None })
+    }
+
+    fn tcp(socket: Socket, peer: SocketAddr) -> io::Result<Self> {
+        // A reply must not wait for the acknowledgement of the one before it.
+        set_tcp_nodelay(&socket, true)?;
+        Ok(Self {
+            socket,
+            peer: Some(peer),
+        })
+    }
+
+    /// A connection that a listener accepted; `peer` is none on a Unix socket.
+    pub(crate) fn accepted(fd: OwnedFd, peer: Option<SocketAddr>) -> io::Result<Self> {
+        let socket = Socket::from(fd);
+        match peer {
+            Some(peer) => Self::tcp(socket, peer),
+            None => Ok(Self { socket, peer }),
+        }
+    }
+
+    /// What carries the bytes.
+    pub fn transport(&self) -> Transport {
+        match self.peer {
+            Some(_) => Transport::Tcp,
+            None => Transport::Unix,
+        }
+    }
+
+    /// Where the peer is; none on a Unix socket.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// Sends as many of `bytes` as fit at once and returns their number.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing fits; `BrokenPipe` or `ConnectionReset` when the peer is gone.
+    /// No signal is raised.
+    #[inline]
+    pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.try_send(bytes)
+    }
+
+    /// Receives what is there; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there.
+    #[inline]
+    pub fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
+        self.socket.try_recv(room, RecvFlags::empty())
+    }
+
+    /// Receives, waiting until `deadline` for the first byte; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    #[inline]
+    pub fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        self.socket.recv_until(room, RecvFlags::empty(), deadline)
+    }
+
+    /// Waits until the socket is ready for something that is `wanted`.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
+        self.socket.wait(wanted, deadline)
+    }
+
+    /// Tells the peer that nothing more will be sent.
+    ///
+    /// # Errors
+    /// `NotConnected` when the connection is gone.
+    pub fn shutdown_send(&self) -> io::Result<()> {
+        Ok(net::shutdown(&self.socket, Shutdown::Write)?)
+    }
+
+    /// Ends the connection in both directions; whoever waits in a receive wakes up.
+    ///
+    /// # Errors
+    /// `NotConnected` when the connection is gone.
+    pub fn shutdown(&self) -> io::Result<()> {
+        Ok(net::shutdown(&self.socket, Shutdown::Both)?)
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+/// Tries the addresses of `host` in the resolver's order; the last failure is reported.
+pub(crate) fn first_that_works<T>(
+    host: &Host,
+    mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
+    for address in host.resolve()? {
+        match attempt(address) {
+            Ok(done) => return Ok(done),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+pub(crate) fn family(address: SocketAddr) -> AddressFamily {
+    match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    }
+}
+
+pub(crate) fn not_a_stream(address: &Address) -> io::Error {
+    let message = format!("{address} does not lead to a stream: use tcp:// or unix://");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}

@@ -1,0 +1,413 @@
+//! The suite that every transport passes: what is sent arrives whole and in order, waiting ends at
+//! the deadline, and a peer that is gone is reported.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tenon_net::{Address, Datagram, Listener, Ready, Stream, Transport};
+
+const TRANSPORTS: [Transport; 3] = [Transport::Tcp, Transport::Unix, Transport::Udp];
+const STREAMS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
+
+const READ: Ready = Ready {
+    readable: true,
+    writable: false,
+};
+const WRITE: Ready = Ready {
+    readable: false,
+    writable: true,
+};
+
+/// Bounds every wait that is meant to succeed.
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+/// For waits that are meant to end without success.
+fn shortly() -> Instant {
+    Instant::now() + Duration::from_millis(30)
+}
+
+fn fresh_path() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("tenon-net-{}-{number}", std::process::id()))
+}
+
+fn anywhere(transport: Transport) -> Address {
+    match transport {
+        Transport::Tcp => "tcp://127.0.0.1:0".parse().unwrap(),
+        Transport::Udp => "udp://127.0.0.1:0".parse().unwrap(),
+        Transport::Unix => Address::Unix(fresh_path()),
+    }
+}
+
+/// One end of a connection that carries messages; on a stream a length goes before each.
+enum End {
+    Stream(Stream),
+    Connected(Datagram),
+    Open(Datagram, Option<SocketAddr>),
+}
+
+impl End {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => {
+                send_all(stream, &(message.len() as u32).to_be_bytes())?;
+                send_all(stream, message)
+            }
+            Self::Connected(socket) => socket.try_send(message),
+            Self::Open(socket, peer) => socket.try_send_to(message, peer.unwrap()),
+        }
+    }
+
+    fn recv(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Stream(stream) => recv_framed(stream, deadline),
+            Self::Connected(socket) => recv_datagram(|room| socket.recv_until(room, deadline)),
+            Self::Open(socket, peer) => {
+                socket.wait(READ, deadline)?;
+                recv_datagram(|room| {
+                    let (length, from) = socket.try_recv_from(room)?;
+                    *peer = Some(from);
+                    Ok(length)
+                })
+            }
+        }
+    }
+}
+
+fn send_all(stream: &Stream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.try_send(bytes) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                stream.wait(WRITE, soon())?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn recv_framed(stream: &Stream, deadline: Instant) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    recv_exact(stream, &mut length, deadline)?;
+    let mut message = vec![0; u32::from_be_bytes(length) as usize];
+    recv_exact(stream, &mut message, deadline)?;
+    Ok(message)
+}
+
+fn recv_exact(stream: &Stream, mut room: &mut [u8], deadline: Instant) -> io::Result<()> {
+    while !room.is_empty() {
+        match stream.recv_until(room, deadline)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            received => room = &mut room[received..],
+        }
+    }
+    Ok(())
+}
+
+fn recv_datagram(recv: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
+    let mut room = vec![0; Datagram::SIZE_MAX];
+    let length = recv(&mut room)?;
+    room.truncate(length);
+    Ok(room)
+}
+
+/// A client and a server end that are connected.
+fn pair(transport: Transport) -> (End, End) {
+    match transport {
+        Transport::Udp => {
+            let server = Datagram::bind(&anywhere(transport)).unwrap();
+            let client = Datagram::connect(&server.address().unwrap(), soon()).unwrap();
+            (End::Connected(client), End::Open(server, None))
+        }
+        Transport::Tcp | Transport::Unix => {
+            let (client, server) = streams(transport);
+            (End::Stream(client), End::Stream(server))
+        }
+    }
+}
+
+fn streams(transport: Transport) -> (Stream, Stream) {
+    let listener = Listener::bind(&anywhere(transport)).unwrap();
+    let client = Stream::connect(listener.address(), soon()).unwrap();
+    let server = accept(&listener);
+    assert_eq!(client.transport(), transport);
+    assert_eq!(server.transport(), transport);
+    (client, server)
+}
+
+fn accept(listener: &Listener) -> Stream {
+    let deadline = soon();
+    while Instant::now() < deadline {
+        if let Some(stream) = listener.try_accept().unwrap() {
+            return stream;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("nobody connected");
+}
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + length) as u8).collect()
+}
+
+fn sizes(transport: Transport) -> Vec<usize> {
+    let small = [0, 1, 3, 4, 5, 1439, 1440, 1472, 1473, 8191, 8192, 8193];
+    let large: &[usize] = match transport {
+        Transport::Udp => &[Datagram::SIZE_MAX - 1, Datagram::SIZE_MAX],
+        Transport::Tcp | Transport::Unix => &[65_535, 65_536, 65_537, 3 << 20],
+    };
+    small.into_iter().chain(large.iter().copied()).collect()
+}
+
+#[test]
+fn every_size_comes_back_whole() {
+    for transport in TRANSPORTS {
+        let (mut client, mut server) = pair(transport);
+        let sizes = sizes(transport);
+        let rounds = sizes.len();
+        let echo = thread::spawn(move || {
+            for _ in 0..rounds {
+                let message = server.recv(soon()).unwrap();
+                server.send(&message).unwrap();
+            }
+        });
+        for size in sizes {
+            client.send(&pattern(size)).unwrap();
+            let back = client.recv(soon()).unwrap();
+            assert!(back == pattern(size), "{transport}: {size} bytes");
+        }
+        echo.join().unwrap();
+    }
+}
+
+#[test]
+fn messages_keep_their_order() {
+    for transport in TRANSPORTS {
+        let (mut client, mut server) = pair(transport);
+        for burst in 0..100_u32 {
+            for number in 0..10 {
+                client.send(&(burst * 10 + number).to_be_bytes()).unwrap();
+            }
+            for number in 0..10 {
+                let expected = (burst * 10 + number).to_be_bytes();
+                assert_eq!(server.recv(soon()).unwrap(), expected, "{transport}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deadline_ends_the_wait_and_nothing_else() {
+    for transport in TRANSPORTS {
+        let (mut client, mut server) = pair(transport);
+        let error = client.recv(shortly()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{transport}");
+        client.send(b"call").unwrap();
+        assert_eq!(server.recv(soon()).unwrap(), b"call");
+        server.send(b"reply").unwrap();
+        assert_eq!(client.recv(soon()).unwrap(), b"reply", "{transport}");
+    }
+}
+
+#[test]
+fn a_long_deadline_outlives_a_short_one_before_it() {
+    for transport in TRANSPORTS {
+        let (mut client, mut server) = pair(transport);
+        client.send(b"call").unwrap();
+        server.recv(soon()).unwrap();
+        client.recv(shortly()).unwrap_err();
+        let late = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            server.send(b"late").unwrap();
+            server
+        });
+        assert_eq!(client.recv(soon()).unwrap(), b"late", "{transport}");
+        drop(late.join().unwrap());
+    }
+}
+
+#[test]
+fn what_has_come_is_received_even_behind_the_deadline() {
+    for transport in TRANSPORTS {
+        let (mut client, mut server) = pair(transport);
+        client.send(b"call").unwrap();
+        server.recv(soon()).unwrap();
+        server.send(b"reply").unwrap();
+        let ready = match &client {
+            End::Stream(stream) => stream.wait(READ, soon()),
+            End::Connected(socket) | End::Open(socket, _) => socket.wait(READ, soon()),
+        };
+        assert!(ready.unwrap().readable);
+        let reply = client.recv(Instant::now()).unwrap();
+        assert_eq!(reply, b"reply", "{transport}");
+    }
+}
+
+#[test]
+fn a_peer_that_is_gone_is_reported() {
+    for transport in TRANSPORTS {
+        let (mut client, server) = pair(transport);
+        drop(server);
+        let expected = match transport {
+            Transport::Udp => ErrorKind::ConnectionRefused,
+            Transport::Tcp | Transport::Unix => ErrorKind::UnexpectedEof,
+        };
+        if transport == Transport::Udp {
+            client.send(b"into the void").unwrap();
+        }
+        let error = client.recv(soon()).unwrap_err();
+        assert_eq!(error.kind(), expected, "{transport}");
+    }
+}
+
+#[test]
+fn sending_to_a_stream_that_is_gone_fails_without_a_signal() {
+    for transport in STREAMS {
+        let (client, server) = streams(transport);
+        drop(server);
+        let deadline = soon();
+        let error = loop {
+            match client.try_send(b"x") {
+                Err(error) => break error,
+                Ok(_) => assert!(Instant::now() < deadline, "{transport}: still sends"),
+            }
+        };
+        let kinds = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
+        assert!(kinds.contains(&error.kind()), "{transport}: {error}");
+    }
+}
+
+#[test]
+fn a_half_closed_stream_still_answers() {
+    for transport in STREAMS {
+        let (client, server) = streams(transport);
+        send_all(&client, b"last words").unwrap();
+        client.shutdown_send().unwrap();
+        let mut room = [0; 10];
+        recv_exact(&server, &mut room, soon()).unwrap();
+        assert_eq!(&room, b"last words");
+        assert_eq!(
+            server.recv_until(&mut room, soon()).unwrap(),
+            0,
+            "{transport}"
+        );
+        send_all(&server, b"understood").unwrap();
+        recv_exact(&client, &mut room, soon()).unwrap();
+        assert_eq!(&room, b"understood", "{transport}");
+    }
+}
+
+#[test]
+fn shutting_down_wakes_who_waits() {
+    for transport in STREAMS {
+        let (client, _server) = streams(transport);
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| client.recv_until(&mut [0; 8], soon()).unwrap());
+            thread::sleep(Duration::from_millis(20));
+            client.shutdown().unwrap();
+            assert_eq!(reader.join().unwrap(), 0, "{transport}");
+        });
+    }
+}
+
+#[test]
+fn a_full_stream_says_so_and_can_still_be_read() {
+    for transport in STREAMS {
+        let (client, server) = streams(transport);
+        let block = vec![7; 1 << 16];
+        let error = loop {
+            if let Err(error) = client.try_send(&block) {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::WouldBlock, "{transport}");
+        let error = client.wait(WRITE, shortly()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{transport}");
+        send_all(&server, b"reply").unwrap();
+        let either = Ready {
+            readable: true,
+            writable: true,
+        };
+        let ready = client.wait(either, soon()).unwrap();
+        assert_eq!(ready, READ, "{transport}");
+        assert_eq!(client.try_recv(&mut [0; 8]).unwrap(), 5, "{transport}");
+    }
+}
+
+#[test]
+fn a_datagram_cut_short_shows_its_length() {
+    let (mut client, mut server) = pair(Transport::Udp);
+    client.send(b"hello").unwrap();
+    server.recv(soon()).unwrap();
+    server.send(&pattern(1000)).unwrap();
+    let End::Connected(socket) = client else {
+        unreachable!("a UDP client is a connected socket")
+    };
+    let mut room = [0; 100];
+    assert_eq!(socket.recv_until(&mut room, soon()).unwrap(), 1000);
+    assert_eq!(room, pattern(1000)[..100]);
+}
+
+#[test]
+fn nobody_there_refuses_the_connection() {
+    for transport in STREAMS {
+        let listener = Listener::bind(&anywhere(transport)).unwrap();
+        let address = listener.address().clone();
+        drop(listener);
+        let error = Stream::connect(&address, soon()).unwrap_err();
+        let kinds = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
+        assert!(kinds.contains(&error.kind()), "{transport}: {error}");
+    }
+}
+
+#[test]
+fn an_address_of_another_kind_is_refused_in_words() {
+    let tcp: Address = "tcp://127.0.0.1:1".parse().unwrap();
+    let udp: Address = "udp://127.0.0.1:1".parse().unwrap();
+    let no_port: Address = "tcp://127.0.0.1".parse().unwrap();
+    for (error, hint) in [
+        (Stream::connect(&udp, soon()).unwrap_err(), "use tcp://"),
+        (Listener::bind(&udp).unwrap_err(), "use tcp://"),
+        (Datagram::bind(&tcp).unwrap_err(), "use udp://"),
+        (Stream::connect(&no_port, soon()).unwrap_err(), "host:port"),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(hint), "{error}");
+    }
+}
+
+#[test]
+fn a_socket_file_lives_as_long_as_its_listener() {
+    let path = fresh_path();
+    let address = Address::Unix(path.clone());
+    let listener = Listener::bind(&address).unwrap();
+    let error = Listener::bind(&address).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    Stream::connect(&address, soon()).unwrap();
+    drop(listener);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_stale_socket_file_is_replaced_and_another_file_is_not() {
+    let path = fresh_path();
+    let address = Address::Unix(path.clone());
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists(), "the standard library leaves the file");
+    drop(Listener::bind(&address).unwrap());
+
+    std::fs::write(&path, "precious").unwrap();
+    let error = Listener::bind(&address).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    std::fs::remove_file(&path).unwrap();
+}
