@@ -1,0 +1,311 @@
+//! The command line: every option, and the help that teaches it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+/// RPC stubs cut to fit: from a `.x` interface file to running ONC RPC clients and servers.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tenon",
+    version,
+    after_help = "\
+Examples:
+  tenon check nfs3.x                           is the interface right?
+  tenon gen --lang rust nfs3.x -o src/         write Rust stubs to src/nfs3.rs
+  tenon ping tcp://fileserver 100003.3         does an NFS version 3 server answer?
+  tenon call tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
+  tenon demo                                   see it all at work
+
+Exit status: 0 done, 1 the work failed (an error in a file, a call that was refused), 2 the \
+command line is wrong."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check interface files and show what is wrong with them
+    #[command(after_help = "\
+Examples:
+  tenon check nfs3.x mount3.x
+  tenon check -I include -D WANT_NFS3 nfs_prot.x
+  tenon check --strict-rpcgen old.x      would Debian's rpcgen take it, too?
+  tenon check --json nfs3.x              one JSON object per diagnostic, on stdout")]
+    Check(CheckArgs),
+
+    /// Generate stubs from an interface file
+    #[command(after_help = "\
+Examples:
+  tenon gen --lang rust nfs3.x -o src/   writes src/nfs3.rs
+  tenon gen --lang rust nfs3.x           prints it
+
+In a Cargo project the crate `tenon-build` does the same from build.rs.")]
+    Gen(GenArgs),
+
+    /// Show the plan by which a type or procedure is marshalled
+    #[command(after_help = "\
+Examples:
+  tenon explain nfs3.x                   every type and procedure
+  tenon explain nfs3.x entry3            one type
+  tenon explain nfs3.x NFSPROC3_READ     one procedure: its arguments and its result")]
+    Explain(ExplainArgs),
+
+    /// Call a procedure: JSON in, JSON out, no generated code
+    #[command(after_help = "\
+Examples:
+  tenon call tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
+  tenon call udp://127.0.0.1:4000 demo.x AVERAGE '[1, 2, 6]'
+  tenon call tcp://fileserver mount3.x MOUNTPROC3_EXPORT          rpcbind knows the port
+  tenon call tcp://fileserver mount3.x MOUNTPROC3_MNT '\"/export\"' --auth sys
+  echo '[1, 2, 6]' | tenon call unix:///run/demo.sock demo.x AVERAGE -
+
+Values: numbers (64-bit ones too, also as strings), true and false, enum members by name,
+strings, {\"hex\": \"00ff\"} for opaque bytes and for strings that are not UTF-8, arrays for
+arrays and linked lists, null for an absent optional, objects for structs, and
+{\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. Several arguments: an object
+by name or an array by position. `tenon explain FILE PROCEDURE` shows what is asked for.")]
+    Call(CallArgs),
+
+    /// Ask whether a program answers (procedure 0) and how fast
+    #[command(after_help = "\
+Examples:
+  tenon ping tcp://fileserver 100003.3     NFS version 3; rpcbind knows the port
+  tenon ping udp://127.0.0.1:111 100000    rpcbind itself; which versions are there?
+  tenon ping tcp://127.0.0.1:4000 0x2000d340.1 --count 10")]
+    Ping(PingArgs),
+
+    /// Run a server and a client process and show calls over every transport
+    #[command(after_help = "\
+A bundled interface file is read at run time, a server process is started, and a client process
+calls it over TCP, UDP and a Unix socket, checks every answer and prints a table.
+
+Examples:
+  tenon demo
+  tenon demo --calls 20000
+  tenon demo --json
+  tenon demo --serve         only the server, until Enter or end of input: try `tenon call` on it")]
+    Demo(DemoArgs),
+
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  tenon completions bash > /etc/bash_completion.d/tenon
+  tenon completions zsh  > ~/.zfunc/_tenon
+  tenon completions fish > ~/.config/fish/completions/tenon.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How an interface file is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading the interface")]
+pub struct InterfaceArgs {
+    /// Look for included files in DIR, too (repeatable)
+    #[arg(short = 'I', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub include: Vec<PathBuf>,
+
+    /// Define a preprocessor symbol, as 1 or as VALUE (repeatable)
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    pub define: Vec<String>,
+
+    /// Refuse what Debian's rpcgen refuses
+    #[arg(long)]
+    pub strict_rpcgen: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Interface files
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+
+    /// Print diagnostics as JSON, one object per line, on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Language {
+    /// Rust stubs that stand on the crate `tenon`
+    Rust,
+}
+
+#[derive(Debug, Args)]
+pub struct GenArgs {
+    /// The interface file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The language to generate
+    #[arg(long, value_enum)]
+    pub lang: Language,
+
+    /// Write into DIR instead of to stdout
+    #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The interface file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// A type or procedure; all of them if left out
+    pub name: Option<String>,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Auth {
+    /// AUTH_NONE: nobody in particular
+    None,
+    /// AUTH_SYS: this process's user, group and host name
+    Sys,
+}
+
+/// How a call is made.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Calling")]
+pub struct CallOptions {
+    /// Who the caller says that it is
+    #[arg(long, value_enum, default_value = "none")]
+    pub auth: Auth,
+
+    /// Give up after so long: 500ms, 5s, 2m
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse_duration)]
+    pub timeout: Duration,
+
+    /// Refuse replies that bend RFC 4506 (padding that is not zero, a boolean of 2)
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH; without a port, rpcbind is asked
+    pub address: String,
+
+    /// The interface file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The procedure, by its name in the interface
+    pub procedure: String,
+
+    /// The arguments as JSON; `-` reads them from stdin
+    pub json: Option<String>,
+
+    /// The version to call, if the procedure's name occurs in several
+    #[arg(long = "version", value_name = "NUMBER")]
+    pub version: Option<u32>,
+
+    #[command(flatten)]
+    pub options: CallOptions,
+
+    /// Print the answer on one line
+    #[arg(long)]
+    pub compact: bool,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramVersion {
+    pub program: u32,
+    pub version: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct PingArgs {
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH; without a port, rpcbind is asked
+    pub address: String,
+
+    /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for
+    #[arg(value_parser = parse_program)]
+    pub program: ProgramVersion,
+
+    /// How many calls
+    #[arg(short = 'c', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub count: u32,
+
+    #[command(flatten)]
+    pub options: CallOptions,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Calls per procedure and transport
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
+    pub calls: u32,
+
+    /// Print the table as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Only serve, and print the addresses
+    #[arg(long, conflicts_with_all = ["calls", "json"])]
+    pub serve: bool,
+
+    /// Only call the server at these addresses
+    #[arg(long, hide = true, num_args = 1.., value_name = "ADDRESS")]
+    pub call: Vec<String>,
+}
+
+fn parse_program(text: &str) -> Result<ProgramVersion, String> {
+    let (program, version) = match text.split_once('.') {
+        Some((program, version)) => (program, Some(parse_number(version)?)),
+        None => (text, None),
+    };
+    Ok(ProgramVersion {
+        program: parse_number(program)?,
+        version,
+    })
+}
+
+fn parse_number(text: &str) -> Result<u32, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| format!("`{text}` is not a 32-bit number; write 100003.3 or 0x186a3.3"))
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let seconds = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        _ => return Err(format!("`{unit}` is not a unit; write 500ms, 5s or 2m")),
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("`{text}` is not a time; write 500ms, 5s or 2m"))?;
+    let duration = Duration::try_from_secs_f64(number * seconds).map_err(|e| e.to_string())?;
+    if duration.is_zero() || duration > Duration::from_secs(86_400) {
+        return Err("a timeout lies between 1us and 1440m".into());
+    }
+    Ok(duration)
+}
