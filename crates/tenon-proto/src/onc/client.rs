@@ -1,0 +1,327 @@
+//! The client's bookkeeping: which calls are in flight, until when, and which reply is whose.
+//!
+//! The engine is small enough to be used under a lock that is held for a moment only. It keeps no message:
+//! whoever waits for a call keeps the call's bytes for retransmission, and the results of a reply stay in
+//! the buffer they were received in, where the reader decodes its own.
+
+use std::time::{Duration, Instant};
+
+use tenon_wire::Decoder;
+
+use super::message::{Refused, ReplyBody, ReplyHeader, Violation};
+
+/// When a call over datagrams is sent again: after `first`, then after twice as long each time, but
+/// never after longer than `longest`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retransmission {
+    /// Time until the first retransmission.
+    pub first: Duration,
+    /// Longest time between two retransmissions.
+    pub longest: Duration,
+}
+
+impl Default for Retransmission {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(500),
+            longest: Duration::from_secs(8),
+        }
+    }
+}
+
+/// What a client has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClientCounters {
+    /// Calls started.
+    pub calls: u64,
+    /// Calls answered with results.
+    pub successes: u64,
+    /// Calls that the peer refused.
+    pub refusals: u64,
+    /// Calls whose time ran out.
+    pub timeouts: u64,
+    /// Calls that were given up before they were answered.
+    pub cancellations: u64,
+    /// Calls sent again.
+    pub retransmissions: u64,
+    /// Replies to no call in flight: duplicates, late ones, strangers.
+    pub unmatched: u64,
+    /// Messages that broke the protocol.
+    pub violations: u64,
+}
+
+/// Why a call was answered without results, by blame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyError {
+    /// The peer did not carry the call out.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The peer broke the protocol.
+    #[error("the peer broke the protocol: {0}")]
+    Violation(#[from] Violation),
+}
+
+/// A reply to a call that was in flight until now.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer<'m, W> {
+    /// The call.
+    pub xid: u32,
+    /// What was handed in for whoever waits.
+    pub waiter: W,
+    /// The encoded results, where they were received.
+    pub outcome: Result<&'m [u8], ReplyError>,
+}
+
+/// What a call is to do at a given time.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Timeout<W> {
+    /// Nothing before this time.
+    Wait(Instant),
+    /// Send the same bytes again, then nothing before this time.
+    Retransmit(Instant),
+    /// Give up: the time of the call ran out, and it is no longer in flight.
+    Expired(W),
+}
+
+/// The calls in flight on one connection or socket. `W` is what the owner needs to find whoever waits.
+///
+/// A call lives in the slot that the low bits of its xid name. The next xid is the next number
+/// whose slot is free, so no xid in flight is ever taken, none comes again before all others have, and a
+/// reply finds its call without a search.
+#[derive(Debug)]
+pub struct ClientEngine<W> {
+    slots: Vec<Option<InFlight<W>>>,
+    in_flight: usize,
+    next_xid: u32,
+    retransmission: Option<Retransmission>,
+    counters: ClientCounters,
+}
+
+#[derive(Debug)]
+struct InFlight<W> {
+    xid: u32,
+    deadline: Instant,
+    /// When to send again, and how long to wait after that.
+    resend: Option<(Instant, Duration)>,
+    waiter: W,
+}
+
+/// Slots at first, a power of two.
+const SLOTS_FIRST: usize = 16;
+
+impl<W> ClientEngine<W> {
+    /// An engine for a stream, which loses nothing. `seed` is the first xid: choose it at random, so that
+    /// a restarted client does not repeat the xids of its former life.
+    pub fn stream(seed: u32) -> Self {
+        Self::new(seed, None)
+    }
+
+    /// An engine for datagrams, which get lost. `seed` is the first xid, as for a
+    /// [`stream`](Self::stream).
+    pub fn datagram(seed: u32, retransmission: Retransmission) -> Self {
+        Self::new(seed, Some(retransmission))
+    }
+
+    fn new(seed: u32, retransmission: Option<Retransmission>) -> Self {
+        Self {
+            slots: std::iter::repeat_with(|| None).take(SLOTS_FIRST).collect(),
+            in_flight: 0,
+            next_xid: seed,
+            retransmission,
+            counters: ClientCounters::default(),
+        }
+    }
+
+    /// Puts a call in flight until `deadline` and gives it its xid.
+    pub fn start(&mut self, now: Instant, deadline: Instant, waiter: W) -> u32 {
+        if self.in_flight * 2 >= self.slots.len() {
+            self.grow();
+        }
+        while self.slots[self.slot_of(self.next_xid)].is_some() {
+            self.next_xid = self.next_xid.wrapping_add(1);
+        }
+        let xid = self.next_xid;
+        self.next_xid = xid.wrapping_add(1);
+        let slot = self.slot_of(xid);
+        self.slots[slot] = Some(InFlight {
+            xid,
+            deadline,
+            resend: self.retransmission.map(|r| (now + r.first, r.first)),
+            waiter,
+        });
+        self.in_flight += 1;
+        self.counters.calls += 1;
+        xid
+    }
+
+    /// Takes in a received message. `Ok(None)` if it answers no call in flight: it was late, sent twice, or, on
+    /// datagrams, damaged.
+    ///
+    /// # Errors
+    /// On a stream, a message that cannot be attributed to a call: close the connection. A
+    /// message that names a call but is malformed behind ends that call, on a stream; on datagrams
+    /// anybody may have sent it, and the call goes on.
+    pub fn handle_reply<'m>(
+        &mut self,
+        message: &'m [u8],
+    ) -> Result<Option<Answer<'m, W>>, Violation> {
+        let mut input = Decoder::new(message);
+        match ReplyHeader::decode(&mut input) {
+            Ok(header) => {
+                let outcome = match header.body {
+                    ReplyBody::Success(_) => Ok(input.rest()),
+                    ReplyBody::Refused(refused) => Err(refused.into()),
+                };
+                Ok(self.answer(header.xid, outcome))
+            }
+            Err(violation) => self.handle_violation(message, violation),
+        }
+    }
+
+    #[cold]
+    fn handle_violation<'m>(
+        &mut self,
+        message: &[u8],
+        violation: Violation,
+    ) -> Result<Option<Answer<'m, W>>, Violation> {
+        self.counters.violations += 1;
+        if self.retransmission.is_some() {
+            return Ok(None);
+        }
+        let is_reply = !matches!(violation, Violation::NotAReply(_));
+        let xid = message.first_chunk().map(|xid| u32::from_be_bytes(*xid));
+        match xid
+            .filter(|_| is_reply)
+            .and_then(|xid| self.answer(xid, Err(violation.into())))
+        {
+            Some(answer) => Ok(Some(answer)),
+            None => Err(violation),
+        }
+    }
+
+    #[inline]
+    fn answer<'m>(
+        &mut self,
+        xid: u32,
+        outcome: Result<&'m [u8], ReplyError>,
+    ) -> Option<Answer<'m, W>> {
+        let Some(waiter) = self.take(xid) else {
+            self.counters.unmatched += 1;
+            return None;
+        };
+        match outcome {
+            Ok(_) => self.counters.successes += 1,
+            Err(ReplyError::Refused(_)) => self.counters.refusals += 1,
+            Err(ReplyError::Violation(_)) => {}
+        }
+        Some(Answer {
+            xid,
+            waiter,
+            outcome,
+        })
+    }
+
+    /// When the call has something to do: to be sent again or to be given up. `None` if it is no
+    /// longer in flight.
+    pub fn next_timeout(&self, xid: u32) -> Option<Instant> {
+        self.slots[self.slot_of(xid)]
+            .as_ref()
+            .filter(|call| call.xid == xid)
+            .map(InFlight::next_timeout)
+    }
+
+    /// What the call is to do at `now`. `None` if it is no longer in flight.
+    pub fn handle_timeout(&mut self, xid: u32, now: Instant) -> Option<Timeout<W>> {
+        let longest = self.retransmission.map(|r| r.longest);
+        let call = self.get_mut(xid)?;
+        if now >= call.deadline {
+            self.counters.timeouts += 1;
+            return self.take(xid).map(Timeout::Expired);
+        }
+        if let (Some((at, wait)), Some(longest)) = (call.resend, longest)
+            && now >= at
+        {
+            let wait = (wait * 2).min(longest);
+            call.resend = Some((now + wait, wait));
+            let next = call.next_timeout();
+            self.counters.retransmissions += 1;
+            return Some(Timeout::Retransmit(next));
+        }
+        Some(Timeout::Wait(call.next_timeout()))
+    }
+
+    /// Gives a call up; its reply will be ignored. `None` if it is no longer in flight.
+    pub fn cancel(&mut self, xid: u32) -> Option<W> {
+        let waiter = self.take(xid)?;
+        self.counters.cancellations += 1;
+        Some(waiter)
+    }
+
+    /// Gives up any one call, for when the connection is lost. `None` when nothing is in flight.
+    pub fn cancel_any(&mut self) -> Option<(u32, W)> {
+        let xid = self.waiters().next()?.0;
+        self.cancel(xid).map(|waiter| (xid, waiter))
+    }
+
+    /// Everybody who waits, with the call, in no particular order.
+    pub fn waiters(&self) -> impl Iterator<Item = (u32, &W)> {
+        self.slots
+            .iter()
+            .flatten()
+            .map(|call| (call.xid, &call.waiter))
+    }
+
+    /// Whoever waits for a call in flight.
+    pub fn waiter_mut(&mut self, xid: u32) -> Option<&mut W> {
+        self.get_mut(xid).map(|call| &mut call.waiter)
+    }
+
+    /// Number of calls in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// What has been seen so far.
+    pub fn counters(&self) -> ClientCounters {
+        self.counters
+    }
+
+    #[inline]
+    fn slot_of(&self, xid: u32) -> usize {
+        xid as usize & (self.slots.len() - 1)
+    }
+
+    fn get_mut(&mut self, xid: u32) -> Option<&mut InFlight<W>> {
+        let slot = self.slot_of(xid);
+        self.slots[slot].as_mut().filter(|call| call.xid == xid)
+    }
+
+    #[inline]
+    fn take(&mut self, xid: u32) -> Option<W> {
+        let slot = self.slot_of(xid);
+        let call = self.slots[slot].take_if(|call| call.xid == xid)?;
+        self.in_flight -= 1;
+        Some(call.waiter)
+    }
+
+    /// Doubles the slots. Two calls that had different slots have different slots again.
+    #[cold]
+    fn grow(&mut self) {
+        let doubled = self.slots.len() * 2;
+        let calls = std::mem::take(&mut self.slots);
+        self.slots.resize_with(doubled, || None);
+        for call in calls.into_iter().flatten() {
+            let slot = self.slot_of(call.xid);
+            self.slots[slot] = Some(call);
+        }
+    }
+}
+
+impl<W> InFlight<W> {
+    fn next_timeout(&self) -> Instant {
+        match self.resend {
+            Some((at, _)) => at.min(self.deadline),
+            None => self.deadline,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! The messages of RPC version 2 (RFC 5531 section 9): calls, replies, and every way to refuse.
+
+use tenon_wire::{Buffer, DecodeError, DecodeErrorKind, Decoder, Encoder};
+
+use super::auth::{AuthStat, Credential, OpaqueAuth};
+use super::record::MARK;
+use super::words::{get, put};
+
+/// The version of the RPC protocol itself.
+pub const RPC_VERSION: u32 = 2;
+
+const CALL: u32 = 0;
+const REPLY: u32 = 1;
+
+const MSG_ACCEPTED: u32 = 0;
+const MSG_DENIED: u32 = 1;
+
+const SUCCESS: u32 = 0;
+const PROG_UNAVAIL: u32 = 1;
+const PROG_MISMATCH: u32 = 2;
+const PROC_UNAVAIL: u32 = 3;
+const GARBAGE_ARGS: u32 = 4;
+const SYSTEM_ERR: u32 = 5;
+
+const RPC_MISMATCH: u32 = 0;
+const AUTH_ERROR: u32 = 1;
+
+/// Everything of a reply between its xid and its results when the call succeeded and the
+/// verifier is AUTH_NONE: REPLY, MSG_ACCEPTED, flavor, length, SUCCESS.
+const PLAIN_SUCCESS: [u8; 20] = {
+    let mut words = [0; 20];
+    words[3] = REPLY as u8;
+    words
+};
+
+/// Why a peer did not carry out a call: every status of a reply but SUCCESS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// RPC_MISMATCH: the peer speaks other versions of the RPC protocol.
+    #[error("RPC_MISMATCH: the peer speaks RPC versions {low} to {high}")]
+    RpcMismatch {
+        /// Lowest version.
+        low: u32,
+        /// Highest version.
+        high: u32,
+    },
+    /// AUTH_ERROR: the peer did not accept who is calling.
+    #[error("AUTH_ERROR: {0}")]
+    Authentication(AuthStat),
+    /// PROG_UNAVAIL: the peer does not have the program.
+    #[error("PROG_UNAVAIL: the peer does not have the program")]
+    ProgramUnavailable,
+    /// PROG_MISMATCH: the peer has other versions of the program.
+    #[error("PROG_MISMATCH: the peer has versions {low} to {high} of the program")]
+    ProgramMismatch {
+        /// Lowest version.
+        low: u32,
+        /// Highest version.
+        high: u32,
+    },
+    /// PROC_UNAVAIL: the program does not have the procedure.
+    #[error("PROC_UNAVAIL: the program does not have the procedure")]
+    ProcedureUnavailable,
+    /// GARBAGE_ARGS: the peer cannot make sense of the arguments.
+    #[error("GARBAGE_ARGS: the peer cannot decode the arguments")]
+    GarbageArguments,
+    /// SYSTEM_ERR: the peer failed, by lack of memory for example.
+    #[error("SYSTEM_ERR: the peer failed")]
+    SystemError,
+}
+
+/// How a message breaks the protocol: the peer's fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The message ends inside its header.
+    #[error("the message ends inside its header, at byte {0}")]
+    Truncated(usize),
+    /// A call was expected.
+    #[error("message type {0} where a call was expected")]
+    NotACall(u32),
+    /// A reply was expected.
+    #[error("message type {0} where a reply was expected")]
+    NotAReply(u32),
+    /// The reply is neither accepted nor denied.
+    #[error("unknown reply_stat {0}")]
+    UnknownReplyStat(u32),
+    /// The reply is accepted for no known outcome.
+    #[error("unknown accept_stat {0}")]
+    UnknownAcceptStat(u32),
+    /// The reply is denied for no known reason.
+    #[error("unknown reject_stat {0}")]
+    UnknownRejectStat(u32),
+    /// A verifier is longer than RFC 5531 section 8.2 allows.
+    #[error("a verifier of {0} bytes")]
+    VerifierTooLong(u32),
+}
+
+impl From<DecodeError> for Violation {
+    /// Headers are made of words and of verifiers, so there are two ways to fail.
+    fn from(error: DecodeError) -> Self {
+        match error.kind {
+            DecodeErrorKind::TooLong { length, .. } => Self::VerifierTooLong(length),
+            _ => Self::Truncated(error.offset),
+        }
+    }
+}
+
+/// What stands before the arguments of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallHeader<'a> {
+    /// Matches the reply to the call.
+    pub xid: u32,
+    /// Program number.
+    pub program: u32,
+    /// Version of the program.
+    pub version: u32,
+    /// Procedure number.
+    pub procedure: u32,
+    /// Who calls.
+    pub credential: OpaqueAuth<'a>,
+    /// What proves it.
+    pub verifier: OpaqueAuth<'a>,
+}
+
+/// A message that a server does not carry out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadCall {
+    /// There is nobody to answer: it is no call, or too short to be one.
+    Unanswerable(Violation),
+    /// The call is answered with its refusal.
+    Refuse {
+        /// The xid of the call.
+        xid: u32,
+        /// What to answer.
+        refused: Refused,
+    },
+}
+
+impl<'a> CallHeader<'a> {
+    /// Reads the header; `input` is left at the arguments.
+    ///
+    /// # Errors
+    /// A version of RPC other than 2 is refused with RPC_MISMATCH before anything behind it is
+    /// looked at, as a later version may put other things there. A credential or verifier that is too
+    /// long or cut short is refused with AUTH_BADCRED or AUTH_BADVERF, since the record still has its
+    /// end and the connection its order. Whatever ends before is unanswerable.
+    #[inline]
+    pub fn decode(input: &mut Decoder<'a>) -> Result<Self, BadCall> {
+        let unanswerable = |error: DecodeError| BadCall::Unanswerable(error.into());
+        let xid = get(input).map_err(unanswerable)?;
+        let message_type = get(input).map_err(unanswerable)?;
+        if message_type != CALL {
+            return Err(BadCall::Unanswerable(Violation::NotACall(message_type)));
+        }
+        let refuse = |refused| BadCall::Refuse { xid, refused };
+        if get(input).map_err(unanswerable)? != RPC_VERSION {
+            return Err(refuse(Refused::RpcMismatch {
+                low: RPC_VERSION,
+                high: RPC_VERSION,
+            }));
+        }
+        let mut word = || get(input).map_err(unanswerable);
+        let (program, version, procedure) = (word()?, word()?, word()?);
+        let credential = OpaqueAuth::decode(input)
+            .map_err(|_| refuse(Refused::Authentication(AuthStat::BAD_CRED)))?;
+        let verifier = OpaqueAuth::decode(input)
+            .map_err(|_| refuse(Refused::Authentication(AuthStat::BAD_VERF)))?;
+        Ok(Self {
+            xid,
+            program,
+            version,
+            procedure,
+            credential,
+            verifier,
+        })
+    }
+
+    /// Appends the header.
+    pub fn encode(&self, out: &mut Encoder<'_>) {
+        for word in [
+            self.xid,
+            CALL,
+            RPC_VERSION,
+            self.program,
+            self.version,
+            self.procedure,
+        ] {
+            put(out, word);
+        }
+        self.credential.encode(out);
+        self.verifier.encode(out);
+    }
+}
+
+/// What stands before the results of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyHeader<'a> {
+    /// The xid of the call.
+    pub xid: u32,
+    /// What became of it.
+    pub body: ReplyBody<'a>,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyBody<'a> {
+    /// It was carried out; the results follow. With the server's verifier.
+    Success(OpaqueAuth<'a>),
+    /// It was not. (A verifier that an accepted call may have is not kept.)
+    Refused(Refused),
+}
+
+impl<'a> ReplyHeader<'a> {
+    /// Reads the header; `input` is left at the results.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn decode(input: &mut Decoder<'a>) -> Result<Self, Violation> {
+        let xid = get(input)?;
+        if input.rest().starts_with(&PLAIN_SUCCESS) {
+            input.block::<{ PLAIN_SUCCESS.len() }>()?;
+            let body = ReplyBody::Success(OpaqueAuth::NONE);
+            return Ok(Self { xid, body });
+        }
+        let body = ReplyBody::decode(input)?;
+        Ok(Self { xid, body })
+    }
+
+    /// Appends the header.
+    pub fn encode(&self, out: &mut Encoder<'_>) {
+        put(out, self.xid);
+        put(out, REPLY);
+        match self.body {
+            ReplyBody::Success(verifier) => {
+                put(out, MSG_ACCEPTED);
+                verifier.encode(out);
+                put(out, SUCCESS);
+            }
+            ReplyBody::Refused(refused) => refused.encode(out),
+        }
+    }
+}
+
+impl<'a> ReplyBody<'a> {
+    #[cold]
+    fn decode(input: &mut Decoder<'a>) -> Result<Self, Violation> {
+        let message_type = get(input)?;
+        if message_type != REPLY {
+            return Err(Violation::NotAReply(message_type));
+        }
+        match get(input)? {
+            MSG_ACCEPTED => Self::decode_accepted(input),
+            MSG_DENIED => Refused::decode_denied(input).map(Self::Refused),
+            other => Err(Violation::UnknownReplyStat(other)),
+        }
+    }
+
+    fn decode_accepted(input: &mut Decoder<'a>) -> Result<Self, Violation> {
+        let verifier = OpaqueAuth::decode(input)?;
+        let refused = match get(input)? {
+            SUCCESS => return Ok(Self::Success(verifier)),
+            PROG_UNAVAIL => Refused::ProgramUnavailable,
+            PROG_MISMATCH => Refused::ProgramMismatch {
+                low: get(input)?,
+                high: get(input)?,
+            },
+            PROC_UNAVAIL => Refused::ProcedureUnavailable,
+            GARBAGE_ARGS => Refused::GarbageArguments,
+            SYSTEM_ERR => Refused::SystemError,
+            other => return Err(Violation::UnknownAcceptStat(other)),
+        };
+        Ok(Self::Refused(refused))
+    }
+}
+
+impl Refused {
+    fn decode_denied(input: &mut Decoder<'_>) -> Result<Self, Violation> {
+        match get(input)? {
+            RPC_MISMATCH => Ok(Self::RpcMismatch {
+                low: get(input)?,
+                high: get(input)?,
+            }),
+            AUTH_ERROR => Ok(Self::Authentication(AuthStat(get(input)?))),
+            other => Err(Violation::UnknownRejectStat(other)),
+        }
+    }
+
+    /// Appends what follows the message type.
+    fn encode(&self, out: &mut Encoder<'_>) {
+        match *self {
+            Self::RpcMismatch { low, high } => denied(out, &[RPC_MISMATCH, low, high]),
+            Self::Authentication(stat) => denied(out, &[AUTH_ERROR, stat.0]),
+            Self::ProgramUnavailable => accepted(out, &[PROG_UNAVAIL]),
+            Self::ProgramMismatch { low, high } => accepted(out, &[PROG_MISMATCH, low, high]),
+            Self::ProcedureUnavailable => accepted(out, &[PROC_UNAVAIL]),
+            Self::GarbageArguments => accepted(out, &[GARBAGE_ARGS]),
+            Self::SystemError => accepted(out, &[SYSTEM_ERR]),
+        }
+    }
+}
+
+fn denied(out: &mut Encoder<'_>, words: &[u32]) {
+    put(out, MSG_DENIED);
+    words.iter().for_each(|&word| put(out, word));
+}
+
+fn accepted(out: &mut Encoder<'_>, words: &[u32]) {
+    put(out, MSG_ACCEPTED);
+    OpaqueAuth::NONE.encode(out);
+    words.iter().for_each(|&word| put(out, word));
+}
+
+/// A call header that is filled in but for its xid and procedure, made once per program, version
+/// and credential and copied for every call.
+#[derive(Debug, Clone)]
+pub struct CallTemplate {
+    bytes: Buffer,
+}
+
+/// Where the xid stands behind room for the mark.
+const XID_AT: usize = MARK;
+/// Where the procedure stands behind room for the mark.
+const PROCEDURE_AT: usize = MARK + 20;
+
+impl CallTemplate {
+    /// Fills in what calls have in common.
+    pub fn new(program: u32, version: u32, credential: &Credential<'_>) -> Self {
+        let mut bytes = Buffer::with_capacity(128);
+        bytes.extend(&[0; MARK]);
+        let mut out = Encoder::new(&mut bytes);
+        for word in [0, CALL, RPC_VERSION, program, version, 0] {
+            put(&mut out, word);
+        }
+        credential.encode(&mut out);
+        OpaqueAuth::NONE.encode(&mut out);
+        Self { bytes }
+    }
+
+    /// Makes `buffer` the beginning of a call: room for the mark and the header. The arguments are
+    /// encoded right behind, and [`set_xid`] follows when the xid is known.
+    #[inline]
+    pub fn begin(&self, buffer: &mut Buffer, procedure: u32) {
+        buffer.clear();
+        buffer.extend(self.bytes.as_slice());
+        buffer.as_mut_slice()[PROCEDURE_AT..PROCEDURE_AT + 4]
+            .copy_from_slice(&procedure.to_be_bytes());
+    }
+}
+
+/// Gives the call that [`CallTemplate::begin`] began in `buffer` its xid.
+///
+/// # Panics
+/// No call was begun in `buffer`.
+#[inline]
+pub fn set_xid(buffer: &mut Buffer, xid: u32) {
+    buffer.as_mut_slice()[XID_AT..XID_AT + 4].copy_from_slice(&xid.to_be_bytes());
+}

@@ -1,0 +1,274 @@
+//! Record marking: messages on a byte stream (RFC 5531 section 11).
+//!
+//! A record is one or more fragments, each behind a four-byte mark: the highest bit says that it is the
+//! record's last, the others how long it is.
+
+use std::ops::Range;
+
+use tenon_wire::Buffer;
+
+/// Bytes of a mark, and of the room that is left for it in front of every message.
+pub const MARK: usize = 4;
+
+/// Longest fragment that a mark can express, in bytes.
+pub const FRAGMENT_MAX: usize = 0x7fff_ffff;
+
+const LAST: u32 = 0x8000_0000;
+
+/// Bytes a reader asks for at first; most messages need no more.
+const ROOM_FIRST: usize = 16 << 10;
+
+/// Fragments without a byte that one record may have. They are legal, and an endless row of them is
+/// an attack.
+const EMPTY_FRAGMENTS_MAX: u32 = 16;
+
+/// The message behind the room for its mark, as a datagram carries it.
+///
+/// # Panics
+/// The buffer was not begun with room for a mark.
+#[inline]
+pub fn message(buffer: &Buffer) -> &[u8] {
+    &buffer.as_slice()[MARK..]
+}
+
+/// Makes what stands in `buffer` from `start` on, room for a mark and a message, one record
+/// in fragments of at most `fragment_max` bytes.
+///
+/// # Panics
+/// There is no room for a mark at `start`, or `fragment_max` is 0 or over [`FRAGMENT_MAX`].
+#[inline]
+pub fn seal(buffer: &mut Buffer, start: usize, fragment_max: usize) {
+    assert!((1..=FRAGMENT_MAX).contains(&fragment_max));
+    let length = buffer.len() - start - MARK;
+    if length > fragment_max {
+        cut(buffer, start, length, fragment_max);
+    } else {
+        put_mark(buffer, start, length as u32 | LAST);
+    }
+}
+
+fn put_mark(buffer: &mut Buffer, at: usize, mark: u32) {
+    buffer.as_mut_slice()[at..at + MARK].copy_from_slice(&mark.to_be_bytes());
+}
+
+/// Moves every fragment but the first to make room for its mark, the last one first.
+#[cold]
+fn cut(buffer: &mut Buffer, start: usize, length: usize, fragment_max: usize) {
+    let fragments = length.div_ceil(fragment_max);
+    buffer.room((fragments - 1) * MARK);
+    let mut last = LAST;
+    for fragment in (0..fragments).rev() {
+        let offset = fragment * fragment_max;
+        let size = fragment_max.min(length - offset);
+        let from = start + MARK + offset;
+        let to = from + fragment * MARK;
+        buffer.as_mut_slice().copy_within(from..from + size, to);
+        put_mark(buffer, to - MARK, size as u32 | last);
+        last = 0;
+    }
+}
+
+/// Why a stream cannot be read on: the peer's fault, and the end of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// A record is longer than the limit.
+    #[error("a record of at least {length} bytes is over the limit of {limit}")]
+    TooLong {
+        /// Bytes of the record that its marks have announced so far.
+        length: u64,
+        /// Most bytes that are accepted.
+        limit: usize,
+    },
+    /// A record has too many fragments without a byte.
+    #[error("a record has more than {EMPTY_FRAGMENTS_MAX} empty fragments")]
+    EmptyFragments,
+}
+
+/// Finds records in the bytes of a stream.
+///
+/// The owner reads into [`room`](Self::room), says how much arrived with [`filled`](Self::filled), and takes records with
+/// [`next_record`](Self::next_record) until there is none. A record of one fragment is handed out where it was
+/// received. Fragments are moved together where they lie, each byte at most once. The storage follows
+/// what has really arrived and not what a mark promises.
+#[derive(Debug)]
+pub struct RecordReader {
+    /// All of it is initialised; what is behind `filled` is stale.
+    storage: Vec<u8>,
+    /// The bytes of the present record that are in their place.
+    record: Range<usize>,
+    /// Where the next byte to be looked at is; at `record.end` but for a mark in between.
+    next: usize,
+    /// Behind the last byte received.
+    filled: usize,
+    state: State,
+    empty_fragments: u32,
+    limit: usize,
+}
+
+/// What the next byte belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// A mark; `fresh` if it begins a record.
+    Mark { fresh: bool },
+    /// A fragment of which `left` bytes are still to come.
+    Fragment { left: usize, last: bool },
+}
+
+impl RecordReader {
+    /// A reader of records of at most `limit` bytes, however many fragments they are in. It takes no memory
+    /// before the first [`room`](Self::room).
+    pub fn new(limit: usize) -> Self {
+        Self {
+            storage: Vec::new(),
+            record: 0..0,
+            next: 0,
+            filled: 0,
+            state: State::Mark { fresh: true },
+            empty_fragments: 0,
+            limit,
+        }
+    }
+
+    /// Where to put received bytes. It is not empty once [`next_record`](Self::next_record) has said that there is
+    /// no further record: it grows with what has arrived, up to the limit.
+    pub fn room(&mut self) -> &mut [u8] {
+        self.close_gaps();
+        if self.storage.len() - self.filled < self.wanted() {
+            self.make_room();
+        }
+        &mut self.storage[self.filled..]
+    }
+
+    /// Says that the first `bytes` of [`room`](Self::room) have been received.
+    ///
+    /// # Panics
+    /// There was less room.
+    pub fn filled(&mut self, bytes: usize) {
+        assert!(bytes <= self.storage.len() - self.filled);
+        self.filled += bytes;
+    }
+
+    /// The next complete record, which stays where it is until the next call of this reader.
+    ///
+    /// # Errors
+    /// The stream makes no sense from here on; the same error comes again.
+    pub fn next_record(&mut self) -> Result<Option<&[u8]>, RecordError> {
+        loop {
+            match self.state {
+                State::Mark { fresh } => {
+                    if self.filled - self.next < MARK {
+                        return Ok(None);
+                    }
+                    self.read_mark(fresh)?;
+                }
+                State::Fragment { left, last } => {
+                    let left = self.take_in(left);
+                    self.state = State::Fragment { left, last };
+                    if left > 0 {
+                        return Ok(None);
+                    }
+                    self.state = State::Mark { fresh: last };
+                    if last {
+                        return Ok(Some(&self.storage[self.record.clone()]));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether nothing of a record has arrived that was not handed out: the stream may end here.
+    pub fn is_between_records(&self) -> bool {
+        self.state == State::Mark { fresh: true } && self.next == self.filled
+    }
+
+    /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if self.is_between_records() && self.storage.len() > bytes {
+            self.storage = Vec::new();
+            (self.record, self.next, self.filled) = (0..0, 0, 0);
+        }
+    }
+
+    fn read_mark(&mut self, fresh: bool) -> Result<(), RecordError> {
+        if fresh {
+            self.empty_fragments = 0;
+            self.record = self.next + MARK..self.next + MARK;
+        }
+        let (last, left) = self.check_mark()?;
+        self.next += MARK;
+        self.state = State::Fragment { left, last };
+        Ok(())
+    }
+
+    /// Whether the fragment is the last and how long it is, when the record may have it.
+    fn check_mark(&mut self) -> Result<(bool, usize), RecordError> {
+        let mut mark = [0; MARK];
+        mark.copy_from_slice(&self.storage[self.next..self.next + MARK]);
+        let mark = u32::from_be_bytes(mark);
+        let (last, left) = (mark & LAST != 0, mark & !LAST);
+        let length = self.record.len() as u64 + u64::from(left);
+        if length > self.limit as u64 {
+            let limit = self.limit;
+            return Err(RecordError::TooLong { length, limit });
+        }
+        if left == 0 && !last {
+            if self.empty_fragments == EMPTY_FRAGMENTS_MAX {
+                return Err(RecordError::EmptyFragments);
+            }
+            self.empty_fragments += 1;
+        }
+        Ok((last, left as usize))
+    }
+
+    /// Takes what has arrived of a fragment into the record; says how much of it is missing.
+    fn take_in(&mut self, left: usize) -> usize {
+        let taken = left.min(self.filled - self.next);
+        if self.next != self.record.end {
+            self.storage
+                .copy_within(self.next..self.next + taken, self.record.end);
+        }
+        self.record.end += taken;
+        self.next += taken;
+        left - taken
+    }
+
+    /// Moves what was not looked at, a part of a mark at most if the owner has taken all records,
+    /// right behind the present record, so that what comes next is received in its place.
+    fn close_gaps(&mut self) {
+        if self.state == (State::Mark { fresh: true }) {
+            self.record = self.next..self.next;
+        }
+        if self.record.start == self.filled {
+            (self.record, self.next, self.filled) = (0..0, 0, 0);
+        } else if self.record.end < self.next {
+            self.storage
+                .copy_within(self.next..self.filled, self.record.end);
+            self.filled -= self.next - self.record.end;
+            self.next = self.record.end;
+        }
+    }
+
+    /// Bytes that are known to be missing.
+    fn wanted(&self) -> usize {
+        match self.state {
+            State::Mark { .. } => MARK,
+            State::Fragment { left, .. } => left,
+        }
+    }
+
+    /// Moves the present record to the front, or doubles the storage if that is full.
+    #[cold]
+    fn make_room(&mut self) {
+        if self.record.start > MARK {
+            let gone = self.record.start;
+            self.storage.copy_within(gone..self.filled, 0);
+            self.record = 0..self.record.len();
+            self.next -= gone;
+            self.filled -= gone;
+        } else if self.filled == self.storage.len() {
+            let most = self.limit.saturating_add(2 * MARK).max(ROOM_FIRST);
+            let target = (self.storage.len() * 2).clamp(ROOM_FIRST, most);
+            self.storage.resize(target, 0);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The 32-bit words that headers are made of.
+
+use tenon_wire::{DecodeError, Decoder, Encoder};
+
+/// Appends one word.
+pub(super) fn put(out: &mut Encoder<'_>, word: u32) {
+    *out.block() = word.to_be_bytes();
+}
+
+/// Reads one word.
+pub(super) fn get(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
+    Ok(u32::from_be_bytes(*input.block()?))
+}
