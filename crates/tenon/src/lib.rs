@@ -1,1 +1,14 @@
-//! tenon
+//! The run time that programs and generated code stand on.
+//!
+//! Everything generated for an interface needs this crate alone; what marshalling needs is in
+//! [`wire`], what names a caller and a refusal comes from the protocol's own crate.
+
+mod error;
+mod service;
+
+pub use error::{CallError, ConnectError, Misbehavior};
+pub use service::{CallInfo, Refusal, Service};
+pub use tenon_net::{Address, AddressError, Transport};
+pub use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential, CredentialError};
+pub use tenon_proto::onc::message::{Refused, Violation};
+pub use tenon_wire as wire;

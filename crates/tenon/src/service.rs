@@ -1,0 +1,104 @@
+//! What a server calls: a program's version as a [`Service`], who calls it, and how it refuses.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use tenon_net::Transport;
+use tenon_proto::onc::auth::{AuthStat, Credential};
+use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder};
+
+/// One version of a program. Generated code implements it for every server trait.
+pub trait Service: Send + Sync + 'static {
+    /// The program's number.
+    fn program(&self) -> u32;
+
+    /// The version's number.
+    fn version(&self) -> u32;
+
+    /// Carries a call out: reads its arguments and appends its result. Procedure 0 never comes
+    /// here, the server itself answers it. What was appended before a refusal is dropped.
+    ///
+    /// # Errors
+    /// Why the call is not carried out; the caller is told so.
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal>;
+}
+
+/// A call that came in, beside its arguments.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct CallInfo<'a> {
+    /// The procedure's number.
+    pub procedure: u32,
+    /// Who the caller says it is. AUTH_SYS is a claim: believe it only of a network you trust.
+    pub credential: Credential<'a>,
+    /// Where the caller is; none on a Unix socket.
+    pub peer: Option<SocketAddr>,
+    /// What the call came over.
+    pub transport: Transport,
+}
+
+impl<'a> CallInfo<'a> {
+    /// A call without a caller's address, for the tests of a service.
+    pub fn new(procedure: u32, credential: Credential<'a>, transport: Transport) -> Self {
+        Self {
+            procedure,
+            credential,
+            peer: None,
+            transport,
+        }
+    }
+
+    /// The same call from `peer`.
+    #[must_use]
+    pub fn from_peer(self, peer: SocketAddr) -> Self {
+        let peer = Some(peer);
+        Self { peer, ..self }
+    }
+}
+
+/// Why a service does not carry a call out; the caller learns the status (RFC 5531 section 9), the
+/// server's log the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// PROC_UNAVAIL: there is no such procedure.
+    ProcedureUnavailable,
+    /// GARBAGE_ARGS: the arguments cannot be decoded.
+    GarbageArguments(DecodeError),
+    /// SYSTEM_ERR: the service failed, and this is why.
+    SystemError(String),
+    /// AUTH_ERROR: the caller may not.
+    Authentication(AuthStat),
+}
+
+impl From<DecodeError> for Refusal {
+    fn from(error: DecodeError) -> Self {
+        Self::GarbageArguments(error)
+    }
+}
+
+impl From<EncodeError> for Refusal {
+    fn from(error: EncodeError) -> Self {
+        Self::SystemError(format!("the result cannot be sent: {error}"))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ProcedureUnavailable => f.write_str("the program has no such procedure"),
+            Self::GarbageArguments(error) => {
+                write!(f, "the arguments cannot be decoded: {error}")
+            }
+            Self::SystemError(reason) => write!(f, "the service failed: {reason}"),
+            Self::Authentication(status) => write!(f, "the caller is rejected: {status}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
