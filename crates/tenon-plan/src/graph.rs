@@ -20,6 +20,11 @@ impl Components {
     }
 }
 
+/// Whether the plan of this type is recursive. A typedef's is not: it is never called.
+pub(crate) fn is_recursive(schema: &Schema, components: &Components, id: TypeId) -> bool {
+    !matches!(schema.type_def(id).kind, TypeKind::Typedef(_)) && components.is_cyclic(id)
+}
+
 /// The named types that a value of this one holds directly. The link of a list is not one.
 pub(crate) fn contained(schema: &Schema, id: TypeId) -> Vec<TypeId> {
     match &schema.type_def(id).kind {

@@ -123,7 +123,7 @@ fn named_plan(
     Ok(Plan {
         body: lowering.body,
         size: sizes.of_named(id),
-        recursive: !is_typedef(schema, id) && components.is_cyclic(id),
+        recursive: graph::is_recursive(schema, components, id),
     })
 }
 

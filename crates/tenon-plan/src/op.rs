@@ -218,6 +218,88 @@ pub struct Arm {
     pub body: Body,
 }
 
+impl Plans {
+    /// The plan of a named type.
+    ///
+    /// # Panics
+    /// If `id` is not of the schema that the plans were made for.
+    pub fn of_type(&self, id: TypeId) -> &Plan {
+        &self.types[id.0 as usize]
+    }
+
+    /// Every plan there is.
+    pub(crate) fn plans_mut(&mut self) -> impl Iterator<Item = &mut Plan> {
+        let procedures = self.procedures.iter_mut();
+        let messages = procedures.flat_map(|plan| [&mut plan.arguments, &mut plan.result]);
+        self.types.iter_mut().chain(messages)
+    }
+}
+
+impl Op {
+    /// Where in memory the item is; a check has none.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Reserve { .. } => None,
+            Self::Put { place, .. }
+            | Self::PutArray { place, .. }
+            | Self::Copy { place, .. }
+            | Self::CopyCounted { place, .. }
+            | Self::PutCounted { place, .. }
+            | Self::Loop { place, .. }
+            | Self::Switch { place, .. }
+            | Self::Optional { place, .. }
+            | Self::List { place, .. }
+            | Self::Call { place, .. }
+            | Self::External { place, .. } => Some(place),
+        }
+    }
+
+    /// Offset and bytes of an item that lies in a reserved block, padding included.
+    pub fn fixed(&self) -> Option<(u32, u64)> {
+        match self {
+            Self::Put { scalar, offset, .. } => Some((*offset, scalar.wire_bytes().into())),
+            Self::PutArray {
+                scalar,
+                count,
+                offset,
+                ..
+            } => Some((*offset, u64::from(scalar.wire_bytes()) * u64::from(*count))),
+            Self::Copy { bytes, offset, .. } => {
+                Some((*offset, u64::from(*bytes).next_multiple_of(4)))
+            }
+            Self::Reserve { .. }
+            | Self::CopyCounted { .. }
+            | Self::PutCounted { .. }
+            | Self::Loop { .. }
+            | Self::Switch { .. }
+            | Self::Optional { .. }
+            | Self::List { .. }
+            | Self::Call { .. }
+            | Self::External { .. } => None,
+        }
+    }
+
+    /// The bodies inside.
+    pub(crate) fn bodies_mut(&mut self) -> Vec<&mut Body> {
+        match self {
+            Self::Loop { body, .. } | Self::Optional { body, .. } => vec![body],
+            Self::Switch { arms, default, .. } => {
+                let arms = arms.iter_mut().map(|arm| &mut arm.body);
+                arms.chain(default).collect()
+            }
+            Self::Reserve { .. }
+            | Self::Put { .. }
+            | Self::PutArray { .. }
+            | Self::Copy { .. }
+            | Self::CopyCounted { .. }
+            | Self::PutCounted { .. }
+            | Self::List { .. }
+            | Self::Call { .. }
+            | Self::External { .. } => Vec::new(),
+        }
+    }
+}
+
 impl Place {
     /// The value itself.
     pub fn it() -> Self {

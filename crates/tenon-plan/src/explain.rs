@@ -1,0 +1,87 @@
+//! What the plans of an interface say, for people: `tenon explain`.
+
+use std::fmt::Write;
+
+use tenon_schema::{Schema, TypeId, TypeKind};
+use thiserror::Error;
+
+use crate::layout::Layout;
+use crate::links::is_link;
+use crate::op::{Plan, Plans, ProcedurePlan};
+use crate::text::text;
+
+/// The interface has no type and no procedure of this name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the interface has no type and no procedure called `{0}`")]
+pub struct UnknownName(pub String);
+
+/// The plans of the types and procedures called `name`, in every version that has one; of all
+/// of them if there is no name.
+///
+/// # Errors
+/// Nothing has this name.
+///
+/// # Panics
+/// If the plans were not made for this schema.
+pub fn explain(schema: &Schema, plans: &Plans, name: Option<&str>) -> Result<String, UnknownName> {
+    let wanted = |candidate: &str| name.is_none_or(|name| name == candidate);
+    let mut parts = Vec::new();
+    for (plan, id) in plans.types.iter().zip((0..).map(TypeId)) {
+        if wanted(&schema.type_def(id).name) {
+            parts.push(named(schema, plan, id));
+        }
+    }
+    for plan in &plans.procedures {
+        let version = &schema.programs[plan.program].versions[plan.version];
+        if wanted(&version.procedures[plan.procedure].name) {
+            parts.push(procedure(schema, plan));
+        }
+    }
+    match name {
+        Some(name) if parts.is_empty() => Err(UnknownName(name.to_owned())),
+        _ => Ok(parts.join("\n")),
+    }
+}
+
+fn named(schema: &Schema, plan: &Plan, id: TypeId) -> String {
+    let def = schema.type_def(id);
+    let kind = match def.kind {
+        TypeKind::Enum(_) => "enum",
+        TypeKind::Struct(_) if is_link(schema, id) => "list element",
+        TypeKind::Struct(_) => "struct",
+        TypeKind::Union(_) => "union",
+        TypeKind::Typedef(_) => "typedef",
+        TypeKind::External => "external",
+    };
+    let head = format!("{kind} {}", def.name);
+    part(schema, &head, plan, Layout::of_type(schema, id))
+}
+
+fn procedure(schema: &Schema, plan: &ProcedurePlan) -> String {
+    let program = &schema.programs[plan.program];
+    let version = &program.versions[plan.version];
+    let procedure = &version.procedures[plan.procedure];
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "procedure {} = {} of {} = {}, {} = {}",
+        procedure.name,
+        procedure.number,
+        version.name,
+        version.number,
+        program.name,
+        program.number
+    );
+    let arguments = Layout::Record(&procedure.arguments);
+    out += &part(schema, "arguments", &plan.arguments, arguments);
+    let result = procedure.result.as_ref();
+    let result = result.map_or(Layout::Record(&[]), Layout::Use);
+    out + &part(schema, "result", &plan.result, result)
+}
+
+fn part(schema: &Schema, head: &str, plan: &Plan, layout: Layout<'_>) -> String {
+    let recursive = if plan.recursive { ", recursive" } else { "" };
+    let body = text(schema, layout, &plan.body, 1);
+    format!("{head}: {}{recursive}\n{body}", plan.size)
+}

@@ -1,0 +1,61 @@
+//! What a [`Place`] means: the names and types of the fields it leads through.
+
+use tenon_schema::{Field, Schema, Type, TypeId, TypeKind};
+
+use crate::Place;
+use crate::links::memory_fields;
+
+/// What the `it` of a body is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Layout<'a> {
+    /// A struct seen from inside, without its link, or the arguments of a procedure.
+    Record(&'a [Field]),
+    /// An enum, a union or an external type seen from inside.
+    Definition(TypeId),
+    /// A type where it is used.
+    Use(&'a Type),
+}
+
+impl<'a> Layout<'a> {
+    /// Of the plan of a named type.
+    pub fn of_type(schema: &'a Schema, id: TypeId) -> Self {
+        match &schema.type_def(id).kind {
+            TypeKind::Struct(_) => Self::Record(memory_fields(schema, id).unwrap_or_default()),
+            TypeKind::Typedef(to) => Self::Use(to),
+            TypeKind::Enum(_) | TypeKind::Union(_) | TypeKind::External => Self::Definition(id),
+        }
+    }
+
+    /// The fields, if there are any to lead through.
+    pub fn fields(self, schema: &'a Schema) -> Option<&'a [Field]> {
+        match self {
+            Self::Record(fields) => Some(fields),
+            Self::Definition(_) => None,
+            Self::Use(ty) => match schema.resolve(ty) {
+                Type::Named(id) => memory_fields(schema, *id),
+                _ => None,
+            },
+        }
+    }
+
+    /// What is found at `place`; `None` if a position on the way does not exist.
+    pub fn at(self, schema: &'a Schema, place: &Place) -> Option<Self> {
+        place.0.iter().try_fold(self, |at, position| {
+            let field = at.fields(schema)?.get(*position as usize)?;
+            Some(Self::Use(&field.ty))
+        })
+    }
+
+    /// The names of the fields on the way to `place`, with dots between them; empty for the
+    /// value itself. A position that does not exist is shown as its number.
+    pub fn path(self, schema: &'a Schema, place: &Place) -> String {
+        let mut at = Some(self);
+        let names = place.0.iter().map(|position| {
+            let fields = at.and_then(|at| at.fields(schema)).unwrap_or_default();
+            let field = fields.get(*position as usize);
+            at = field.map(|field| Self::Use(&field.ty));
+            field.map_or_else(|| position.to_string(), |field| field.name.clone())
+        });
+        names.collect::<Vec<_>>().join(".")
+    }
+}

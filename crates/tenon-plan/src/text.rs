@@ -1,0 +1,243 @@
+//! The text form of a body: one operation a line, what is inside an operation indented below
+//! it, and places by the names of their fields. `it` is the value that a body is about.
+
+use std::fmt::{self, Write};
+
+use tenon_schema::{Case, Field, Schema, Type, TypeKind, Union};
+
+use crate::layout::Layout;
+use crate::op::{Arm, Count, Op, Place, Scalar, Size};
+
+/// The text form of `body`, whose `it` is `layout`. Lines start with `indent` times four
+/// spaces and end with a line feed.
+pub fn text(schema: &Schema, layout: Layout<'_>, body: &[Op], indent: usize) -> String {
+    let mut printer = Printer {
+        schema,
+        out: String::new(),
+        indent,
+    };
+    printer.body(layout, body);
+    printer.out
+}
+
+struct Printer<'a> {
+    schema: &'a Schema,
+    out: String,
+    indent: usize,
+}
+
+impl<'a> Printer<'a> {
+    fn body(&mut self, layout: Layout<'_>, body: &[Op]) {
+        for op in body {
+            self.op(layout, op);
+        }
+    }
+
+    fn line(&mut self, text: fmt::Arguments<'_>) {
+        let indent = self.indent * 4;
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.out, "{:indent$}{text}", "");
+    }
+
+    fn inside(&mut self, layout: Layout<'_>, body: &[Op]) {
+        self.indent += 1;
+        self.body(layout, body);
+        self.indent -= 1;
+    }
+
+    fn op(&mut self, layout: Layout<'_>, op: &Op) {
+        let at = op.place().map(|place| self.place(layout, place));
+        let at = at.unwrap_or_default();
+        match op {
+            Op::Reserve { bytes } => self.line(format_args!("reserve {bytes}")),
+            Op::Put { scalar, offset, .. } => {
+                let scalar = self.scalar(*scalar);
+                self.line(format_args!("put {at}: {scalar} @{offset}"));
+            }
+            Op::PutArray {
+                scalar,
+                count,
+                offset,
+                ..
+            } => {
+                let scalar = self.scalar(*scalar);
+                self.line(format_args!("put {at}: {scalar}[{count}] @{offset}"));
+            }
+            Op::Copy { bytes, offset, .. } => {
+                self.line(format_args!("copy {at}: opaque[{bytes}] @{offset}"));
+            }
+            Op::CopyCounted { bound, text, .. } => {
+                let kind = if *text { "string" } else { "opaque" };
+                self.line(format_args!("copy {at}: {kind}{}", Bound(*bound)));
+            }
+            Op::PutCounted { scalar, bound, .. } => {
+                let scalar = self.scalar(*scalar);
+                self.line(format_args!("put {at}: {scalar}{}", Bound(*bound)));
+            }
+            Op::Loop {
+                place,
+                count,
+                element_min,
+                body,
+            } => {
+                self.line(format_args!(
+                    "loop {at}: {count} of {element_min} bytes or more"
+                ));
+                self.inside_type(layout, place, body);
+            }
+            Op::Switch {
+                place,
+                discriminant,
+                arms,
+                default,
+            } => {
+                let discriminant = self.scalar(*discriminant);
+                self.line(format_args!("switch {at}: {discriminant}"));
+                self.indent += 1;
+                self.arms(layout.at(self.schema, place), arms, default.as_deref());
+                self.indent -= 1;
+            }
+            Op::Optional { place, body } => {
+                self.line(format_args!("optional {at}"));
+                self.inside_type(layout, place, body);
+            }
+            Op::List {
+                first_bare,
+                element,
+                ..
+            } => {
+                let element = &self.schema.type_def(*element).name;
+                let bare = if *first_bare { ", first bare" } else { "" };
+                self.line(format_args!("list {at}: {element}{bare}"));
+            }
+            Op::Call { plan: ty, .. } => {
+                let name = &self.schema.type_def(*ty).name;
+                self.line(format_args!("call {at}: {name}"));
+            }
+            Op::External { ty, .. } => {
+                let name = &self.schema.type_def(*ty).name;
+                self.line(format_args!("external {at}: {name}"));
+            }
+        }
+    }
+
+    /// The body of a loop or an optional: `it` is what the type at `place` is made of.
+    fn inside_type(&mut self, layout: Layout<'_>, place: &Place, body: &[Op]) {
+        let inner = match layout.at(self.schema, place) {
+            Some(Layout::Use(ty)) => match self.schema.resolve(ty) {
+                Type::Array(element, _) => Layout::Use(element),
+                Type::Optional(to) => Layout::Use(to),
+                _ => Layout::Record(&[]),
+            },
+            _ => Layout::Record(&[]),
+        };
+        self.inside(inner, body);
+    }
+
+    fn arms(&mut self, of: Option<Layout<'_>>, arms: &[Arm], default: Option<&[Op]>) {
+        let union = of.and_then(|of| self.union(of));
+        for (position, arm) in arms.iter().enumerate() {
+            let declared = union.and_then(|union| union.arms.get(position));
+            let cases = declared.map(|arm| arm.cases.as_slice()).unwrap_or_default();
+            let head = format!("case {}", labels(&arm.values, cases));
+            self.arm(
+                &head,
+                declared.and_then(|arm| arm.field.as_ref()),
+                &arm.body,
+            );
+        }
+        if let Some(body) = default {
+            let field = union.and_then(|union| union.default.as_ref()?.as_ref());
+            self.arm("default", field, body);
+        }
+    }
+
+    fn arm(&mut self, head: &str, field: Option<&Field>, body: &[Op]) {
+        let name = field.map_or("void", |field| &field.name);
+        self.line(format_args!("{head}: {name}"));
+        let layout = field.map_or(Layout::Record(&[]), |field| Layout::Use(&field.ty));
+        self.inside(layout, body);
+    }
+
+    fn union(&self, of: Layout<'_>) -> Option<&'a Union> {
+        let id = match of {
+            Layout::Record(_) => return None,
+            Layout::Definition(id) => id,
+            Layout::Use(ty) => match self.schema.resolve(ty) {
+                Type::Named(id) => *id,
+                _ => return None,
+            },
+        };
+        match &self.schema.type_def(id).kind {
+            TypeKind::Union(union) => Some(union),
+            _ => None,
+        }
+    }
+
+    fn place(&self, layout: Layout<'_>, place: &Place) -> String {
+        match place.0.is_empty() {
+            true => "it".to_owned(),
+            false => layout.path(self.schema, place),
+        }
+    }
+
+    fn scalar(&self, scalar: Scalar) -> &'a str {
+        match scalar {
+            Scalar::I32 => "i32",
+            Scalar::U32 => "u32",
+            Scalar::I64 => "i64",
+            Scalar::U64 => "u64",
+            Scalar::I16 => "i16",
+            Scalar::U16 => "u16",
+            Scalar::I8 => "i8",
+            Scalar::U8 => "u8",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+            Scalar::F128 => "f128",
+            Scalar::Bool => "bool",
+            Scalar::Enum(id) => &self.schema.type_def(id).name,
+        }
+    }
+}
+
+fn labels(values: &[i32], cases: &[Case]) -> String {
+    let labels = values.iter().enumerate().map(|(position, value)| {
+        let number = value.to_string();
+        match cases.get(position) {
+            Some(case) if case.label != number => format!("{} ({number})", case.label),
+            _ => number,
+        }
+    });
+    labels.collect::<Vec<_>>().join(", ")
+}
+
+/// `<n>`, or `<>` for no bound.
+struct Bound(u32);
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            u32::MAX => f.write_str("<>"),
+            bound => write!(f, "<{bound}>"),
+        }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Fixed(count) => write!(f, "[{count}]"),
+            Self::Counted(bound) => write!(f, "{}", Bound(bound)),
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.max {
+            Some(max) if max == self.min => write!(f, "{max} bytes"),
+            Some(max) => write!(f, "{} to {max} bytes", self.min),
+            None => write!(f, "{} bytes or more", self.min),
+        }
+    }
+}
