@@ -181,6 +181,11 @@ impl RecordReader {
         self.state == State::Mark { fresh: true } && self.next == self.filled
     }
 
+    /// Bytes of memory that the reader has.
+    pub fn capacity(&self) -> usize {
+        self.storage.len()
+    }
+
     /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         if self.is_between_records() && self.storage.len() > bytes {

@@ -1,0 +1,38 @@
+//! What several tests need: words as bytes and numbers that look random.
+#![allow(dead_code, reason = "every test uses its part")]
+
+/// The bytes of XDR words, so that a test shows a message as RFC 5531 does.
+pub fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// SplitMix64 (Steele, Lea, Flood): the same numbers for the same seed everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// True so many times in a thousand.
+    pub fn per_mille(&mut self, times: u32) -> bool {
+        self.below(1000) < times as usize
+    }
+
+    pub fn word(&mut self) -> u32 {
+        self.next() as u32
+    }
+
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+}
