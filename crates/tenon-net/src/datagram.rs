@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::net::{self, RecvFlags, SendFlags, SocketType};
 
@@ -79,8 +79,28 @@ impl Datagram {
     ///
     /// # Errors
     /// `WouldBlock` when nothing is there.
+    #[inline]
     pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+        self.recv_from(room, RecvFlags::DONTWAIT)
+    }
+
+    /// Receives one datagram and its sender as [`try_recv_from`](Self::try_recv_from) does, waiting
+    /// no longer than `limit`. One system call, as long as the limit stays the same.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing came.
+    #[inline]
+    pub fn recv_from_within(
+        &self,
+        room: &mut [u8],
+        limit: Duration,
+    ) -> io::Result<(usize, SocketAddr)> {
+        self.socket.give_up_after(limit)?;
+        self.recv_from(room, RecvFlags::empty())
+    }
+
+    fn recv_from(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
+        let flags = flags | RecvFlags::TRUNC;
         let (length, from) = retry(|| {
             net::recvfrom(&self.socket, &mut *room, flags).map(|(_, length, from)| (length, from))
         })?;

@@ -98,7 +98,13 @@ impl Socket {
         }
     }
 
-    fn recv(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+    /// Makes every receive that blocks give up after `limit` exactly; the kernel is told when it
+    /// does not know yet.
+    pub(crate) fn give_up_after(&self, limit: Duration) -> io::Result<()> {
+        Ok(self.receive_timeout.set_exactly(self.fd.as_fd(), limit)?)
+    }
+
+    pub(crate) fn recv(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         Ok(retry(|| {
             net::recv(&self.fd, &mut *room, flags).map(|(_, bytes)| bytes)
         })?)

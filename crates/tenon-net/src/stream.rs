@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, SocketType};
@@ -108,6 +108,17 @@ impl Stream {
         self.socket.recv_until(room, RecvFlags::empty(), deadline)
     }
 
+    /// Receives, waiting for the first byte no longer than `limit`, or a little less when a signal
+    /// comes; 0 is the end of the stream. One system call, as long as the limit stays the same.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing came.
+    #[inline]
+    pub fn recv_within(&self, room: &mut [u8], limit: Duration) -> io::Result<usize> {
+        self.socket.give_up_after(limit)?;
+        self.socket.recv(room, RecvFlags::empty())
+    }
+
     /// Waits until the socket is ready for something that is `wanted`.
     ///
     /// # Errors
@@ -122,6 +133,14 @@ impl Stream {
     /// `NotConnected` when the connection is gone.
     pub fn shutdown_send(&self) -> io::Result<()> {
         Ok(net::shutdown(&self.socket, Shutdown::Write)?)
+    }
+
+    /// Receives nothing more but what is already there; whoever waits in a receive wakes up.
+    ///
+    /// # Errors
+    /// `NotConnected` when the connection is gone.
+    pub fn shutdown_recv(&self) -> io::Result<()> {
+        Ok(net::shutdown(&self.socket, Shutdown::Read)?)
     }
 
     /// Ends the connection in both directions; whoever waits in a receive wakes up.

@@ -39,6 +39,21 @@ impl ReceiveTimeout {
         self.set(fd, wanted)
     }
 
+    /// Makes a receive wait for `limit`, in whole milliseconds and at least one.
+    pub(crate) fn set_exactly(
+        &self,
+        fd: BorrowedFd<'_>,
+        limit: Duration,
+    ) -> rustix::io::Result<()> {
+        let wanted = u64::try_from(limit.as_millis())
+            .unwrap_or(u64::MAX - 1)
+            .max(1);
+        if self.0.load(Ordering::Relaxed) == wanted {
+            return Ok(());
+        }
+        self.set(fd, wanted)
+    }
+
     fn set(&self, fd: BorrowedFd<'_>, limit_ms: u64) -> rustix::io::Result<()> {
         set_socket_timeout(fd, Timeout::Recv, Some(Duration::from_millis(limit_ms)))?;
         self.0.store(limit_ms, Ordering::Relaxed);

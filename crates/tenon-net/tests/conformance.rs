@@ -320,6 +320,38 @@ fn shutting_down_wakes_who_waits() {
 }
 
 #[test]
+fn a_receive_gives_up_after_its_limit_and_shutting_down_the_receiving_side_wakes_it() {
+    for transport in STREAMS {
+        let (client, server) = streams(transport);
+        let nothing = server.recv_within(&mut [0; 8], Duration::from_millis(5));
+        assert_eq!(nothing.unwrap_err().kind(), ErrorKind::WouldBlock);
+        send_all(&client, b"last").unwrap();
+        let long = Duration::from_secs(20);
+        assert_eq!(server.recv_within(&mut [0; 8], long).unwrap(), 4);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| server.recv_within(&mut [0; 8], long));
+            server.shutdown_recv().unwrap();
+            assert_eq!(waiting.join().unwrap().unwrap(), 0);
+        });
+        send_all(&server, b"still sends").unwrap();
+        assert_eq!(client.recv_until(&mut [0; 16], soon()).unwrap(), 11);
+    }
+}
+
+#[test]
+fn a_datagram_is_waited_for_no_longer_than_the_limit() {
+    let socket = Datagram::bind(&anywhere(Transport::Udp)).unwrap();
+    let nothing = socket.recv_from_within(&mut [0; 8], Duration::from_millis(5));
+    assert_eq!(nothing.unwrap_err().kind(), ErrorKind::WouldBlock);
+    let peer = Datagram::connect(&socket.address().unwrap(), soon()).unwrap();
+    peer.try_send(b"there").unwrap();
+    let (length, _) = socket
+        .recv_from_within(&mut [0; 8], Duration::from_secs(20))
+        .unwrap();
+    assert_eq!(length, 5);
+}
+
+#[test]
 fn a_full_stream_says_so_and_can_still_be_read() {
     for transport in STREAMS {
         let (client, server) = streams(transport);
