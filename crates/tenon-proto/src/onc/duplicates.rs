@@ -171,6 +171,12 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         }
     }
 
+    /// Forgets a call that was judged [`Verdict::New`] but is not carried out after all: when it is
+    /// repeated, it is new again.
+    pub fn forget(&mut self, key: &CallKey<P>) {
+        self.calls.remove(key);
+    }
+
     /// Calls remembered.
     pub fn len(&self) -> usize {
         self.calls.len()
