@@ -1,0 +1,29 @@
+//! What the tests of this crate share: where things lie, how the peers are built, and how their
+//! processes are started, bounded and ended. The peers themselves are in `tests/peers`.
+//!
+//! Everything here is for tests, so it panics where a test would.
+#![allow(clippy::unwrap_used)]
+
+mod peers;
+mod process;
+
+use std::path::{Path, PathBuf};
+
+pub use peers::{Addresses, Peer, Transport, peer, python_script, xdrdump};
+pub use process::{Process, run};
+
+/// The root of the workspace.
+///
+/// # Panics
+/// If this crate is not two folders below it.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+}
+
+/// A path for a Unix socket that no other test uses.
+pub fn socket_path(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("tenon-{}-{name}.sock", std::process::id()))
+}

@@ -1,0 +1,178 @@
+//! The peers of `tests/peers`: built once, started by name, called by address.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::process::{Process, run};
+use crate::root;
+
+/// How a peer is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transport {
+    /// A TCP connection over loopback.
+    Tcp,
+    /// UDP datagrams over loopback.
+    Udp,
+    /// A Unix stream socket.
+    Unix,
+}
+
+impl Transport {
+    /// All of them.
+    pub const ALL: [Transport; 3] = [Transport::Tcp, Transport::Udp, Transport::Unix];
+
+    /// The word by which addresses and peers call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Transport::Tcp => "tcp",
+            Transport::Udp => "udp",
+            Transport::Unix => "unix",
+        }
+    }
+}
+
+/// Where a server listens: per transport, the arguments that a client of `tests/peers` takes.
+#[derive(Debug, Clone, Default)]
+pub struct Addresses(BTreeMap<Transport, Vec<String>>);
+
+impl Addresses {
+    /// From Tenon's addresses: `tcp://127.0.0.1:1234` is `tcp 127.0.0.1 1234`.
+    ///
+    /// # Panics
+    /// If one is not of such a form.
+    pub fn from_urls<S: ToString>(urls: impl IntoIterator<Item = S>) -> Addresses {
+        let lines = urls.into_iter().map(|url| {
+            let url = url.to_string();
+            let (scheme, rest) = url.split_once("://").unwrap();
+            let rest = match scheme {
+                "unix" => rest.to_owned(),
+                _ => rest.replace(':', " "),
+            };
+            format!("{scheme} {rest}")
+        });
+        Addresses::from_lines(lines)
+    }
+
+    /// From what a server of `tests/peers` prints.
+    fn from_lines(lines: impl Iterator<Item = String>) -> Addresses {
+        let parse = |line: String| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let transport = Transport::ALL.into_iter().find(|t| t.word() == words[0]);
+            (transport.unwrap(), words)
+        };
+        Addresses(lines.map(parse).collect())
+    }
+
+    /// The transports there are.
+    pub fn transports(&self) -> impl Iterator<Item = Transport> {
+        self.0.keys().copied()
+    }
+
+    /// The arguments of a client: `tcp HOST PORT`, `udp HOST PORT` or `unix PATH`.
+    ///
+    /// # Panics
+    /// If the server does not listen on `transport`.
+    pub fn arguments(&self, transport: Transport) -> &[String] {
+        &self.0[&transport]
+    }
+
+    /// Tenon's form of the address.
+    ///
+    /// # Panics
+    /// If the server does not listen on `transport`.
+    pub fn url(&self, transport: Transport) -> String {
+        match self.arguments(transport) {
+            [word, path] => format!("{word}://{path}"),
+            [word, host, port] => format!("{word}://{host}:{port}"),
+            other => panic!("no address: {other:?}"),
+        }
+    }
+}
+
+/// A program of `tests/peers`: what starts it, without its arguments.
+#[derive(Debug, Clone)]
+pub struct Peer(Vec<String>);
+
+impl Peer {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.0[0]);
+        command.args(&self.0[1..]);
+        command
+    }
+
+    /// Starts a server on `transports` (`tcp`, `udp`, `unix=PATH`) and says where it listens.
+    ///
+    /// # Panics
+    /// If it does not get ready.
+    pub fn serve(&self, transports: &[&str]) -> (Process, Addresses) {
+        let mut command = self.command();
+        command.args(transports);
+        let process = Process::start(command);
+        let addresses = Addresses::from_lines(process.lines().iter().cloned());
+        (process, addresses)
+    }
+
+    /// Runs a client against `transport` of `addresses`; it checks every answer itself.
+    ///
+    /// # Panics
+    /// If the client finds a wrong answer, or takes too long.
+    pub fn check(&self, addresses: &Addresses, transport: Transport) {
+        let mut command = self.command();
+        command.args(addresses.arguments(transport));
+        let said = run(command);
+        assert!(said.contains("every answer is right"), "{said}");
+    }
+}
+
+/// The program `name` that stands on libtirpc.
+///
+/// # Panics
+/// If the peers cannot be built.
+pub fn peer(name: &str) -> Peer {
+    Peer(vec![built(name).display().to_string()])
+}
+
+/// The script `name` that stands on python-vxi11.
+///
+/// # Panics
+/// If its virtual environment cannot be made.
+pub fn python_script(name: &str) -> Peer {
+    static PREPARED: OnceLock<()> = OnceLock::new();
+    let folder = root().join("tests/peers/python");
+    PREPARED.get_or_init(|| {
+        Command::new(folder.join("prepare"))
+            .status()
+            .is_ok_and(|status| status.success())
+            .then_some(())
+            .expect("tests/peers/python/prepare fails")
+    });
+    let python = root().join("target/peers/python/bin/python");
+    Peer(vec![
+        python.display().to_string(),
+        folder.join(name).display().to_string(),
+    ])
+}
+
+/// The program that decodes and encodes by rpcgen's routines for `interface`.
+///
+/// # Panics
+/// If the peers cannot be built.
+pub fn xdrdump(interface: &str) -> Command {
+    Command::new(built(&format!("xdrdump-{interface}")))
+}
+
+fn built(name: &str) -> PathBuf {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        Command::new("make")
+            .args(["-s", "-j2", "-C"])
+            .arg(root().join("tests/peers"))
+            .status()
+            .is_ok_and(|status| status.success())
+            .then_some(())
+            .expect("the peers cannot be built: ./test setup installs what they need")
+    });
+    root().join("target/peers").join(name)
+}

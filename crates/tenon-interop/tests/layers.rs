@@ -1,0 +1,162 @@
+//! The layers of ARCHITECTURE.md, checked against what Cargo says: a crate depends on crates that
+//! stand above it in the table only. And two rules for every crate: it takes the workspace's lints,
+//! and `unsafe` occurs in named rooms only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tenon_interop::root;
+
+/// The crates in the order of the table, from the lowest layer to what stands beside the layers.
+const CRATES: [&str; 12] = [
+    "tenon-schema",
+    "tenon-wire",
+    "tenon-idl",
+    "tenon-plan",
+    "tenon-proto",
+    "tenon-net",
+    "tenon-exec",
+    "tenon-gen",
+    "tenon",
+    "tenon-cli",
+    "tenon-build",
+    "tenon-interop",
+];
+
+/// Files that may say `unsafe`.
+const ROOMS: [&str; 1] = [
+    // Says what `unsafe` looks like.
+    "crates/tenon-interop/tests/layers.rs",
+];
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+}
+
+fn packages(metadata: &Value) -> &[Value] {
+    metadata["packages"].as_array().expect("a list of packages")
+}
+
+fn name(of: &Value) -> &str {
+    of["name"].as_str().expect("a name")
+}
+
+/// Dependencies of the workspace that are more than help for tests.
+fn dependencies(package: &Value) -> impl Iterator<Item = &str> {
+    let all = package["dependencies"].as_array().expect("a list");
+    all.iter()
+        .filter(|dependency| dependency["kind"] != "dev" && !dependency["path"].is_null())
+        .map(name)
+}
+
+fn position(of: &str) -> usize {
+    let found = CRATES.iter().position(|known| *known == of);
+    found.unwrap_or_else(|| panic!("{of} stands in no layer yet: give it its place in CRATES"))
+}
+
+#[test]
+fn every_crate_depends_on_what_stands_above_it() {
+    for package in packages(&metadata()) {
+        let own = position(name(package));
+        for dependency in dependencies(package) {
+            assert!(
+                position(dependency) < own,
+                "{} depends on {dependency}, which does not stand above it",
+                name(package)
+            );
+        }
+    }
+}
+
+#[test]
+fn the_table_is_the_one_of_the_map() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map is readable");
+    let rows = map.lines().filter(|line| line.starts_with("| "));
+    let drawn = rows
+        .filter_map(|row| row.split('`').nth(1))
+        .filter(|name| name.starts_with("tenon") && !name.contains(['/', ':']));
+    assert_eq!(drawn.collect::<Vec<_>>(), CRATES);
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    for package in packages(&metadata()) {
+        let path = package["manifest_path"].as_str().expect("a path");
+        let manifest = fs::read_to_string(path).expect("the manifest is readable");
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{path} lacks `[lints] workspace = true`"
+        );
+    }
+}
+
+#[test]
+fn unsafe_occurs_in_named_rooms_only() {
+    for folder in ["crates", "bench", "fuzz", "examples"] {
+        for file in rust_files(&root().join(folder)) {
+            let relative = file.strip_prefix(root()).expect("a file below the root");
+            if ROOMS.iter().any(|room| relative == Path::new(room)) {
+                continue;
+            }
+            let text = fs::read_to_string(&file).expect("a source file is text");
+            for (number, line) in text.lines().enumerate() {
+                assert!(
+                    !says_unsafe(line),
+                    "{}:{}: unsafe outside the named rooms: {line}",
+                    relative.display(),
+                    number + 1
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_is_recognised() {
+    let opens = ["unsafe { x }", "pub unsafe fn f()", "#[unsafe(no_mangle)]"];
+    assert!(opens.into_iter().all(says_unsafe));
+    let harmless = ["// unsafe { x }", "forbid(unsafe_code)", "\"unsafe\","];
+    assert!(!harmless.into_iter().any(says_unsafe));
+}
+
+/// Whether the line opens something unsafe; the word alone, in a comment or a list of keywords,
+/// does not.
+fn says_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.match_indices("unsafe").any(|(at, word)| {
+        let starts = !code[..at].ends_with(|c: char| c.is_alphanumeric() || "_\"".contains(c));
+        let rest = code[at + word.len()..].trim_start();
+        let opens = ["{", "(", "fn ", "impl ", "impl<", "trait ", "extern "];
+        starts && opens.iter().any(|open| rest.starts_with(open))
+    })
+}
+
+/// Every `.rs` file below `folder`, which need not exist.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true if path.ends_with("target") => Vec::new(),
+            true => rust_files(&path),
+            false if path.extension().is_some_and(|end| end == "rs") => vec![path],
+            false => Vec::new(),
+        })
+        .collect()
+}
