@@ -176,7 +176,7 @@ fn numbers_of_auth_stat_are_named_if_the_registry_names_them() {
 /// What a random header borrows from.
 fn any_auth<'a>(random: &mut Random, pool: &'a [u8]) -> OpaqueAuth<'a> {
     let flavor = AuthFlavor(random.word() >> random.below(32));
-    OpaqueAuth::new(flavor, &pool[..random.below(401)]).unwrap()
+    OpaqueAuth::new(flavor, &pool[..random.below(401)]).expect("400 bytes at most")
 }
 
 fn any_call<'a>(random: &mut Random, pool: &'a [u8]) -> CallHeader<'a> {

@@ -35,7 +35,7 @@ fn records(reader: &mut RecordReader, mut stream: &[u8], piece: usize) -> Vec<Ve
         let taken = receive(reader, &stream[..piece.min(stream.len())]);
         assert!(taken > 0, "there is always room for what is missing");
         stream = &stream[taken..];
-        while let Some(record) = reader.next_record().unwrap() {
+        while let Some(record) = reader.next_record().expect("a legal stream") {
             found.push(record.to_vec());
         }
     }

@@ -229,7 +229,7 @@ fn a_refusal_replaces_the_results_and_leaves_the_replies_before_alone() {
         let reply = Reply::begin(&mut buffer, 9);
         buffer.extend(&[0xee; 5000]);
         reply.refuse(&mut buffer, refused).seal(&mut buffer, 99);
-        let mark = 0x8000_0000 | expected.len() as u32 * 4;
+        let mark = 0x8000_0000 + expected.len() as u32 * 4;
         let expected = [before.clone(), words(&[mark]), words(expected)].concat();
         assert_eq!(buffer.as_slice(), expected, "{refused:?}");
     }

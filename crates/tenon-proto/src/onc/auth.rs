@@ -105,9 +105,9 @@ impl<'a> Credential<'a> {
     /// # Errors
     /// The status to deny the call with. A body that is not what its flavor demands is
     /// [`AuthStat::BAD_CRED`]. A flavor that is not served, which may be flawless, is
-    /// [`AuthStat::REJECTED_CRED`]: "client must begin new session" (RFC 5531 section 9), with another
-    /// one. So AUTH_SHORT is answered, as appendix A asks of a server that does not know the
-    /// short form, and so libtirpc answers any flavor unknown to it.
+    /// [`AuthStat::REJECTED_CRED`]: "client must begin new session" (RFC 5531 section 9), with
+    /// another one. So AUTH_SHORT is answered, as appendix A asks of a server that does not know
+    /// the short form, and so libtirpc answers any flavor unknown to it.
     pub fn from_opaque(auth: OpaqueAuth<'a>) -> Result<Self, AuthStat> {
         match auth.flavor {
             AuthFlavor::NONE => Ok(Self::None),

@@ -1,8 +1,8 @@
 //! The client's bookkeeping: which calls are in flight, until when, and which reply is whose.
 //!
-//! The engine is small enough to be used under a lock that is held for a moment only. It keeps no message:
-//! whoever waits for a call keeps the call's bytes for retransmission, and the results of a reply stay in
-//! the buffer they were received in, where the reader decodes its own.
+//! The engine is small enough to be used under a lock that is held for a moment only. It keeps no
+//! message: whoever waits for a call keeps the call's bytes for retransmission, and the results of
+//! a reply stay in the buffer they were received in, where the reader decodes its own.
 
 use std::time::{Duration, Instant};
 
@@ -83,11 +83,12 @@ pub enum Timeout<W> {
     Expired(W),
 }
 
-/// The calls in flight on one connection or socket. `W` is what the owner needs to find whoever waits.
+/// The calls in flight on one connection or socket. `W` is what the owner needs to find whoever
+/// waits.
 ///
 /// A call lives in the slot that the low bits of its xid name. The next xid is the next number
-/// whose slot is free, so no xid in flight is ever taken, none comes again before all others have, and a
-/// reply finds its call without a search.
+/// whose slot is free, so no xid in flight is ever taken, none comes again before all others have,
+/// and a reply finds its call without a search.
 #[derive(Debug)]
 pub struct ClientEngine<W> {
     slots: Vec<Option<InFlight<W>>>,
@@ -110,8 +111,8 @@ struct InFlight<W> {
 const SLOTS_FIRST: usize = 16;
 
 impl<W> ClientEngine<W> {
-    /// An engine for a stream, which loses nothing. `seed` is the first xid: choose it at random, so that
-    /// a restarted client does not repeat the xids of its former life.
+    /// An engine for a stream, which loses nothing. `seed` is the first xid: choose it at random,
+    /// so that a restarted client does not repeat the xids of its former life.
     pub fn stream(seed: u32) -> Self {
         Self::new(seed, None)
     }
@@ -154,8 +155,8 @@ impl<W> ClientEngine<W> {
         xid
     }
 
-    /// Takes in a received message. `Ok(None)` if it answers no call in flight: it was late, sent twice, or, on
-    /// datagrams, damaged.
+    /// Takes in a received message. `Ok(None)` if it answers no call in flight: it was late, sent
+    /// twice, or, on datagrams, damaged.
     ///
     /// # Errors
     /// On a stream, a message that cannot be attributed to a call: close the connection. A

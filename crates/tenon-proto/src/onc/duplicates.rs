@@ -1,13 +1,15 @@
 //! The duplicate request cache: calls over datagrams are carried out at most once, within its
 //! bounds.
 //!
-//! A client that hears nothing sends its call again, and the server must not create the same file twice. So every
-//! call is remembered while it is carried out, and its reply for a while afterwards.
+//! A client that hears nothing sends its call again, and the server must not create the same file
+//! twice. So every call is remembered while it is carried out, and its reply for a while
+//! afterwards.
 //!
 //! What falls out, and is then carried out again when the client repeats it: the reply of a call
 //! that is older than [`DuplicateLimits::age`]; the oldest replies once there are more than
-//! [`DuplicateLimits::entries`] calls or more than [`DuplicateLimits::bytes`] of replies; a reply that is by itself longer
-//! than that; and everything when the server restarts. A call that is being carried out never falls out.
+//! [`DuplicateLimits::entries`] calls or more than [`DuplicateLimits::bytes`] of replies; a reply
+//! that is by itself longer than that; and everything when the server restarts. A call that is
+//! being carried out never falls out.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -20,7 +22,8 @@ use super::server::Call;
 pub struct DuplicateLimits {
     /// Most calls.
     pub entries: usize,
-    /// Most bytes of replies. They are taken from the system at once, but touched only as they are used.
+    /// Most bytes of replies. They are taken from the system at once, but touched only as they are
+    /// used.
     pub bytes: usize,
     /// Longest time that a reply is kept, longer than clients go on repeating a call and shorter
     /// than they take to come back to the same xid.
@@ -37,8 +40,8 @@ impl Default for DuplicateLimits {
     }
 }
 
-/// Bytes at the front of the arguments that tell calls apart, beside their length. Clients count xids upwards: the
-/// sum is there for a client that restarted with the same ones.
+/// Bytes at the front of the arguments that tell calls apart, beside their length. Clients count
+/// xids upwards: the sum is there for a client that restarted with the same ones.
 const SUMMED_BYTES: usize = 256;
 
 /// What makes two calls the same: who called, with which xid, for what.
@@ -88,7 +91,8 @@ pub enum Verdict<'c> {
     InProgress,
     /// Send this reply again.
     Done(&'c [u8]),
-    /// Drop it: every entry is taken by a call that is being carried out. The client will repeat it.
+    /// Drop it: every entry is taken by a call that is being carried out. The client will repeat
+    /// it.
     Full,
 }
 

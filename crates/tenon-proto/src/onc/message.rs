@@ -141,9 +141,9 @@ impl<'a> CallHeader<'a> {
     ///
     /// # Errors
     /// A version of RPC other than 2 is refused with RPC_MISMATCH before anything behind it is
-    /// looked at, as a later version may put other things there. A credential or verifier that is too
-    /// long or cut short is refused with AUTH_BADCRED or AUTH_BADVERF, since the record still has its
-    /// end and the connection its order. Whatever ends before is unanswerable.
+    /// looked at, as a later version may put other things there. A credential or verifier that is
+    /// too long or cut short is refused with AUTH_BADCRED or AUTH_BADVERF, since the record still
+    /// has its end and the connection its order. Whatever ends before is unanswerable.
     #[inline]
     pub fn decode(input: &mut Decoder<'a>) -> Result<Self, BadCall> {
         let unanswerable = |error: DecodeError| BadCall::Unanswerable(error.into());

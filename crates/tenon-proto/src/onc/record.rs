@@ -1,7 +1,7 @@
 //! Record marking: messages on a byte stream (RFC 5531 section 11).
 //!
-//! A record is one or more fragments, each behind a four-byte mark: the highest bit says that it is the
-//! record's last, the others how long it is.
+//! A record is one or more fragments, each behind a four-byte mark: the highest bit says that it is
+//! the record's last, the others how long it is.
 
 use std::ops::Range;
 
@@ -86,10 +86,10 @@ pub enum RecordError {
 
 /// Finds records in the bytes of a stream.
 ///
-/// The owner reads into [`room`](Self::room), says how much arrived with [`filled`](Self::filled), and takes records with
-/// [`next_record`](Self::next_record) until there is none. A record of one fragment is handed out where it was
-/// received. Fragments are moved together where they lie, each byte at most once. The storage follows
-/// what has really arrived and not what a mark promises.
+/// The owner reads into [`room`](Self::room), says how much arrived with [`filled`](Self::filled),
+/// and takes records with [`next_record`](Self::next_record) until there is none. A record of one
+/// fragment is handed out where it was received. Fragments are moved together where they lie. The
+/// storage follows what has really arrived and not what a mark promises.
 #[derive(Debug)]
 pub struct RecordReader {
     /// All of it is initialised; what is behind `filled` is stale.
@@ -115,8 +115,8 @@ enum State {
 }
 
 impl RecordReader {
-    /// A reader of records of at most `limit` bytes, however many fragments they are in. It takes no memory
-    /// before the first [`room`](Self::room).
+    /// A reader of records of at most `limit` bytes, however many fragments they are in. It takes
+    /// no memory before the first [`room`](Self::room).
     pub fn new(limit: usize) -> Self {
         Self {
             storage: Vec::new(),
@@ -129,8 +129,8 @@ impl RecordReader {
         }
     }
 
-    /// Where to put received bytes. It is not empty once [`next_record`](Self::next_record) has said that there is
-    /// no further record: it grows with what has arrived, up to the limit.
+    /// Where to put received bytes. It is not empty once [`next_record`](Self::next_record) has
+    /// said that there is no further record: it grows with what has arrived, up to the limit.
     pub fn room(&mut self) -> &mut [u8] {
         self.close_gaps();
         if self.storage.len() - self.filled < self.wanted() {

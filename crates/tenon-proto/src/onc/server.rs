@@ -1,7 +1,7 @@
 //! The server's side of a call: what is asked of whom, and how the answer begins.
 //!
-//! Nothing is kept between messages. [`Programs`] is made once and shared; a reply is written behind
-//! the header that [`Reply::begin`] wrote, and turned into a refusal by [`Reply::refuse`].
+//! Nothing is kept between messages. [`Programs`] is made once and shared; a reply is written
+//! behind the header that [`Reply::begin`] wrote, and turned into a refusal by [`Reply::refuse`].
 
 use std::ops::AddAssign;
 

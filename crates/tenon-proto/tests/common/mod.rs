@@ -23,6 +23,12 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
+    /// A number of at most so many bits, small ones as likely as large ones.
+    pub fn of_bits(&mut self, bits: usize) -> usize {
+        let bits = self.below(bits + 1);
+        self.below(1 << bits)
+    }
+
     /// True so many times in a thousand.
     pub fn per_mille(&mut self, times: u32) -> bool {
         self.below(1000) < times as usize
