@@ -1,6 +1,6 @@
 //! What a [`Place`] means: the names and types of the fields it leads through.
 
-use tenon_schema::{Field, Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Field, Schema, Type, TypeId, TypeKind, Union};
 
 use crate::Place;
 use crate::links::memory_fields;
@@ -36,6 +36,39 @@ impl<'a> Layout<'a> {
                 _ => None,
             },
         }
+    }
+
+    /// What an array or a pointer holds: the `it` of the body of a loop or an optional.
+    pub fn element(self, schema: &'a Schema) -> Option<Self> {
+        match self {
+            Self::Use(ty) => match schema.resolve(ty) {
+                Type::Array(element, _) => Some(Self::Use(element)),
+                Type::Optional(to) => Some(Self::Use(to)),
+                _ => None,
+            },
+            Self::Record(_) | Self::Definition(_) => None,
+        }
+    }
+
+    /// The union, if it is one.
+    pub fn union(self, schema: &'a Schema) -> Option<&'a Union> {
+        let id = match self {
+            Self::Record(_) => return None,
+            Self::Definition(id) => id,
+            Self::Use(ty) => match schema.resolve(ty) {
+                Type::Named(id) => *id,
+                _ => return None,
+            },
+        };
+        match &schema.type_def(id).kind {
+            TypeKind::Union(union) => Some(union),
+            _ => None,
+        }
+    }
+
+    /// What an arm of a union holds; nothing if it is void.
+    pub fn of_arm(field: Option<&'a Field>) -> Self {
+        field.map_or(Self::Record(&[]), |field| Self::Use(&field.ty))
     }
 
     /// What is found at `place`; `None` if a position on the way does not exist.

@@ -13,7 +13,7 @@ use crate::size::Sizes;
 
 /// How many types may be nested in each other, each in the next, without counting recursion:
 /// whoever runs a plan uses stack for each of them.
-const MAX_NESTING: usize = 256;
+const MAX_NESTING: usize = 64;
 
 /// Most bytes of one fixed-size item; a larger one fits into no message.
 const MAX_FIXED: u64 = 1 << 30;

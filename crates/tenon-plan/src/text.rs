@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write};
 
-use tenon_schema::{Case, Field, Schema, Type, TypeKind, Union};
+use tenon_schema::{Case, Field, Schema};
 
 use crate::layout::Layout;
 use crate::op::{Arm, Count, Op, Place, Scalar, Size};
@@ -83,7 +83,7 @@ impl<'a> Printer<'a> {
                 self.line(format_args!(
                     "loop {at}: {count} of {element_min} bytes or more"
                 ));
-                self.inside_type(layout, place, body);
+                self.element(layout.at(self.schema, place), body);
             }
             Op::Switch {
                 place,
@@ -99,7 +99,7 @@ impl<'a> Printer<'a> {
             }
             Op::Optional { place, body } => {
                 self.line(format_args!("optional {at}"));
-                self.inside_type(layout, place, body);
+                self.element(layout.at(self.schema, place), body);
             }
             Op::List {
                 first_bare,
@@ -121,21 +121,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The body of a loop or an optional: `it` is what the type at `place` is made of.
-    fn inside_type(&mut self, layout: Layout<'_>, place: &Place, body: &[Op]) {
-        let inner = match layout.at(self.schema, place) {
-            Some(Layout::Use(ty)) => match self.schema.resolve(ty) {
-                Type::Array(element, _) => Layout::Use(element),
-                Type::Optional(to) => Layout::Use(to),
-                _ => Layout::Record(&[]),
-            },
-            _ => Layout::Record(&[]),
-        };
-        self.inside(inner, body);
+    fn element(&mut self, of: Option<Layout<'_>>, body: &[Op]) {
+        let element = of.and_then(|of| of.element(self.schema));
+        self.inside(element.unwrap_or(Layout::Record(&[])), body);
     }
 
     fn arms(&mut self, of: Option<Layout<'_>>, arms: &[Arm], default: Option<&[Op]>) {
-        let union = of.and_then(|of| self.union(of));
+        let union = of.and_then(|of| of.union(self.schema));
         for (position, arm) in arms.iter().enumerate() {
             let declared = union.and_then(|union| union.arms.get(position));
             let cases = declared.map(|arm| arm.cases.as_slice()).unwrap_or_default();
@@ -155,23 +147,7 @@ impl<'a> Printer<'a> {
     fn arm(&mut self, head: &str, field: Option<&Field>, body: &[Op]) {
         let name = field.map_or("void", |field| &field.name);
         self.line(format_args!("{head}: {name}"));
-        let layout = field.map_or(Layout::Record(&[]), |field| Layout::Use(&field.ty));
-        self.inside(layout, body);
-    }
-
-    fn union(&self, of: Layout<'_>) -> Option<&'a Union> {
-        let id = match of {
-            Layout::Record(_) => return None,
-            Layout::Definition(id) => id,
-            Layout::Use(ty) => match self.schema.resolve(ty) {
-                Type::Named(id) => *id,
-                _ => return None,
-            },
-        };
-        match &self.schema.type_def(id).kind {
-            TypeKind::Union(union) => Some(union),
-            _ => None,
-        }
+        self.inside(Layout::of_arm(field), body);
     }
 
     fn place(&self, layout: Layout<'_>, place: &Place) -> String {

@@ -323,8 +323,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn arm(&self, body: &[Op], field: Option<&Field>) -> Result<(), VerifyError> {
-        let layout = field.map_or(Layout::Record(&[]), |field| Layout::Use(&field.ty));
-        self.body(body, layout)
+        self.body(body, Layout::of_arm(field))
     }
 }
 
