@@ -76,7 +76,7 @@ fn procedure(schema: &Schema, plan: &ProcedurePlan) -> String {
     let arguments = Layout::Record(&procedure.arguments);
     out += &part(schema, "arguments", &plan.arguments, arguments);
     let result = procedure.result.as_ref();
-    let result = result.map_or(Layout::Record(&[]), Layout::Use);
+    let result = result.map_or(Layout::Nothing, Layout::Use);
     out + &part(schema, "result", &plan.result, result)
 }
 

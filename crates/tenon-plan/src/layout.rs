@@ -8,6 +8,8 @@ use crate::links::memory_fields;
 /// What the `it` of a body is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Layout<'a> {
+    /// Nothing: a void result or arm.
+    Nothing,
     /// A struct seen from inside, without its link, or the arguments of a procedure.
     Record(&'a [Field]),
     /// An enum, a union or an external type seen from inside.
@@ -29,6 +31,7 @@ impl<'a> Layout<'a> {
     /// The fields, if there are any to lead through.
     pub fn fields(self, schema: &'a Schema) -> Option<&'a [Field]> {
         match self {
+            Self::Nothing => Some(&[]),
             Self::Record(fields) => Some(fields),
             Self::Definition(_) => None,
             Self::Use(ty) => match schema.resolve(ty) {
@@ -46,14 +49,14 @@ impl<'a> Layout<'a> {
                 Type::Optional(to) => Some(Self::Use(to)),
                 _ => None,
             },
-            Self::Record(_) | Self::Definition(_) => None,
+            Self::Nothing | Self::Record(_) | Self::Definition(_) => None,
         }
     }
 
     /// The union, if it is one.
     pub fn union(self, schema: &'a Schema) -> Option<&'a Union> {
         let id = match self {
-            Self::Record(_) => return None,
+            Self::Nothing | Self::Record(_) => return None,
             Self::Definition(id) => id,
             Self::Use(ty) => match schema.resolve(ty) {
                 Type::Named(id) => *id,
@@ -66,9 +69,9 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What an arm of a union holds; nothing if it is void.
+    /// What an arm of a union holds.
     pub fn of_arm(field: Option<&'a Field>) -> Self {
-        field.map_or(Self::Record(&[]), |field| Self::Use(&field.ty))
+        field.map_or(Self::Nothing, |field| Self::Use(&field.ty))
     }
 
     /// What is found at `place`; `None` if a position on the way does not exist.

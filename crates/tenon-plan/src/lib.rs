@@ -18,5 +18,6 @@ pub use layout::Layout;
 pub use lower::{LowerError, lower};
 pub use op::{Arm, Body, Count, Op, Place, Plan, Plans, ProcedurePlan, Scalar, Size};
 pub use passes::{Pass, specialize};
+pub use size::Sizes;
 pub use text::text;
 pub use verify::{Problem, VerifyError, verify};

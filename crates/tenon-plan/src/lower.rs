@@ -46,7 +46,7 @@ pub fn lower(schema: &Schema) -> Result<Plans, LowerError> {
     let components = graph::components(schema);
     check_nesting(schema, &components)?;
     check_typedefs(schema, &components)?;
-    let sizes = Sizes::of_schema(schema, &components);
+    let sizes = Sizes::by_components(schema, &components);
     check_ends(schema, &sizes)?;
     let ids = (0..schema.types.len() as u32).map(TypeId);
     let types = ids.map(|id| named_plan(schema, &sizes, &components, id));

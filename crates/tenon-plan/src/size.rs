@@ -3,7 +3,7 @@
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 
 use crate::Size;
-use crate::graph::Components;
+use crate::graph::{self, Components};
 use crate::links::{linked_list, memory_fields};
 use crate::op::Scalar;
 
@@ -13,16 +13,24 @@ const ENDLESS: Size = Size {
     max: None,
 };
 
-/// The sizes of all named types.
+/// The sizes of all types of an interface.
 #[derive(Debug)]
-pub(crate) struct Sizes<'a> {
+pub struct Sizes<'a> {
     schema: &'a Schema,
     types: Vec<Size>,
 }
 
 impl<'a> Sizes<'a> {
     /// Computes them. A type with no finite value has a `min` of `u64::MAX`.
-    pub fn of_schema(schema: &'a Schema, components: &Components) -> Self {
+    ///
+    /// # Panics
+    /// If the schema refers to a type that it does not have, or has a typedef that leads only
+    /// to itself; [`lower`](crate::lower) refuses such.
+    pub fn new(schema: &'a Schema) -> Self {
+        Self::by_components(schema, &graph::components(schema))
+    }
+
+    pub(crate) fn by_components(schema: &'a Schema, components: &Components) -> Self {
         let mut sizes = Self {
             schema,
             types: vec![ENDLESS; schema.types.len()],

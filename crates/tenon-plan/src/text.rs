@@ -123,7 +123,7 @@ impl<'a> Printer<'a> {
 
     fn element(&mut self, of: Option<Layout<'_>>, body: &[Op]) {
         let element = of.and_then(|of| of.element(self.schema));
-        self.inside(element.unwrap_or(Layout::Record(&[])), body);
+        self.inside(element.unwrap_or(Layout::Nothing), body);
     }
 
     fn arms(&mut self, of: Option<Layout<'_>>, arms: &[Arm], default: Option<&[Op]>) {

@@ -65,7 +65,7 @@ pub enum Problem {
 /// If the schema refers to a type that it does not have.
 pub fn verify(schema: &Schema, plans: &Plans) -> Result<(), VerifyError> {
     let components = graph::components(schema);
-    let sizes = Sizes::of_schema(schema, &components);
+    let sizes = Sizes::by_components(schema, &components);
     let verifier = Verifier {
         schema,
         sizes: &sizes,
@@ -133,7 +133,7 @@ impl<'a> Verifier<'a> {
         self.plan(&plan.arguments, arguments, size, false)?;
         let (result, size) = match &definition.result {
             Some(ty) => (Layout::Use(ty), self.sizes.of(ty)),
-            None => (Layout::Record(&[]), Size::exactly(0)),
+            None => (Layout::Nothing, Size::exactly(0)),
         };
         self.plan(&plan.result, result, size, false)
     }
@@ -183,7 +183,7 @@ impl<'a> Verifier<'a> {
     /// Holds an operation against the type of the item it moves.
     fn item(&self, op: &Op, item: Layout<'_>, at: &str) -> Result<(), VerifyError> {
         let fits = match item {
-            Layout::Record(_) => false,
+            Layout::Nothing | Layout::Record(_) => false,
             Layout::Use(ty) => self.fits(op, ty, at)? && !matches!(op, Op::External { .. }),
             Layout::Definition(id) => {
                 self.fits(op, &Type::Named(id), at)? && !matches!(op, Op::Call { .. })
@@ -338,7 +338,7 @@ impl<'a> Expected<'a> {
     fn new(schema: &'a Schema, layout: Layout<'a>) -> Self {
         let items = vec![(Place::it(), layout)];
         let mut expected = Self { schema, items };
-        if matches!(layout, Layout::Record(_)) {
+        if matches!(layout, Layout::Nothing | Layout::Record(_)) {
             expected.open();
         }
         expected

@@ -50,6 +50,9 @@ pub enum DecodeErrorKind {
     TooMuchMemory,
     /// A list that must hold at least one element is empty, or a list has no end.
     BadList,
+    /// The type is declared outside the interface, so that nothing is known of its bytes
+    /// (dynamic values only).
+    External,
 }
 
 /// The value cannot be put on the wire.
@@ -79,8 +82,13 @@ pub enum EncodeErrorKind {
     EmptyList,
     /// The value nests deeper than the encoder's limit.
     TooDeep,
+    /// No member of the enum has this value (dynamic values only).
+    UnknownValue(i32),
     /// The value does not have the shape that the interface asks for (dynamic values only).
     Shape,
+    /// The type is declared outside the interface, so that nothing is known of its bytes
+    /// (dynamic values only).
+    External,
 }
 
 /// Says in which field an error arose, if nothing further inside has said so already.
@@ -161,6 +169,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::TooDeep => f.write_str("value nests too deep"),
             Self::TooMuchMemory => f.write_str("value needs more memory than its bytes pay for"),
             Self::BadList => f.write_str("list is empty or has no end"),
+            Self::External => f.write_str("the type is declared outside the interface"),
         }
     }
 }
@@ -185,6 +194,8 @@ impl fmt::Display for EncodeErrorKind {
             }
             Self::EmptyList => f.write_str("the list must hold at least one element"),
             Self::TooDeep => f.write_str("value nests too deep"),
+            Self::UnknownValue(value) => write!(f, "{value} is not a value of this type"),
+            Self::External => f.write_str("the type is declared outside the interface"),
             Self::Shape => f.write_str("value does not have the interface's shape"),
         }
     }

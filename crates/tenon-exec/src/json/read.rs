@@ -1,0 +1,300 @@
+//! JSON to values.
+
+use bstr::BString;
+use serde_json::{Map, Value as Json};
+use tenon_plan::links::{linked_list, memory_fields};
+use tenon_schema::{Arm, EnumMember, Field, Length, Schema, Type, TypeId, TypeKind, Union};
+
+use super::bytes::{self, Bare};
+use super::number::{read_float, read_integer};
+use super::{JsonError, arm_key, may_be_null};
+use crate::Value;
+
+/// Reads a value of type `ty`.
+///
+/// # Errors
+/// The JSON is not a value of this type; the path says which part and the problem says what was
+/// expected.
+pub fn read(schema: &Schema, ty: &Type, json: &Json) -> Result<Value, JsonError> {
+    Reader { schema }.item(ty, json).map_err(JsonError::at_root)
+}
+
+/// Reads the arguments of a procedure: nothing (or `null`) for none, the value for one, and for
+/// several an object by name or an array by position.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_arguments(
+    schema: &Schema,
+    parameters: &[Field],
+    json: Option<&Json>,
+) -> Result<Value, JsonError> {
+    let reader = Reader { schema };
+    reader
+        .arguments(parameters, json.unwrap_or(&Json::Null))
+        .map_err(JsonError::at_root)
+}
+
+struct Reader<'a> {
+    schema: &'a Schema,
+}
+
+impl<'a> Reader<'a> {
+    fn arguments(&self, parameters: &[Field], json: &Json) -> Result<Value, JsonError> {
+        let values = match (parameters, json) {
+            ([], Json::Null) => Vec::new(),
+            ([], json) => return Err(JsonError::expected("no arguments", json)),
+            ([one], json) => vec![self.item(&one.ty, json)?],
+            (several, Json::Array(items)) if items.len() == several.len() => {
+                self.by_position(several, items)?
+            }
+            (several, Json::Object(members)) => self.by_name(several, members)?,
+            (several, json) => {
+                let names: Vec<_> = several.iter().map(|field| field.name.as_str()).collect();
+                let count = several.len();
+                let expected = format!(
+                    "{count} arguments, an array of {count} or an object with `{}`",
+                    names.join("`, `")
+                );
+                return Err(JsonError::expected(&expected, json));
+            }
+        };
+        Ok(Value::Struct(values))
+    }
+
+    fn item(&self, ty: &Type, json: &Json) -> Result<Value, JsonError> {
+        if let Some(list) = linked_list(self.schema, ty) {
+            let items = match (list.first_bare, json) {
+                (false, Json::Null) => Vec::new(),
+                _ => self.elements(json, |item| self.structure(list.element, item))?,
+            };
+            return Ok(Value::Array(items));
+        }
+        match self.schema.resolve(ty) {
+            Type::Int => read_integer(json, "an int").map(Value::Int),
+            Type::Uint => read_integer(json, "an unsigned int").map(Value::Uint),
+            Type::Hyper => read_integer(json, "a hyper").map(Value::Hyper),
+            Type::Uhyper => read_integer(json, "an unsigned hyper").map(Value::Uhyper),
+            Type::Short => read_integer(json, "a short").map(Value::Short),
+            Type::Ushort => read_integer(json, "an unsigned short").map(Value::Ushort),
+            Type::Char => read_integer(json, "a char (-128 to 127)").map(Value::Char),
+            Type::Uchar => read_integer(json, "an unsigned char").map(Value::Uchar),
+            Type::Float => read_float(json).map(Value::Float),
+            Type::Double => read_float(json).map(Value::Double),
+            Type::Quadruple => quadruple(json),
+            Type::Bool => boolean(json).map(Value::Bool),
+            Type::Opaque(length) => opaque(*length, json),
+            Type::String(bound) => string(*bound, json),
+            Type::Array(element, length) => {
+                let items = self.elements(json, |item| self.item(element, item))?;
+                check_length(items.len(), *length, "elements")?;
+                Ok(Value::Array(items))
+            }
+            Type::Optional(to) => self.optional(to, json),
+            Type::Named(id) => self.named(*id, json),
+        }
+    }
+
+    fn named(&self, id: TypeId, json: &Json) -> Result<Value, JsonError> {
+        let def = self.schema.type_def(id);
+        match &def.kind {
+            TypeKind::Enum(members) => member(members, json).map(Value::Enum),
+            TypeKind::Struct(_) => self.structure(id, json),
+            TypeKind::Union(union) => self.union(union, json),
+            TypeKind::Typedef(_) | TypeKind::External => Err(JsonError::new(format!(
+                "`{}` is declared outside the interface, so that its values are unknown",
+                def.name
+            ))),
+        }
+    }
+
+    fn optional(&self, to: &Type, json: &Json) -> Result<Value, JsonError> {
+        let held = match (may_be_null(self.schema, to), json) {
+            (_, Json::Null) => return Ok(Value::Optional(None)),
+            (false, held) => held,
+            (true, Json::Array(items)) if items.len() == 1 => &items[0],
+            (true, json) => return Err(JsonError::expected("null or an array of one", json)),
+        };
+        self.item(to, held).map(Value::some)
+    }
+
+    fn elements(
+        &self,
+        json: &Json,
+        read: impl Fn(&Json) -> Result<Value, JsonError>,
+    ) -> Result<Vec<Value>, JsonError> {
+        let Json::Array(items) = json else {
+            return Err(JsonError::expected("an array", json));
+        };
+        let read = items
+            .iter()
+            .enumerate()
+            .map(|(position, item)| read(item).map_err(|error| error.in_element(position)));
+        read.collect()
+    }
+
+    fn structure(&self, id: TypeId, json: &Json) -> Result<Value, JsonError> {
+        let fields = memory_fields(self.schema, id).unwrap_or_default();
+        let Json::Object(members) = json else {
+            let expected = format!("an object ({})", self.schema.type_def(id).name);
+            return Err(JsonError::expected(&expected, json));
+        };
+        self.by_name(fields, members).map(Value::Struct)
+    }
+
+    fn by_position(&self, fields: &[Field], items: &[Json]) -> Result<Vec<Value>, JsonError> {
+        let read = fields
+            .iter()
+            .zip(items)
+            .enumerate()
+            .map(|(position, (field, item))| {
+                let value = self.item(&field.ty, item);
+                value.map_err(|error| error.in_element(position))
+            });
+        read.collect()
+    }
+
+    fn by_name(
+        &self,
+        fields: &[Field],
+        members: &Map<String, Json>,
+    ) -> Result<Vec<Value>, JsonError> {
+        only(members, |name| {
+            fields.iter().any(|field| field.name == name)
+        })?;
+        fields
+            .iter()
+            .map(|field| self.field(field, &field.name, members))
+            .collect()
+    }
+
+    fn field(
+        &self,
+        field: &Field,
+        key: &str,
+        members: &Map<String, Json>,
+    ) -> Result<Value, JsonError> {
+        let value = match members.get(key) {
+            Some(json) => self.item(&field.ty, json),
+            None if matches!(self.schema.resolve(&field.ty), Type::Optional(_)) => {
+                self.item(&field.ty, &Json::Null)
+            }
+            None => Err(JsonError::new("this field is missing".to_owned())),
+        };
+        value.map_err(|error| error.in_field(key))
+    }
+
+    fn union(&self, union: &Union, json: &Json) -> Result<Value, JsonError> {
+        let Json::Object(members) = json else {
+            let expected = format!("an object with `{}` and its arm", union.discriminant);
+            return Err(JsonError::expected(&expected, json));
+        };
+        let discriminant = self.discriminant(union, members)?;
+        let key = |field: &Field| arm_key(union, &field.name);
+        let Some(field) = selected(union, discriminant) else {
+            let problem = format!("{} selects no arm", members[&union.discriminant]);
+            return Err(JsonError::new(problem).in_field(&union.discriminant));
+        };
+        let arm = field.map(key);
+        only(members, |name| {
+            name == union.discriminant || Some(name) == arm.as_deref()
+        })?;
+        let held = match (field, &arm) {
+            (Some(field), Some(key)) => self.field(field, key, members)?,
+            _ => Value::Void,
+        };
+        Ok(Value::union(discriminant, held))
+    }
+
+    fn discriminant(&self, union: &Union, members: &Map<String, Json>) -> Result<i32, JsonError> {
+        let json = members.get(&union.discriminant).unwrap_or(&Json::Null);
+        let value = match self.item(&union.discriminant_type, json) {
+            Ok(Value::Int(value) | Value::Enum(value)) => Ok(value),
+            Ok(Value::Uint(value)) => Ok(value as i32),
+            Ok(Value::Short(value)) => Ok(value.into()),
+            Ok(Value::Ushort(value)) => Ok(value.into()),
+            Ok(Value::Char(value)) => Ok(value.into()),
+            Ok(Value::Uchar(value)) => Ok(value.into()),
+            Ok(Value::Bool(value)) => Ok(value.into()),
+            Ok(_) => Err(JsonError::expected("a discriminant", json)),
+            Err(error) => Err(error),
+        };
+        value.map_err(|error| error.in_field(&union.discriminant))
+    }
+}
+
+/// The arm that a discriminant selects, with what it holds; `None` if there is no such arm.
+fn selected(union: &Union, value: i32) -> Option<Option<&Field>> {
+    let selects = |arm: &&Arm| arm.cases.iter().any(|case| case.value == value);
+    match union.arms.iter().find(selects) {
+        Some(arm) => Some(arm.field.as_ref()),
+        None => union.default.as_ref().map(Option::as_ref),
+    }
+}
+
+/// Refuses members that nobody asks for.
+fn only(members: &Map<String, Json>, wanted: impl Fn(&str) -> bool) -> Result<(), JsonError> {
+    match members.keys().find(|name| !wanted(name)) {
+        Some(name) => Err(JsonError::new("there is no such field here".to_owned()).in_field(name)),
+        None => Ok(()),
+    }
+}
+
+fn boolean(json: &Json) -> Result<bool, JsonError> {
+    json.as_bool()
+        .ok_or_else(|| JsonError::expected("true or false", json))
+}
+
+fn member(members: &[EnumMember], json: &Json) -> Result<i32, JsonError> {
+    let by_name = json
+        .as_str()
+        .and_then(|name| members.iter().find(|it| it.name == name));
+    let by_value = || {
+        let value: i32 = read_integer(json, "").ok()?;
+        members.iter().find(|member| member.value == value)
+    };
+    match by_name.or_else(by_value) {
+        Some(member) => Ok(member.value),
+        None => Err(JsonError::expected(&one_of(members), json)),
+    }
+}
+
+fn one_of(members: &[EnumMember]) -> String {
+    const MOST: usize = 8;
+    let names = members.iter().take(MOST).map(|member| member.name.as_str());
+    let more = if members.len() > MOST { ", ..." } else { "" };
+    format!("one of {}{more}", names.collect::<Vec<_>>().join(", "))
+}
+
+fn quadruple(json: &Json) -> Result<Value, JsonError> {
+    let bytes = bytes::read(json, Bare::Hex)?;
+    let bytes = <[u8; 16]>::try_from(bytes);
+    bytes
+        .map(Value::Quadruple)
+        .map_err(|_| JsonError::expected("16 bytes", json))
+}
+
+fn opaque(length: Length, json: &Json) -> Result<Value, JsonError> {
+    let bytes = bytes::read(json, Bare::Hex)?;
+    check_length(bytes.len(), length, "bytes")?;
+    Ok(Value::Opaque(bytes))
+}
+
+fn string(bound: u32, json: &Json) -> Result<Value, JsonError> {
+    let bytes = bytes::read(json, Bare::Text)?;
+    check_length(bytes.len(), Length::Counted(bound), "bytes")?;
+    Ok(Value::String(BString::from(bytes)))
+}
+
+fn check_length(found: usize, length: Length, what: &str) -> Result<(), JsonError> {
+    let problem = match length {
+        Length::Fixed(count) if found != count as usize => {
+            format!("expected exactly {count} {what}, found {found}")
+        }
+        Length::Counted(bound) if found > bound as usize => {
+            format!("expected at most {bound} {what}, found {found}")
+        }
+        _ => return Ok(()),
+    };
+    Err(JsonError::new(problem))
+}

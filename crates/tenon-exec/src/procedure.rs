@@ -1,0 +1,216 @@
+//! What a dynamic client, or a dynamic server, needs to know about one procedure.
+
+use serde_json::Value as Json;
+use tenon_plan::{Layout, Plan, ProcedurePlan};
+use tenon_schema::{self as schema, Field, Type};
+use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder};
+use thiserror::Error;
+
+use crate::interp::Frame;
+use crate::json::{self, JsonError};
+use crate::{Interface, Value};
+
+/// A procedure of an [`Interface`].
+#[derive(Debug, Clone, Copy)]
+pub struct Procedure<'a> {
+    interface: &'a Interface,
+    plan: &'a ProcedurePlan,
+}
+
+/// The interface has no such procedure, or several.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FindError {
+    /// Nothing has this name.
+    #[error("no procedure is called `{name}`; there are {}", .known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// It exists, but not in this version.
+    #[error("`{name}` is not in version {version}; it is in {versions:?}")]
+    Version {
+        /// What was asked for.
+        name: String,
+        /// The version that was asked for.
+        version: u32,
+        /// The versions that have it.
+        versions: Vec<u32>,
+    },
+    /// Several programs have one.
+    #[error("`{name}` is in several programs: {}", .programs.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The names of the programs.
+        programs: Vec<String>,
+    },
+}
+
+impl Interface {
+    /// All procedures, in the order of the interface.
+    pub fn procedures(&self) -> impl Iterator<Item = Procedure<'_>> {
+        let plans = self.plans().procedures.iter();
+        plans.map(|plan| Procedure {
+            interface: self,
+            plan,
+        })
+    }
+
+    /// The procedure called `name`, in `version` or else in the highest version that has it.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn procedure(&self, name: &str, version: Option<u32>) -> Result<Procedure<'_>, FindError> {
+        let found: Vec<_> = self.procedures().filter(|it| it.name() == name).collect();
+        let wanted =
+            |it: &&Procedure<'_>| version.is_none_or(|wanted| it.version().number == wanted);
+        let Some(best) = found
+            .iter()
+            .filter(wanted)
+            .max_by_key(|it| it.version().number)
+        else {
+            return Err(self.not_found(name, version, &found));
+        };
+        let elsewhere = |it: &&Procedure<'_>| it.plan.program != best.plan.program;
+        match found.iter().filter(wanted).any(|it| elsewhere(&it)) {
+            true => Err(ambiguous(name, &found)),
+            false => Ok(*best),
+        }
+    }
+
+    fn not_found(&self, name: &str, version: Option<u32>, found: &[Procedure<'_>]) -> FindError {
+        let name = name.to_owned();
+        match version {
+            Some(version) if !found.is_empty() => FindError::Version {
+                name,
+                version,
+                versions: found.iter().map(|it| it.version().number).collect(),
+            },
+            _ => FindError::Unknown {
+                name,
+                known: self.procedures().map(|it| it.name().to_owned()).collect(),
+            },
+        }
+    }
+}
+
+fn ambiguous(name: &str, found: &[Procedure<'_>]) -> FindError {
+    let mut programs: Vec<_> = found.iter().map(|it| it.program().name.clone()).collect();
+    programs.dedup();
+    FindError::Ambiguous {
+        name: name.to_owned(),
+        programs,
+    }
+}
+
+impl<'a> Procedure<'a> {
+    /// The program it belongs to.
+    pub fn program(self) -> &'a schema::Program {
+        &self.interface.schema().programs[self.plan.program]
+    }
+
+    /// The version it belongs to.
+    pub fn version(self) -> &'a schema::Version {
+        &self.program().versions[self.plan.version]
+    }
+
+    /// What the interface says of it.
+    pub fn definition(self) -> &'a schema::Procedure {
+        &self.version().procedures[self.plan.procedure]
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'a str {
+        &self.definition().name
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.definition().number
+    }
+
+    /// Its arguments.
+    pub fn parameters(self) -> &'a [Field] {
+        &self.definition().arguments
+    }
+
+    /// Its result; `None` is `void`.
+    pub fn result(self) -> Option<&'a Type> {
+        self.definition().result.as_ref()
+    }
+
+    /// Appends the arguments, a [`Value::Struct`] with one field for each.
+    ///
+    /// # Errors
+    /// The value is not one of these types.
+    pub fn encode_arguments(
+        self,
+        arguments: &Value,
+        out: &mut Encoder<'_>,
+    ) -> Result<(), EncodeError> {
+        self.arguments_frame().encode(arguments, out)
+    }
+
+    /// Reads the arguments as [`encode_arguments`](Self::encode_arguments) takes them.
+    ///
+    /// # Errors
+    /// The bytes are not values of these types.
+    pub fn decode_arguments(self, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
+        self.arguments_frame().decode(input)
+    }
+
+    /// Appends the result; [`Value::Void`] if there is none.
+    ///
+    /// # Errors
+    /// The value is not one of this type.
+    pub fn encode_result(self, result: &Value, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.result_frame().encode(result, out)
+    }
+
+    /// Reads the result; [`Value::Void`] if there is none.
+    ///
+    /// # Errors
+    /// The bytes are not a value of this type.
+    pub fn decode_result(self, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
+        self.result_frame().decode(input)
+    }
+
+    /// The arguments from JSON; see [`json::read_arguments`].
+    ///
+    /// # Errors
+    /// The JSON does not fit the parameters.
+    pub fn read_arguments(self, arguments: Option<&Json>) -> Result<Value, JsonError> {
+        json::read_arguments(self.interface.schema(), self.parameters(), arguments)
+    }
+
+    /// The result as JSON; `null` if there is none.
+    ///
+    /// # Errors
+    /// The value is not one of this type.
+    pub fn write_result(self, result: &Value) -> Result<Json, JsonError> {
+        match self.result() {
+            Some(ty) => json::write(self.interface.schema(), ty, result),
+            None => Ok(Json::Null),
+        }
+    }
+
+    fn arguments_frame(self) -> Frame<'a> {
+        self.frame(&self.plan.arguments, Layout::Record(self.parameters()))
+    }
+
+    fn result_frame(self) -> Frame<'a> {
+        let layout = self.result().map_or(Layout::Nothing, Layout::Use);
+        self.frame(&self.plan.result, layout)
+    }
+
+    fn frame(self, plan: &'a Plan, layout: Layout<'a>) -> Frame<'a> {
+        Frame {
+            interface: self.interface,
+            name: self.name(),
+            plan,
+            layout,
+        }
+    }
+}
