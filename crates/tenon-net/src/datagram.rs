@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use rustix::net::{self, RecvFlags, SendFlags, SocketType};
+use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketType};
 
 use crate::socket::{Ready, Socket, retry};
 use crate::stream::{family, first_that_works};
@@ -20,6 +20,9 @@ pub struct Datagram {
 impl Datagram {
     /// Most bytes that a datagram over IPv4 carries: 65,535 less the headers of IP and UDP.
     pub const SIZE_MAX: usize = 65_507;
+
+    /// Room that any datagram fits in, whatever carries it.
+    pub const RECEIVE_MAX: usize = 65_535;
 
     /// A socket that sends to and receives from `address` alone. Nothing is sent yet.
     ///
@@ -124,6 +127,14 @@ impl Datagram {
     /// `TimedOut` at the deadline.
     pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
         self.socket.wait(wanted, deadline)
+    }
+
+    /// Wakes whoever waits in a receive: it receives an empty datagram.
+    ///
+    /// # Errors
+    /// `NotConnected` for a socket that was not connected.
+    pub fn shutdown(&self) -> io::Result<()> {
+        Ok(net::shutdown(&self.socket, Shutdown::Both)?)
     }
 }
 

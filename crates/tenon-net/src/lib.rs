@@ -13,5 +13,5 @@ mod timeout;
 pub use address::{Address, AddressError, Host, Transport};
 pub use datagram::Datagram;
 pub use listener::Listener;
-pub use socket::Ready;
+pub use socket::{Ready, is_deadline};
 pub use stream::Stream;

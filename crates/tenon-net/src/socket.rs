@@ -176,6 +176,12 @@ fn late(error: io::Error) -> io::Error {
     }
 }
 
+/// Whether `error` says that a deadline passed. A connection that the kernel gave up, because the
+/// peer acknowledged nothing, reports `TimedOut` as well, but has broken.
+pub fn is_deadline(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
+}
+
 fn timed_out() -> io::Error {
     io::ErrorKind::TimedOut.into()
 }

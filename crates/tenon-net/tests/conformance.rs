@@ -317,6 +317,15 @@ fn shutting_down_wakes_who_waits() {
             assert_eq!(reader.join().unwrap(), 0, "{transport}");
         });
     }
+    let (End::Connected(client), _server) = pair(Transport::Udp) else {
+        unreachable!("a UDP client is a connected socket")
+    };
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| client.recv_until(&mut [0; 8], soon()).unwrap());
+        thread::sleep(Duration::from_millis(20));
+        client.shutdown().unwrap();
+        assert_eq!(reader.join().unwrap(), 0);
+    });
 }
 
 #[test]

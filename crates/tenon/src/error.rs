@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_net::{Address, AddressError};
+use tenon_proto::onc::client::ReplyError;
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
 use tenon_wire::{DecodeError, EncodeError};
@@ -75,14 +76,6 @@ pub enum Misbehavior {
     /// Its result is not what the interface says.
     #[error("the result cannot be decoded: {0}")]
     Result(DecodeError),
-    /// Its reply is a larger datagram than can be received.
-    #[error("a reply of {size} bytes is over the limit of {limit}")]
-    DatagramTooLarge {
-        /// Bytes of the reply.
-        size: usize,
-        /// Most bytes that can be received.
-        limit: usize,
-    },
 }
 
 impl CallError {
@@ -111,6 +104,15 @@ impl From<DecodeError> for CallError {
     }
 }
 
+impl From<ReplyError> for CallError {
+    fn from(error: ReplyError) -> Self {
+        match error {
+            ReplyError::Refused(refused) => Self::Refused(refused),
+            ReplyError::Violation(violation) => Self::Misbehaved(Misbehavior::Message(violation)),
+        }
+    }
+}
+
 /// Why there is no connection.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -129,6 +131,15 @@ pub enum ConnectError {
         /// What the last attempt reported.
         cause: Arc<io::Error>,
     },
+}
+
+impl ConnectError {
+    pub(crate) fn unreachable(address: &Address, error: io::Error) -> Self {
+        Self::Unreachable {
+            address: address.clone(),
+            cause: Arc::new(error),
+        }
+    }
 }
 
 fn advice_on_size(datagram: bool) -> &'static str {

@@ -3,12 +3,21 @@
 //! Everything generated for an interface needs this crate alone; what marshalling needs is in
 //! [`wire`], what names a caller and a refusal comes from the protocol's own crate.
 
+mod channel;
+mod client;
 mod error;
+mod options;
+mod pending;
 mod service;
 
+pub use channel::{Channel, ChannelCounters};
+pub use client::Client;
 pub use error::{CallError, ConnectError, Misbehavior};
+pub use options::ChannelOptions;
+pub use pending::PendingCall;
 pub use service::{CallInfo, Refusal, Service};
 pub use tenon_net::{Address, AddressError, Transport};
 pub use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential, CredentialError};
+pub use tenon_proto::onc::client::ClientCounters;
 pub use tenon_proto::onc::message::{Refused, Violation};
 pub use tenon_wire as wire;

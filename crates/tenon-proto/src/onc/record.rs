@@ -176,6 +176,12 @@ impl RecordReader {
         }
     }
 
+    /// The record that [`next_record`](Self::next_record) handed out last, as long as nothing was done with
+    /// this reader since.
+    pub fn record(&self) -> &[u8] {
+        &self.storage[self.record.clone()]
+    }
+
     /// Whether nothing of a record has arrived that was not handed out: the stream may end here.
     pub fn is_between_records(&self) -> bool {
         self.state == State::Mark { fresh: true } && self.next == self.filled

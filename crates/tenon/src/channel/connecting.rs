@@ -1,0 +1,102 @@
+//! Making the connection again when it broke.
+
+use std::io;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::connection::Connection;
+use super::state::State;
+use super::{Channel, Timer};
+use crate::error::{CallError, ConnectError};
+
+impl Channel {
+    /// Makes one attempt to connect, or waits for the one that somebody else makes. The lock is
+    /// released meanwhile.
+    #[cold]
+    pub(super) fn reconnect<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        timer: &Timer,
+    ) -> Result<MutexGuard<'s, State>, CallError> {
+        if state.is_connecting {
+            return self.wait_to_send(state, timer);
+        }
+        state.is_connecting = true;
+        let pause = state.back_off.left(Instant::now());
+        drop(state);
+        thread::sleep(pause.min(timer.left()));
+        let opened = Connection::open(self.address(), self.options().receive_max, timer.deadline);
+        let mut state = self.lock();
+        state.is_connecting = false;
+        self.shared.turn.notify_all();
+        state.back_off.attempt(Instant::now());
+        match opened {
+            Ok(connection) => {
+                tracing::debug!(address = %self.address(), "connected again");
+                state.connected(connection);
+                Ok(state)
+            }
+            Err(error) => self.not_connected(state, error, timer),
+        }
+    }
+
+    /// Lets the caller try again if there is time and hope.
+    fn not_connected<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        error: io::Error,
+        timer: &Timer,
+    ) -> Result<MutexGuard<'s, State>, CallError> {
+        tracing::debug!(address = %self.address(), %error, "cannot connect");
+        let is_final = timer.left().is_zero() || is_hopeless(&error);
+        // That time ran out says less than why the attempt before failed.
+        if error.kind() != io::ErrorKind::TimedOut || state.back_off.failure.is_none() {
+            state.back_off.failure = Some(Arc::new(error));
+        }
+        match &state.back_off.failure {
+            Some(cause) if is_final => Err(CallError::Connect(ConnectError::Unreachable {
+                address: self.address().clone(),
+                cause: Arc::clone(cause),
+            })),
+            _ => Ok(state),
+        }
+    }
+
+    /// Waits until somebody else is done with sending or connecting.
+    #[cold]
+    pub(super) fn wait_to_send<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        timer: &Timer,
+    ) -> Result<MutexGuard<'s, State>, CallError> {
+        state.waiting_to_send += 1;
+        let (mut state, _) = self
+            .shared
+            .turn
+            .wait_timeout(state, timer.left())
+            .unwrap_or_else(PoisonError::into_inner);
+        state.waiting_to_send -= 1;
+        if timer.left().is_zero() {
+            // The signal may have been for this caller, which no longer needs it.
+            self.pass_turn(&state);
+            return Err(timer.error(false));
+        }
+        Ok(state)
+    }
+
+    /// Lets the next caller send.
+    pub(super) fn pass_turn(&self, state: &State) {
+        if state.waiting_to_send > 0 {
+            self.shared.turn.notify_one();
+        }
+    }
+}
+
+/// Whether trying again cannot help.
+fn is_hopeless(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
+    )
+}

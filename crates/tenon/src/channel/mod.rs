@@ -1,0 +1,172 @@
+//! A channel: the way to one peer, shared by all threads that call it.
+//!
+//! There is no thread behind it. A caller [sends](sending) its call and, if nobody reads, becomes the
+//! reader: it [receives](receiving), decodes its own reply where it was received, copies the replies of
+//! others into their [slots] and wakes them. When its own has come it passes the reader's role
+//! to a caller that waits. When the [connection] breaks, the calls in flight fail and the next one
+//! [connects](connecting) again.
+//!
+//! One lock guards the bookkeeping. It is never held over a system call that waits, nor over code
+//! of the user.
+
+mod connecting;
+mod connection;
+mod receiving;
+mod sending;
+mod slots;
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tenon_net::Address;
+use tenon_proto::onc::client::ClientCounters;
+use tenon_wire::Buffer;
+
+use crate::error::{CallError, ConnectError};
+use crate::options::ChannelOptions;
+use connection::Connection;
+use state::State;
+
+pub(crate) use receiving::Reply;
+pub(crate) use sending::Ticket;
+
+/// The way to one peer. Clones are the same channel; any number of threads may use it, and any
+/// number of clients.
+#[derive(Clone)]
+pub struct Channel {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    address: Address,
+    options: ChannelOptions,
+    state: Mutex<State>,
+    /// Signaled when the next caller may send, for those that `State::waiting_to_send` counts.
+    turn: Condvar,
+}
+
+/// What a channel has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChannelCounters {
+    /// Calls, by what became of them.
+    pub calls: ClientCounters,
+    /// Calls that wait for their replies now.
+    pub in_flight: usize,
+    /// Connections made.
+    pub connections: u64,
+}
+
+impl Channel {
+    /// Connects to `address`, such as `tcp://host:port`, with the default options.
+    ///
+    /// # Errors
+    /// The text is no address, it lacks a port, or the peer cannot be reached.
+    pub fn connect(address: &str) -> Result<Self, ConnectError> {
+        Self::connect_with(&address.parse()?, ChannelOptions::default())
+    }
+
+    /// Connects to `address` within the limits of `options`.
+    ///
+    /// # Errors
+    /// The address lacks a port, or the peer cannot be reached.
+    pub fn connect_with(address: &Address, options: ChannelOptions) -> Result<Self, ConnectError> {
+        if address.needs_port() {
+            return Err(ConnectError::NoPort(address.clone()));
+        }
+        let deadline = Timer::start(options.connect_timeout).deadline;
+        let connection = Connection::open(address, options.receive_max, deadline)
+            .map_err(|error| ConnectError::unreachable(address, error))?;
+        let mut state = State::new(address.transport(), &options);
+        state.connected(connection);
+        Ok(Self {
+            shared: Arc::new(Shared {
+                address: address.clone(),
+                options,
+                state: Mutex::new(state),
+                turn: Condvar::new(),
+            }),
+        })
+    }
+
+    /// Where the peer is.
+    pub fn address(&self) -> &Address {
+        &self.shared.address
+    }
+
+    /// The limits.
+    pub fn options(&self) -> &ChannelOptions {
+        &self.shared.options
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> ChannelCounters {
+        let state = self.lock();
+        ChannelCounters {
+            calls: state.engine.counters(),
+            in_flight: state.engine.in_flight(),
+            connections: state.connections,
+        }
+    }
+
+    /// A buffer to put a call in; [`send`](Self::send) takes it.
+    pub(crate) fn buffer(&self) -> Buffer {
+        self.lock().buffers.take()
+    }
+
+    /// Gives a buffer back.
+    pub(crate) fn recycle(&self, buffer: Buffer) {
+        self.lock().buffers.put(buffer);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The bookkeeping is left in order at every point where it could panic.
+        self.shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("address", &self.shared.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The time that a call has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timer {
+    started: Instant,
+    limit: Duration,
+    deadline: Instant,
+}
+
+impl Timer {
+    /// Far enough away to be never, near enough to be computed with.
+    const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+    pub(crate) fn start(limit: Duration) -> Self {
+        let started = Instant::now();
+        Self {
+            started,
+            limit,
+            deadline: started + limit.min(Self::NEVER),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn error(&self, may_have_executed: bool) -> CallError {
+        CallError::TimedOut {
+            limit: self.limit,
+            may_have_executed,
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Sending a call: one at a time, whole or not at all, and never waiting for a peer that itself
+//! waits to be read.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tenon_net::{Datagram, Ready, Transport};
+use tenon_proto::onc::message::set_xid;
+use tenon_proto::onc::record::{self, MARK};
+use tenon_wire::Buffer;
+
+use super::connection::{Broken, Connection};
+use super::slots::SlotId;
+use super::state::State;
+use super::{Channel, Reply, Timer};
+use crate::error::CallError;
+
+/// A connection that was not used for so long is looked at before a call is entrusted to it: the
+/// peer may have closed it meanwhile.
+const REST: Duration = Duration::from_millis(100);
+
+/// How long a sender waits that cannot read for itself before it looks whether it can.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// A call in flight, held by whoever waits for its reply. Dropping it gives the call up.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    pub(super) channel: Channel,
+    pub(super) connection: Arc<Connection>,
+    pub(super) xid: u32,
+    pub(super) slot: SlotId,
+    pub(super) timer: Timer,
+    /// The call itself, as long as it may have to be sent again.
+    pub(super) message: Option<Buffer>,
+}
+
+impl Ticket {
+    /// Waits for the reply.
+    #[inline]
+    pub(crate) fn wait(&self) -> Result<Reply<'_>, CallError> {
+        let reply = self.channel.receive(self, self.timer.deadline)?;
+        reply.ok_or_else(|| self.timer.error(true))
+    }
+
+    /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
+    pub(crate) fn wait_for(&self, limit: Duration) -> Result<Option<Buffer>, CallError> {
+        let until = Timer::start(limit).deadline;
+        let Some(reply) = self.channel.receive(self, until)? else {
+            return Ok(None);
+        };
+        let mut copy = self.channel.buffer();
+        copy.extend(reply.results());
+        Ok(Some(copy))
+    }
+
+    /// Gives a copy back.
+    pub(crate) fn recycle(&self, copy: Buffer) {
+        self.channel.recycle(copy);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut state = self.channel.lock();
+        state.engine.cancel(self.xid);
+        state.release(self.slot);
+        if let Some(message) = self.message.take() {
+            state.buffers.put(message);
+        }
+    }
+}
+
+/// What stands in the way of sending.
+enum Obstacle {
+    NoLine,
+    SomebodySends,
+    Rested,
+}
+
+/// A call that was not sent whole, which the peer therefore cannot have carried out.
+struct Unsent {
+    broken: Broken,
+    /// Whether a part was sent: nothing else can be sent behind it.
+    is_begun: bool,
+}
+
+impl Channel {
+    /// Sends a call that [`begin`](tenon_proto::onc::message::CallTemplate::begin) began. If the
+    /// connection turns out to be gone before the call is sent whole, the call goes over a new one.
+    pub(crate) fn send(&self, mut message: Buffer, timer: Timer) -> Result<Ticket, CallError> {
+        self.prepare(&mut message)?;
+        loop {
+            let ticket = self.take_turn(timer)?;
+            set_xid(&mut message, ticket.xid);
+            let sent = self.transmit(&ticket.connection, self.packet(&message), timer.deadline);
+            match sent {
+                Ok(()) => return Ok(self.end_turn(ticket, message)),
+                Err(unsent) => self.fail_turn(&ticket, unsent)?,
+            }
+        }
+    }
+
+    fn is_datagram(&self) -> bool {
+        self.address().transport() == Transport::Udp
+    }
+
+    /// Checks the size, and makes the message a record if a stream carries it.
+    fn prepare(&self, message: &mut Buffer) -> Result<(), CallError> {
+        let datagram = self.is_datagram();
+        let size = message.len() - MARK;
+        let limit = match datagram {
+            true => self.options().send_max.min(Datagram::SIZE_MAX),
+            false => self.options().send_max,
+        };
+        if size > limit {
+            return Err(CallError::TooLarge {
+                size,
+                limit,
+                datagram,
+            });
+        }
+        if !datagram {
+            record::seal(message, 0, self.options().fragment_max);
+        }
+        Ok(())
+    }
+
+    /// What the socket is given.
+    fn packet<'m>(&self, message: &'m Buffer) -> &'m [u8] {
+        match self.is_datagram() {
+            true => record::message(message),
+            false => message.as_slice(),
+        }
+    }
+
+    /// Becomes the one who sends, with a call in flight.
+    fn take_turn(&self, timer: Timer) -> Result<Ticket, CallError> {
+        let mut state = self.lock();
+        while let Some(obstacle) = state.obstacle(timer.started) {
+            state = match obstacle {
+                Obstacle::NoLine => self.reconnect(state, &timer)?,
+                Obstacle::SomebodySends => self.wait_to_send(state, &timer)?,
+                Obstacle::Rested => {
+                    drop(state);
+                    self.look_after_rest();
+                    self.lock()
+                }
+            };
+        }
+        let limit = self.options().calls_max;
+        if state.engine.in_flight() >= limit {
+            return Err(CallError::TooManyCalls { limit });
+        }
+        Ok(state.start(self, timer))
+    }
+
+    /// Sends `bytes` whole.
+    fn transmit(
+        &self,
+        connection: &Arc<Connection>,
+        bytes: &[u8],
+        deadline: Instant,
+    ) -> Result<(), Unsent> {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            let step = match connection.try_send(&bytes[sent..]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_for_room(connection, deadline).map(|()| 0)
+                }
+                done => done.map_err(Broken::from),
+            };
+            sent += step.map_err(|broken| Unsent {
+                broken,
+                is_begun: sent > 0,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits until more can be sent. Meanwhile it takes in what the peer sends: the peer may not
+    /// read before it got rid of that.
+    #[cold]
+    fn wait_for_room(&self, connection: &Arc<Connection>, deadline: Instant) -> Result<(), Broken> {
+        loop {
+            let ready = match self.read_on(connection) {
+                Some(mut reader) => {
+                    let ready = connection.wait(READ_OR_WRITE, deadline)?;
+                    if ready.readable {
+                        reader.take_in()?;
+                    }
+                    ready
+                }
+                None => wait_at_most(connection, GLANCE, deadline)?,
+            };
+            if ready.writable {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Finds out whether the peer closed the connection while nobody looked.
+    #[cold]
+    fn look_after_rest(&self) {
+        let Some(connection) = self.lock().wake_line() else {
+            return;
+        };
+        let looked = match self.read_on(&connection) {
+            Some(mut reader) => reader.take_in(),
+            None => Ok(()),
+        };
+        if let Err(broken) = looked {
+            self.lock().break_line(&connection, &broken);
+        }
+    }
+
+    fn end_turn(&self, mut ticket: Ticket, message: Buffer) -> Ticket {
+        let mut state = self.lock();
+        state.stop_sending(&ticket.connection);
+        self.pass_turn(&state);
+        if self.is_datagram() {
+            ticket.message = Some(message);
+        } else {
+            state.buffers.put(message);
+        }
+        drop(state);
+        ticket
+    }
+
+    /// Passes the turn on after a failure, and says whether that ends the call.
+    #[cold]
+    fn fail_turn(&self, ticket: &Ticket, unsent: Unsent) -> Result<(), CallError> {
+        // The kernel calls a connection timed out, too, that has broken.
+        let timed_out = ticket.timer.left().is_zero();
+        let mut state = self.lock();
+        if unsent.is_begun || !timed_out {
+            state.break_line(&ticket.connection, &unsent.broken);
+        }
+        state.stop_sending(&ticket.connection);
+        self.pass_turn(&state);
+        match timed_out {
+            true => Err(ticket.timer.error(false)),
+            false => Ok(()),
+        }
+    }
+
+    /// Sends a datagram again. That it cannot be sent now is no reason to give up.
+    pub(super) fn retransmit(&self, ticket: &Ticket) {
+        let Some(message) = &ticket.message else {
+            return;
+        };
+        match ticket.connection.try_send(record::message(message)) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => self
+                .lock()
+                .break_line(&ticket.connection, &Broken::from(error)),
+            _ => {}
+        }
+    }
+}
+
+impl State {
+    fn obstacle(&self, now: Instant) -> Option<Obstacle> {
+        match &self.line {
+            None => Some(Obstacle::NoLine),
+            Some(line) if line.is_sending => Some(Obstacle::SomebodySends),
+            Some(line) if now > line.used_at + REST => Some(Obstacle::Rested),
+            Some(_) => None,
+        }
+    }
+
+    /// The connection that has rested; it counts as used from now on.
+    fn wake_line(&mut self) -> Option<Arc<Connection>> {
+        let line = self.line.as_mut()?;
+        line.used_at = Instant::now();
+        Some(Arc::clone(&line.connection))
+    }
+
+    /// Puts a call in flight and makes its owner the one who sends.
+    fn start(&mut self, channel: &Channel, timer: Timer) -> Ticket {
+        let Some(line) = &mut self.line else {
+            unreachable!("a call is started over a line");
+        };
+        line.is_sending = true;
+        line.used_at = timer.started;
+        let connection = Arc::clone(&line.connection);
+        let slot = self.slots.take();
+        let xid = self.engine.start(timer.started, timer.deadline, slot);
+        Ticket {
+            channel: channel.clone(),
+            connection,
+            xid,
+            slot,
+            timer,
+            message: None,
+        }
+    }
+
+    fn stop_sending(&mut self, connection: &Arc<Connection>) {
+        if let Some(line) = self.line_over(connection) {
+            line.is_sending = false;
+        }
+    }
+}
+
+const READ_OR_WRITE: Ready = Ready {
+    readable: true,
+    writable: true,
+};
+
+const WRITE: Ready = Ready {
+    readable: false,
+    writable: true,
+};
+
+/// Waits for room, but not for longer than `limit`: that is no error.
+fn wait_at_most(connection: &Connection, limit: Duration, deadline: Instant) -> io::Result<Ready> {
+    let glance = Instant::now() + limit;
+    match connection.wait(WRITE, glance.min(deadline)) {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut && glance < deadline => {
+            Ok(Ready::default())
+        }
+        done => done,
+    }
+}

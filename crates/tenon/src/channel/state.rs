@@ -1,0 +1,164 @@
+//! The bookkeeping of a channel, under its one lock.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::sync::Arc;
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use tenon_net::Transport;
+use tenon_proto::onc::client::ClientEngine;
+use tenon_wire::Buffer;
+
+use super::connection::{Broken, Connection};
+use super::slots::{Outcome, SlotId, Slots};
+use crate::options::ChannelOptions;
+
+pub(super) struct State {
+    pub(super) engine: ClientEngine<SlotId>,
+    pub(super) slots: Slots,
+    pub(super) buffers: Buffers,
+    pub(super) line: Option<Line>,
+    /// Whether somebody makes a connection now.
+    pub(super) is_connecting: bool,
+    pub(super) back_off: BackOff,
+    /// Callers that wait for `Shared::turn`.
+    pub(super) waiting_to_send: usize,
+    pub(super) connections: u64,
+}
+
+/// The connection that calls are sent over.
+pub(super) struct Line {
+    pub(super) connection: Arc<Connection>,
+    /// Whether somebody sends a call now; calls must not mix.
+    pub(super) is_sending: bool,
+    pub(super) used_at: Instant,
+}
+
+impl State {
+    pub(super) fn new(transport: Transport, options: &ChannelOptions) -> Self {
+        let seed = RandomState::new().hash_one(Instant::now()) as u32;
+        Self {
+            engine: match transport {
+                Transport::Udp => ClientEngine::datagram(seed, options.retransmission),
+                Transport::Tcp | Transport::Unix => ClientEngine::stream(seed),
+            },
+            slots: Slots::default(),
+            buffers: Buffers::default(),
+            line: None,
+            is_connecting: false,
+            back_off: BackOff::default(),
+            waiting_to_send: 0,
+            connections: 0,
+        }
+    }
+
+    pub(super) fn connected(&mut self, connection: Connection) {
+        self.connections += 1;
+        self.line = Some(Line {
+            connection: Arc::new(connection),
+            is_sending: false,
+            used_at: Instant::now(),
+        });
+    }
+
+    /// The line, if it still is over `connection`.
+    pub(super) fn line_over(&mut self, connection: &Arc<Connection>) -> Option<&mut Line> {
+        self.line
+            .as_mut()
+            .filter(|line| Arc::ptr_eq(&line.connection, connection))
+    }
+
+    /// Ends the line over `connection` and all calls in flight on it, unless that has been done.
+    pub(super) fn break_line(&mut self, connection: &Arc<Connection>, broken: &Broken) {
+        if self.line_over(connection).is_none() {
+            return;
+        }
+        tracing::debug!(
+            ?broken,
+            in_flight = self.engine.in_flight(),
+            "connection broke"
+        );
+        self.line = None;
+        connection.shutdown();
+        while let Some((_, slot)) = self.engine.cancel_any() {
+            let outcome = Outcome::Broken(broken.clone());
+            self.slots.deliver(slot, outcome).inspect(Thread::unpark);
+        }
+    }
+
+    /// Ends the use of a slot whose call is no longer in flight.
+    pub(super) fn release(&mut self, slot: SlotId) {
+        if let Some(Outcome::Answered(Ok(buffer))) = self.slots.release(slot) {
+            self.buffers.put(buffer);
+        }
+    }
+}
+
+/// Buffers to be used again.
+#[derive(Debug, Default)]
+pub(super) struct Buffers(Vec<Buffer>);
+
+impl Buffers {
+    /// Most buffers kept.
+    const COUNT_MAX: usize = 64;
+    /// Most bytes that a buffer keeps.
+    const SIZE_MAX: usize = 1 << 20;
+
+    pub(super) fn take(&mut self) -> Buffer {
+        self.0.pop().unwrap_or_default()
+    }
+
+    pub(super) fn put(&mut self, mut buffer: Buffer) {
+        if self.0.len() < Self::COUNT_MAX {
+            buffer.clear();
+            buffer.shrink_to(Self::SIZE_MAX);
+            self.0.push(buffer);
+        }
+    }
+}
+
+/// Keeps a peer that is down from being asked all the time.
+#[derive(Debug)]
+pub(super) struct BackOff {
+    pause: Duration,
+    not_before: Option<Instant>,
+    /// Why the last attempt failed.
+    pub(super) failure: Option<Arc<io::Error>>,
+}
+
+impl Default for BackOff {
+    fn default() -> Self {
+        Self {
+            pause: Self::FIRST,
+            not_before: None,
+            failure: None,
+        }
+    }
+}
+
+impl BackOff {
+    const FIRST: Duration = Duration::from_millis(10);
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    /// Time until the next attempt may be made.
+    pub(super) fn left(&self, now: Instant) -> Duration {
+        self.not_before
+            .map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
+    }
+
+    /// An attempt is made: the next one comes later, and later each time.
+    pub(super) fn attempt(&mut self, now: Instant) {
+        self.not_before = Some(now + self.pause);
+        self.pause = (self.pause * 2).min(Self::LONGEST);
+    }
+
+    /// The peer answers: the next attempt may be made at once.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        if self.not_before.is_some() {
+            *self = Self::default();
+        }
+    }
+}
