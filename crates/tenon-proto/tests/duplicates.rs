@@ -191,6 +191,18 @@ fn the_oldest_replies_make_way_when_the_bytes_are_used_up() {
 }
 
 #[test]
+fn a_call_that_is_not_carried_out_after_all_is_new_again() {
+    let (mut cache, now) = cache();
+    for _ in 0..100 {
+        assert_eq!(cache.check(key(1), now), Verdict::New);
+        cache.forget(&key(1));
+    }
+    carry_out(&mut cache, 1, b"reply", now);
+    carry_out(&mut cache, 2, b"reply", now);
+    assert_eq!(cache.check(key(1), now), Verdict::Done(b"reply"));
+}
+
+#[test]
 fn a_reply_that_is_too_long_is_not_kept_and_harms_no_other() {
     let (mut cache, now) = cache();
     carry_out(&mut cache, 1, &[1; 40], now);

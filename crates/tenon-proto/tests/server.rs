@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::words;
+use common::{Random, words};
 use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential};
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record;
@@ -168,6 +168,52 @@ fn what_is_no_call_or_too_short_to_be_one_is_not_answered() {
     let reply = words(&[9, 1, 0, 0, 0, 0]);
     assert_eq!(unanswerable(&reply), Violation::NotACall(1));
     assert_eq!(unanswerable(&words(&[9, 2])), Violation::NotACall(2));
+}
+
+/// A call with an AUTH_SYS credential, arguments left out.
+fn sys_call() -> Vec<u8> {
+    let name = [6, 0x6d61_6368, 0x696e_0000];
+    let credential = [&[1, 40, 3][..], &name, &[10, 20, 3, 30, 31, 32]].concat();
+    words(&[&[9, 0, 2, 400, 1, 1], &credential[..], &[0, 0]].concat())
+}
+
+#[test]
+fn wherever_a_call_is_cut_off_behind_its_procedure_the_caller_hears_of_it() {
+    let call = sys_call();
+    assert!(matches!(received(&call), Received::Call(_)));
+    for end in 24..call.len() {
+        let in_verifier = end >= call.len() - 8;
+        let stat = if in_verifier {
+            AuthStat::BAD_VERF
+        } else {
+            AuthStat::BAD_CRED
+        };
+        let refused = Refused::Authentication(stat);
+        assert_eq!(
+            received(&call[..end]),
+            Received::Refuse(9, refused),
+            "{end}"
+        );
+    }
+}
+
+#[test]
+fn whatever_byte_is_wrong_in_a_call_it_is_served_or_refused_or_dropped() {
+    let mut random = Random(8);
+    let mut call = sys_call();
+    for at in 0..call.len() {
+        for _ in 0..100 {
+            let right = std::mem::replace(&mut call[at], random.next() as u8);
+            match received(&call) {
+                Received::Call(call) => assert_eq!((call.program, call.version), (400, 1)),
+                Received::Unanswerable(violation) => {
+                    assert!(matches!(violation, Violation::NotACall(_)) && (4..8).contains(&at));
+                }
+                Received::Ping(xid) | Received::Refuse(xid, _) => assert!(xid == 9 || at < 4),
+            }
+            call[at] = right;
+        }
+    }
 }
 
 #[test]

@@ -85,7 +85,8 @@ fn sum(bytes: &[u8]) -> u64 {
 /// What to do with a call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict<'c> {
-    /// Carry it out, then [`finish`](DuplicateCache::finish) it.
+    /// Carry it out and [`finish`](DuplicateCache::finish) it, or
+    /// [`forget`](DuplicateCache::forget) it.
     New,
     /// Drop it: it is being carried out, and the reply will come.
     InProgress,
@@ -161,7 +162,8 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         }
     }
 
-    /// Keeps the reply to a call that was judged [`Verdict::New`], as it was sent.
+    /// Keeps the reply to a call that was judged [`Verdict::New`], as it was sent. Does nothing if
+    /// the call was forgotten.
     pub fn finish(&mut self, key: &CallKey<P>, reply: &[u8], now: Instant) {
         let Some(call) = self.calls.get_mut(key) else {
             return;

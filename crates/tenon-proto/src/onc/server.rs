@@ -146,9 +146,10 @@ impl Programs {
     }
 }
 
-/// A reply that is being written at the end of a buffer.
+/// A reply that is being written at the end of a buffer. For a stream it is
+/// [sealed](Self::seal) in the end; the only reply in a buffer is also a datagram's
+/// [message](record::message).
 #[derive(Debug, Clone, Copy)]
-#[must_use]
 pub struct Reply {
     start: usize,
     xid: u32,

@@ -255,7 +255,7 @@ impl Simulation {
             Received::Refuse(xid, refused) => {
                 assert!(datagram.tainted, "{refused}: an intact call is not refused");
                 let mut reply = Buffer::default();
-                let _ = Reply::begin(&mut reply, xid).refuse(&mut reply, refused);
+                Reply::begin(&mut reply, xid).refuse(&mut reply, refused);
                 self.send(End::Client, record::message(&reply).to_vec(), true);
             }
             Received::Unanswerable(_) => {}
@@ -307,7 +307,7 @@ impl Simulation {
 
 fn reply(xid: u32, results: &[u8]) -> Vec<u8> {
     let mut buffer = Buffer::default();
-    let _ = Reply::begin(&mut buffer, xid);
+    Reply::begin(&mut buffer, xid);
     buffer.extend(results);
     record::message(&buffer).to_vec()
 }
