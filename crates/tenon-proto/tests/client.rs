@@ -225,13 +225,12 @@ fn a_call_that_stays_in_flight_does_not_get_in_the_way_of_others() {
 #[test]
 fn when_the_connection_is_lost_everybody_who_waits_is_found() {
     let (mut engine, now) = stream();
-    for waiter in ["a", "b", "c"] {
-        engine.start(now, now + SECOND, waiter);
-    }
-    let mut left: Vec<_> = std::iter::from_fn(|| engine.cancel_any())
-        .map(|(_, waiter)| waiter)
-        .collect();
+    let xids = ["a", "b", "c"].map(|waiter| engine.start(now, now + SECOND, waiter));
+    let mut left: Vec<_> = engine.cancel_all().map(|(_, waiter)| waiter).collect();
     left.sort_unstable();
     assert_eq!(left, ["a", "b", "c"]);
-    assert_eq!(engine.in_flight(), 0);
+    assert_eq!((engine.in_flight(), engine.waiters().count()), (0, 0));
+    assert_eq!(engine.counters().cancellations, 3);
+    assert_eq!(engine.handle_reply(&success(xids[0], &[])), Ok(None));
+    assert!(!xids.contains(&engine.start(now, now + SECOND, "d")));
 }

@@ -110,6 +110,10 @@ struct InFlight<W> {
 /// Slots at first, a power of two.
 const SLOTS_FIRST: usize = 16;
 
+fn empty_slots<W>(count: usize) -> Vec<Option<InFlight<W>>> {
+    std::iter::repeat_with(|| None).take(count).collect()
+}
+
 impl<W> ClientEngine<W> {
     /// An engine for a stream, which loses nothing. `seed` is the first xid: choose it at random,
     /// so that a restarted client does not repeat the xids of its former life.
@@ -125,7 +129,7 @@ impl<W> ClientEngine<W> {
 
     fn new(seed: u32, retransmission: Option<Retransmission>) -> Self {
         Self {
-            slots: std::iter::repeat_with(|| None).take(SLOTS_FIRST).collect(),
+            slots: empty_slots(SLOTS_FIRST),
             in_flight: 0,
             next_xid: seed,
             retransmission,
@@ -258,10 +262,16 @@ impl<W> ClientEngine<W> {
         Some(waiter)
     }
 
-    /// Gives up any one call, for when the connection is lost. `None` when nothing is in flight.
-    pub fn cancel_any(&mut self) -> Option<(u32, W)> {
-        let xid = self.waiters().next()?.0;
-        self.cancel(xid).map(|waiter| (xid, waiter))
+    /// Gives all calls up, for when the connection is lost. None is in flight any more, even before
+    /// the iterator has come to it.
+    pub fn cancel_all(&mut self) -> impl Iterator<Item = (u32, W)> + use<W> {
+        self.counters.cancellations += self.in_flight as u64;
+        self.in_flight = 0;
+        let calls = std::mem::replace(&mut self.slots, empty_slots(SLOTS_FIRST));
+        calls
+            .into_iter()
+            .flatten()
+            .map(|call| (call.xid, call.waiter))
     }
 
     /// Everybody who waits, with the call, in no particular order.
@@ -308,9 +318,8 @@ impl<W> ClientEngine<W> {
     /// Doubles the slots. Two calls that had different slots have different slots again.
     #[cold]
     fn grow(&mut self) {
-        let doubled = self.slots.len() * 2;
-        let calls = std::mem::take(&mut self.slots);
-        self.slots.resize_with(doubled, || None);
+        let doubled = empty_slots(self.slots.len() * 2);
+        let calls = std::mem::replace(&mut self.slots, doubled);
         for call in calls.into_iter().flatten() {
             let slot = self.slot_of(call.xid);
             self.slots[slot] = Some(call);

@@ -82,7 +82,7 @@ impl State {
         );
         self.line = None;
         connection.shutdown();
-        while let Some((_, slot)) = self.engine.cancel_any() {
+        for (_, slot) in self.engine.cancel_all() {
             let outcome = Outcome::Broken(broken.clone());
             self.slots.deliver(slot, outcome).inspect(Thread::unpark);
         }
