@@ -229,7 +229,7 @@ fn when_the_connection_is_lost_everybody_who_waits_is_found() {
     let mut left: Vec<_> = engine.cancel_all().map(|(_, waiter)| waiter).collect();
     left.sort_unstable();
     assert_eq!(left, ["a", "b", "c"]);
-    assert_eq!((engine.in_flight(), engine.waiters().count()), (0, 0));
+    assert_eq!(engine.in_flight(), 0);
     assert_eq!(engine.counters().cancellations, 3);
     assert_eq!(engine.handle_reply(&success(xids[0], &[])), Ok(None));
     assert!(!xids.contains(&engine.start(now, now + SECOND, "d")));

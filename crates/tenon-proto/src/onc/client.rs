@@ -274,19 +274,6 @@ impl<W> ClientEngine<W> {
             .map(|call| (call.xid, call.waiter))
     }
 
-    /// Everybody who waits, with the call, in no particular order.
-    pub fn waiters(&self) -> impl Iterator<Item = (u32, &W)> {
-        self.slots
-            .iter()
-            .flatten()
-            .map(|call| (call.xid, &call.waiter))
-    }
-
-    /// Whoever waits for a call in flight.
-    pub fn waiter_mut(&mut self, xid: u32) -> Option<&mut W> {
-        self.get_mut(xid).map(|call| &mut call.waiter)
-    }
-
     /// Number of calls in flight.
     pub fn in_flight(&self) -> usize {
         self.in_flight

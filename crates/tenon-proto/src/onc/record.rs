@@ -176,8 +176,8 @@ impl RecordReader {
         }
     }
 
-    /// The record that [`next_record`](Self::next_record) handed out last, as long as nothing was done with
-    /// this reader since.
+    /// The record that [`next_record`](Self::next_record) handed out last, as long as nothing was
+    /// done with this reader since.
     pub fn record(&self) -> &[u8] {
         &self.storage[self.record.clone()]
     }

@@ -3,8 +3,6 @@
 //! Nothing is kept between messages. [`Programs`] is made once and shared; a reply is written
 //! behind the header that [`Reply::begin`] wrote, and turned into a refusal by [`Reply::refuse`].
 
-use std::ops::AddAssign;
-
 use tenon_wire::{Buffer, Decoder, Encoder};
 
 use super::auth::{Credential, OpaqueAuth};
@@ -25,15 +23,6 @@ pub struct ServerCounters {
     pub refusals: u64,
     /// Messages that could not be answered.
     pub violations: u64,
-}
-
-impl AddAssign for ServerCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.pings += other.pings;
-        self.refusals += other.refusals;
-        self.violations += other.violations;
-    }
 }
 
 /// The programs and versions that a server has.
