@@ -1,0 +1,239 @@
+//! Building a server: where it listens, what it serves, what it grants.
+
+use std::io;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use tenon_net::{Address, AddressError, Datagram, Listener};
+use tenon_proto::onc::duplicates::DuplicateLimits;
+use tenon_proto::onc::record::FRAGMENT_MAX;
+use tenon_wire::{DecodeMode, Limits};
+
+use super::Server;
+use super::core::Core;
+use super::counters::Tally;
+use super::limits::ServerLimits;
+use super::line::Lines;
+use super::parking::Parking;
+use super::pool::{Guest, Pool};
+use super::port::Port;
+use super::services::{Execution, Services};
+use super::watcher::{WAKE, Watcher};
+use super::workers::Workers;
+use crate::service::Service;
+
+/// A server that does not serve yet. [`Server::builder`] makes one.
+pub struct ServerBuilder {
+    addresses: Vec<Address>,
+    services: Services,
+    twice: Option<(u32, u32)>,
+    limits: ServerLimits,
+    duplicates: DuplicateLimits,
+    fragment_max: usize,
+    workers: usize,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It has no address to listen at.
+    #[error("the server listens nowhere: give it an address")]
+    NoAddress,
+    /// Two services have the same program and version.
+    #[error("version {version} of program {program} is served twice")]
+    Twice {
+        /// The program's number.
+        program: u32,
+        /// The version's number.
+        version: u32,
+    },
+    /// An address cannot be listened at.
+    #[error("cannot listen at {address}: {cause}")]
+    Listen {
+        /// The address as it was given.
+        address: Address,
+        /// What the system reported.
+        cause: io::Error,
+    },
+    /// The system has no poller or thread for the server.
+    #[error("cannot start to serve: {0}")]
+    System(#[from] io::Error),
+}
+
+impl ServerBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            addresses: Vec::new(),
+            services: Services::default(),
+            twice: None,
+            limits: ServerLimits::default(),
+            duplicates: DuplicateLimits::default(),
+            fragment_max: FRAGMENT_MAX,
+            workers: thread::available_parallelism().map_or(2, NonZero::get),
+        }
+    }
+
+    /// Listens at `address` too: `tcp://host:port`, `udp://host:port` or `unix:///path`. Port 0 takes
+    /// any free port; [`Server::addresses`] tells which.
+    ///
+    /// # Errors
+    /// The text is not an address.
+    pub fn listen(mut self, address: &str) -> Result<Self, AddressError> {
+        self.addresses.push(address.parse()?);
+        Ok(self)
+    }
+
+    /// Serves `service` too, on every address. Its handlers run on the thread that received the
+    /// call, which is the fastest way for handlers that do not wait: nothing is copied and nobody
+    /// is woken. Calls of one connection are executed one after the other.
+    #[must_use]
+    pub fn service(self, service: impl Service) -> Self {
+        self.add(service, Execution::Inline)
+    }
+
+    /// Serves `service` too; its handlers run on the [workers](Self::workers). For handlers that
+    /// wait or take long: calls of one connection are executed at the same time, and their replies
+    /// may overtake each other.
+    #[must_use]
+    pub fn service_on_workers(self, service: impl Service) -> Self {
+        self.add(service, Execution::Workers)
+    }
+
+    fn add(mut self, service: impl Service, execution: Execution) -> Self {
+        let (program, version) = (service.program(), service.version());
+        if !self.services.add(Box::new(service), execution) {
+            self.twice = Some((program, version));
+        }
+        self
+    }
+
+    /// Workers for the services that run on them; as many as there are processors unless this is
+    /// called. At least one.
+    #[must_use]
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers = count.max(1);
+        self
+    }
+
+    /// What peers are granted.
+    #[must_use]
+    pub fn limits(mut self, limits: ServerLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How much is remembered of the calls that came in datagrams, so that repeated ones are
+    /// executed once. Each UDP address has a memory of its own.
+    ///
+    /// # Panics
+    /// [`start`](Self::start) panics when a limit is 0.
+    #[must_use]
+    pub fn duplicate_limits(mut self, limits: DuplicateLimits) -> Self {
+        self.duplicates = limits;
+        self
+    }
+
+    /// How much is forgiven in arguments; [`DecodeMode::Lenient`] unless this is called.
+    #[must_use]
+    pub fn decode_mode(mut self, mode: DecodeMode) -> Self {
+        self.services.mode = mode;
+        self
+    }
+
+    /// What the arguments of one call may cost to decode.
+    #[must_use]
+    pub fn decode_limits(mut self, limits: Limits) -> Self {
+        self.services.limits = limits;
+        self
+    }
+
+    /// Cuts replies on streams into fragments of at most `bytes`, for peers that want them so; as
+    /// few fragments as record marking allows unless this is called.
+    #[must_use]
+    pub fn fragment_max(mut self, bytes: usize) -> Self {
+        self.fragment_max = bytes.clamp(1, FRAGMENT_MAX);
+        self
+    }
+
+    /// Listens and begins to serve, on threads of its own.
+    ///
+    /// # Errors
+    /// [`StartError`]. Nothing listens then.
+    pub fn start(self) -> Result<Server, StartError> {
+        if let Some((program, version)) = self.twice {
+            return Err(StartError::Twice { program, version });
+        }
+        if self.addresses.is_empty() {
+            return Err(StartError::NoAddress);
+        }
+        let mut places = Places::default();
+        for address in &self.addresses {
+            let failed = |cause| StartError::Listen {
+                address: address.clone(),
+                cause,
+            };
+            places.open(address).map_err(failed)?;
+        }
+        self.serve(places)
+    }
+
+    fn serve(self, places: Places) -> Result<Server, StartError> {
+        let first_id = places.listeners.len();
+        let watcher = Watcher::new(places.listeners)?;
+        let parking = Parking::new(watcher.registry(), first_id, WAKE)?;
+        for datagram in places.datagrams {
+            let port = Port::new(parking.new_id(), datagram, self.duplicates);
+            parking.park(Guest::Port(Box::new(port)))?;
+        }
+        let workers = match self.services.need_workers() {
+            true => self.workers,
+            false => 0,
+        };
+        let tally = Arc::new(Tally::default());
+        let core = Arc::new(Core {
+            services: self.services,
+            fragment_max: self.fragment_max,
+            lines: Lines::new(Arc::clone(&tally)),
+            tally,
+            parking,
+            pool: Pool::new(watcher, self.limits.threads),
+            workers: Workers::new(&self.limits),
+            stopping: AtomicBool::new(false),
+            limits: self.limits,
+        });
+        // From here on dropping the server ends what was begun.
+        let server = Server::new(Arc::clone(&core), places.addresses);
+        core.pool.start(&core)?;
+        Workers::start(&core, workers)?;
+        Ok(server)
+    }
+}
+
+/// The sockets of a server that listen, and where they really are.
+#[derive(Default)]
+struct Places {
+    listeners: Vec<Listener>,
+    datagrams: Vec<Datagram>,
+    addresses: Vec<Address>,
+}
+
+impl Places {
+    fn open(&mut self, address: &Address) -> io::Result<()> {
+        match address {
+            Address::Udp(_) => {
+                let datagram = Datagram::bind(address)?;
+                self.addresses.push(datagram.address()?);
+                self.datagrams.push(datagram);
+            }
+            Address::Tcp(_) | Address::Unix(_) => {
+                let listener = Listener::bind(address)?;
+                self.addresses.push(listener.address().clone());
+                self.listeners.push(listener);
+            }
+        }
+        Ok(())
+    }
+}

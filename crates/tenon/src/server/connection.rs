@@ -1,0 +1,227 @@
+//! A connection and the thread that attends it: receive, execute, send, receive again.
+//!
+//! In the steady state a call costs two system calls, one receive and one send, and no allocation:
+//! the buffers belong to the connection, and calls that arrived together are answered together.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tenon_proto::onc::record::RecordReader;
+use tenon_proto::onc::server::{Received, Reply};
+use tenon_wire::Buffer;
+
+use super::LINGER;
+use super::core::Core;
+use super::line::Line;
+use super::reason::Reason;
+use super::services::Execution;
+use super::workers::{Job, ReplyTo};
+
+/// Bytes of replies that are sent before further calls that arrived with theirs are executed.
+const REPLIES_MAX: usize = 64 << 10;
+
+/// A connection's receiving side. Whoever has it attends it; nobody else touches it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) line: Arc<Line>,
+    reader: RecordReader,
+    replies: Buffer,
+    /// A call for which there was no room among the workers.
+    held: Option<Job>,
+    /// Since when no complete request has come, as of the last parking.
+    silent_since: Instant,
+}
+
+/// What is to become of a connection that a thread has done with.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// It waits for bytes.
+    Park,
+    /// It waits until there is room among the workers.
+    Stall,
+    /// It is over.
+    Close(Reason),
+}
+
+impl Connection {
+    pub(super) fn new(line: Arc<Line>, record_bytes: usize) -> Self {
+        Self {
+            line,
+            reader: RecordReader::new(record_bytes),
+            replies: Buffer::default(),
+            held: None,
+            silent_since: Instant::now(),
+        }
+    }
+
+    /// Serves the connection until it has been silent for a while, others need the thread more, or
+    /// it ends.
+    pub(super) fn attend(&mut self, core: &Core) -> Fate {
+        let line = &self.line;
+        let span = tracing::debug_span!("connection", id = line.id, peer = ?line.stream.peer());
+        let _entered = span.enter();
+        let fate = self.serve(core).unwrap_or_else(Fate::Close);
+        if matches!(fate, Fate::Park) {
+            self.release_memory();
+        }
+        fate
+    }
+
+    /// Whether no complete request has come for `limit` and no reply is due.
+    pub(super) fn is_idle(&self, limit: Duration, now: Instant) -> bool {
+        let silence = now.saturating_duration_since(self.silent_since);
+        silence >= limit && self.line.in_flight.load(Ordering::Relaxed) == 0
+    }
+
+    /// Gives back what an idle connection does not need.
+    fn release_memory(&mut self) {
+        self.reader.shrink_to(0);
+        self.replies.shrink_to(0);
+    }
+
+    fn serve(&mut self, core: &Core) -> Result<Fate, Reason> {
+        let mut patience = Patience::default();
+        loop {
+            match self.answer_what_came(core)? {
+                Progress::NoRoom => return Ok(Fate::Stall),
+                Progress::Complete => patience.renew(),
+                Progress::Partial if patience.is_over() => break,
+                Progress::Partial => {}
+            }
+            if core.is_stopping() {
+                return Err(Reason::Stopping);
+            }
+            if !self.receive(core)? {
+                break;
+            }
+        }
+        if patience.was_renewed {
+            self.silent_since = Instant::now();
+        }
+        Ok(Fate::Park)
+    }
+
+    /// Receives what comes within the linger time, or what is there already when others wait for
+    /// this thread; `false` if nothing is.
+    fn receive(&mut self, core: &Core) -> Result<bool, Reason> {
+        let room = self.reader.room();
+        let received = match core.pool.is_crowded() {
+            true => self.line.stream.try_recv(room),
+            false => self.line.stream.recv_within(room, LINGER),
+        };
+        match received {
+            Ok(0) => Err(self.end_of_stream(core)),
+            Ok(bytes) => {
+                self.reader.filled(bytes);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(Reason::Socket(error)),
+        }
+    }
+
+    fn end_of_stream(&self, core: &Core) -> Reason {
+        if core.is_stopping() {
+            Reason::Stopping
+        } else if self.reader.is_between_records() {
+            Reason::PeerClosed
+        } else {
+            Reason::CutOff
+        }
+    }
+
+    /// Answers all requests that are complete. Those before one that breaks the protocol are
+    /// answered too.
+    fn answer_what_came(&mut self, core: &Core) -> Result<Progress, Reason> {
+        let progress = self.execute_what_came(core);
+        self.send_replies(core)?;
+        progress
+    }
+
+    fn execute_what_came(&mut self, core: &Core) -> Result<Progress, Reason> {
+        let mut progress = Progress::Partial;
+        if let Some(job) = self.held.take() {
+            self.held = core.workers.submit(job);
+            progress = Progress::Complete;
+        }
+        while self.held.is_none() {
+            let Some(record) = self.reader.next_record().map_err(Reason::Record)? else {
+                return Ok(progress);
+            };
+            progress = Progress::Complete;
+            self.held = answer(core, &self.line, record, &mut self.replies)?;
+            if self.replies.len() > REPLIES_MAX {
+                self.send_replies(core)?;
+            }
+        }
+        Ok(Progress::NoRoom)
+    }
+
+    fn send_replies(&mut self, core: &Core) -> Result<(), Reason> {
+        if self.replies.is_empty() {
+            return Ok(());
+        }
+        let sent = self.line.send(self.replies.as_slice(), core.limits.send);
+        self.replies.clear();
+        sent.map_err(Reason::of_sending)
+    }
+}
+
+/// How far the requests that arrived have been answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// All of them, and there was at least one.
+    Complete,
+    /// None was complete.
+    Partial,
+    /// There is no room for the next among the workers.
+    NoRoom,
+}
+
+/// Appends the reply to a request, or hands the call to the workers; if they have no room, it comes
+/// back.
+fn answer(
+    core: &Core,
+    line: &Arc<Line>,
+    record: &[u8],
+    replies: &mut Buffer,
+) -> Result<Option<Job>, Reason> {
+    let reply = match core.services.receive(record, &core.tally) {
+        Received::Ping(xid) => Reply::begin(replies, xid),
+        Received::Refuse(xid, refused) => Reply::begin(replies, xid).refuse(replies, refused),
+        Received::Unanswerable(violation) => return Err(Reason::Message(violation)),
+        Received::Call(call) if core.services.execution(&call) == Execution::Workers => {
+            let job = core.workers.job(record, ReplyTo::Line(Arc::clone(line)));
+            return Ok(core.workers.submit(job));
+        }
+        Received::Call(call) => core
+            .services
+            .execute(&call, line.origin(), replies, &core.tally),
+    };
+    reply.seal(replies, core.fragment_max);
+    Ok(None)
+}
+
+/// How long a thread stays with a connection that sends, but never a complete request: the linger
+/// time. The clock is asked only after a receive that completed nothing.
+#[derive(Debug, Default)]
+struct Patience {
+    waiting_since: Option<Instant>,
+    was_renewed: bool,
+}
+
+impl Patience {
+    fn renew(&mut self) {
+        self.waiting_since = None;
+        self.was_renewed = true;
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.waiting_since
+            .get_or_insert_with(Instant::now)
+            .elapsed()
+            > LINGER
+    }
+}

@@ -1,0 +1,59 @@
+//! What all threads of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tenon_net::Stream;
+
+use super::connection::Connection;
+use super::counters::Tally;
+use super::limits::ServerLimits;
+use super::line::Lines;
+use super::parking::Parking;
+use super::pool::{Guest, Pool};
+use super::services::Services;
+use super::workers::Workers;
+
+pub(super) struct Core {
+    pub(super) services: Services,
+    pub(super) limits: ServerLimits,
+    /// Bytes of a fragment of a reply on a stream.
+    pub(super) fragment_max: usize,
+    pub(super) tally: Arc<Tally>,
+    pub(super) lines: Arc<Lines>,
+    pub(super) parking: Parking,
+    pub(super) pool: Pool,
+    pub(super) workers: Workers,
+    pub(super) stopping: AtomicBool,
+}
+
+impl Core {
+    /// Whether nothing further is to be begun.
+    #[inline]
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Takes a new connection in, unless there are too many.
+    pub(super) fn admit(&self, stream: Stream) {
+        let (id, peer) = (self.parking.new_id(), stream.peer());
+        let Some(line) = self.lines.open(id, stream, self.limits.connections) else {
+            self.tally.connections_refused.up();
+            let limit = self.limits.connections;
+            tracing::warn!(?peer, limit, "too many connections: closing the newest");
+            return;
+        };
+        self.tally.connections_accepted.up();
+        tracing::debug!(id, ?peer, "a connection");
+        let connection = Connection::new(line, self.limits.record_bytes);
+        self.park(Guest::Connection(Box::new(connection)));
+    }
+
+    /// Lets a guest wait until it has something to say.
+    pub(super) fn park(&self, guest: Guest) {
+        let id = guest.id();
+        if let Err(error) = self.parking.park(guest) {
+            tracing::error!(id, %error, "the system cannot wait for one more: closed");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a server counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenon_proto::onc::server::ServerCounters;
+
+/// Declares every counter once: as a field of the snapshot and as an atomic of the tally.
+macro_rules! counters {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// A snapshot of what a server has seen since it started.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[non_exhaustive]
+        pub struct Counters {
+            $($(#[$doc])+ pub $name: u64,)+
+        }
+
+        /// The counters while they count.
+        #[derive(Debug, Default)]
+        pub(super) struct Tally {
+            $(pub(super) $name: Tick,)+
+        }
+
+        impl Tally {
+            pub(super) fn snapshot(&self) -> Counters {
+                Counters { $($name: self.$name.get(),)+ }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections that are open now.
+    connections_open,
+    /// Connections that were accepted and kept.
+    connections_accepted,
+    /// Connections that were closed at once because there were too many.
+    connections_refused,
+    /// Times that accepting failed, for want of descriptors for example.
+    accept_failures,
+    /// Connections closed because the peer broke record marking, a limit or the protocol.
+    broken_connections,
+    /// Connections closed because no request came for too long.
+    idle_connections,
+    /// Connections closed because the peer did not read its replies.
+    slow_readers,
+    /// Calls handed to a service.
+    calls,
+    /// Calls of procedure 0, which the server answers itself.
+    pings,
+    /// Calls refused before a service saw them.
+    refusals,
+    /// Messages that could not be answered.
+    violations,
+    /// Calls that a service refused.
+    service_refusals,
+    /// Calls whose handler panicked.
+    panics,
+    /// Replies replaced by SYSTEM_ERR because they do not fit into a datagram.
+    replies_too_large,
+    /// Repeated calls that were answered from the duplicate request cache.
+    duplicates_answered,
+    /// Datagrams dropped: duplicates of calls in progress, calls over a limit, replies without room.
+    datagrams_dropped,
+}
+
+/// One counter. Nothing is ordered by it.
+#[derive(Debug, Default)]
+pub(super) struct Tick(AtomicU64);
+
+impl Tick {
+    pub(super) fn up(&self) {
+        self.add(1);
+    }
+
+    pub(super) fn down(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, more: u64) {
+        if more > 0 {
+            self.0.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Tally {
+    /// Adds what the protocol engine counted.
+    pub(super) fn add(&self, seen: ServerCounters) {
+        self.calls.add(seen.calls);
+        self.pings.add(seen.pings);
+        self.refusals.add(seen.refusals);
+        self.violations.add(seen.violations);
+    }
+}

@@ -1,0 +1,40 @@
+//! What a server grants its peers.
+
+use std::time::Duration;
+
+/// Bounds on what peers can make a server spend. Change what you need and take the rest from
+/// [`Default`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Connections open at the same time; one more is closed as soon as it is accepted.
+    pub connections: usize,
+    /// Bytes of one request on a stream, all its fragments together.
+    pub record_bytes: usize,
+    /// Calls of one connection that may wait for a worker or be executed by one; the server reads
+    /// no further calls from it until one of them is answered.
+    pub connection_calls_in_flight: usize,
+    /// The same over all connections. Datagrams that find no room are dropped; their senders
+    /// repeat them.
+    pub calls_in_flight: usize,
+    /// How long a connection may be without a complete request before it is closed; zero is for ever.
+    pub idle: Duration,
+    /// How long a reply may wait for a peer that does not read before its connection is closed.
+    pub send: Duration,
+    /// Threads that attend connections and execute inline handlers, started as they are needed.
+    /// One more waits for the connections that nobody attends.
+    pub threads: usize,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            record_bytes: 4 << 20,
+            connection_calls_in_flight: 64,
+            calls_in_flight: 1024,
+            idle: Duration::from_secs(15 * 60),
+            send: Duration::from_secs(10),
+            threads: 64,
+        }
+    }
+}

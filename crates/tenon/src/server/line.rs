@@ -1,0 +1,141 @@
+//! The sending side of a connection, shared by the thread that attends it, the workers that execute
+//! its calls and the shutdown. The socket closes when the last of them lets go.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use tenon_net::{Ready, Stream};
+
+use super::counters::Tally;
+use super::lock;
+use super::services::Origin;
+
+/// A connection as those see it who answer its calls.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) id: usize,
+    pub(super) stream: Stream,
+    /// Calls that wait for a worker or are executed by one; the workers' queue keeps it.
+    pub(super) in_flight: AtomicUsize,
+    sending: Mutex<Sending>,
+    registry: Arc<Lines>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sending {
+    Possible,
+    /// A record was cut off in the middle: whatever followed would be taken for its rest.
+    Broken,
+}
+
+impl Line {
+    pub(super) fn origin(&self) -> Origin {
+        Origin {
+            transport: self.stream.transport(),
+            peer: self.stream.peer(),
+        }
+    }
+
+    /// Sends whole records, waiting for a slow reader for as long as `patience`. Afterwards the
+    /// connection is dead: whoever receives on it wakes up.
+    ///
+    /// # Errors
+    /// `TimedOut` when patience has run out; what the socket reports.
+    pub(super) fn send(&self, records: &[u8], patience: Duration) -> io::Result<()> {
+        let mut sending = lock(&self.sending);
+        if *sending == Sending::Broken {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let sent = self.send_all(records, patience);
+        if sent.is_err() {
+            *sending = Sending::Broken;
+            self.hang_up();
+        }
+        sent
+    }
+
+    fn send_all(&self, mut rest: &[u8], patience: Duration) -> io::Result<()> {
+        let mut deadline = None;
+        while !rest.is_empty() {
+            match self.stream.try_send(rest) {
+                Ok(sent) => rest = &rest[sent..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + patience);
+                    self.stream.wait(WRITABLE, deadline)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends both directions.
+    pub(super) fn hang_up(&self) {
+        // Whoever is not connected any more need not be told.
+        let _ = self.stream.shutdown();
+    }
+
+    /// Makes a thread that waits for requests wake up with the end of the stream.
+    pub(super) fn stop_receiving(&self) {
+        let _ = self.stream.shutdown_recv();
+    }
+}
+
+const WRITABLE: Ready = Ready {
+    readable: false,
+    writable: true,
+};
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        lock(&self.registry.open).remove(&self.id);
+        self.registry.tally.connections_open.down();
+    }
+}
+
+/// The connections that are open.
+#[derive(Debug)]
+pub(super) struct Lines {
+    open: Mutex<HashMap<usize, Weak<Line>>>,
+    tally: Arc<Tally>,
+}
+
+impl Lines {
+    pub(super) fn new(tally: Arc<Tally>) -> Arc<Self> {
+        let open = Mutex::default();
+        Arc::new(Self { open, tally })
+    }
+
+    /// Takes in a connection, unless `limit` are open already.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        id: usize,
+        stream: Stream,
+        limit: usize,
+    ) -> Option<Arc<Line>> {
+        let mut open = lock(&self.open);
+        if open.len() >= limit {
+            return None;
+        }
+        let line = Arc::new(Line {
+            id,
+            stream,
+            in_flight: AtomicUsize::new(0),
+            sending: Mutex::new(Sending::Possible),
+            registry: Arc::clone(self),
+        });
+        open.insert(id, Arc::downgrade(&line));
+        self.tally.connections_open.up();
+        Some(line)
+    }
+
+    /// Everything that is open now. The lock is free again when the lines are let go, as a line
+    /// takes itself off the list.
+    pub(super) fn all(&self) -> Vec<Arc<Line>> {
+        let open = lock(&self.open);
+        open.values().filter_map(Weak::upgrade).collect()
+    }
+}

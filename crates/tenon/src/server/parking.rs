@@ -1,0 +1,104 @@
+//! Where connections and ports wait that nobody attends: registered with the system's poller and
+//! with no thread of their own.
+//!
+//! What is parked belongs to the parking alone. An event takes it out *and* off the poller, so that
+//! the bytes which follow wake nobody but the thread that attends it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token, Waker};
+
+use super::lock;
+use super::pool::Guest;
+
+#[derive(Debug)]
+pub(super) struct Parking {
+    registry: Registry,
+    waker: Waker,
+    next_id: AtomicUsize,
+    lot: Mutex<Lot>,
+}
+
+#[derive(Debug, Default)]
+struct Lot {
+    guests: HashMap<usize, Guest>,
+    is_closed: bool,
+}
+
+impl Parking {
+    /// A parking whose guests have ids from `first_id` on and whose poller wakes up with the
+    /// token `wake`.
+    pub(super) fn new(registry: &Registry, first_id: usize, wake: Token) -> io::Result<Self> {
+        Ok(Self {
+            registry: registry.try_clone()?,
+            waker: Waker::new(registry, wake)?,
+            next_id: AtomicUsize::new(first_id),
+            lot: Mutex::default(),
+        })
+    }
+
+    /// An id for a new guest, never given again.
+    pub(super) fn new_id(&self) -> usize {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Parks a guest until it is readable; bytes that are there already count. Nothing is parked
+    /// any more once the parking is closed.
+    ///
+    /// # Errors
+    /// The system has no room for it. The guest is gone then.
+    pub(super) fn park(&self, guest: Guest) -> io::Result<()> {
+        let mut lot = lock(&self.lot);
+        if lot.is_closed {
+            return Ok(());
+        }
+        let token = Token(guest.id());
+        // The lock is held until both are done: an event finds the guest.
+        self.registry
+            .register(&mut SourceFd(&guest.fd()), token, Interest::READABLE)?;
+        lot.guests.insert(token.0, guest);
+        Ok(())
+    }
+
+    /// Takes out a guest that an event was for, if it still is there.
+    pub(super) fn take(&self, id: usize) -> Option<Guest> {
+        let mut lot = lock(&self.lot);
+        let guest = lot.guests.remove(&id)?;
+        self.forget(&guest);
+        Some(guest)
+    }
+
+    fn forget(&self, guest: &Guest) {
+        // A descriptor that is still open is still registered; there is no way to fail.
+        let _ = self.registry.deregister(&mut SourceFd(&guest.fd()));
+    }
+
+    /// Takes out the connections that have been silent for `limit`.
+    pub(super) fn take_idle(&self, limit: Duration, now: Instant) -> Vec<Guest> {
+        let mut lot = lock(&self.lot);
+        let guests = &mut lot.guests;
+        let idle = guests.extract_if(|_, guest| guest.is_idle(limit, now));
+        let idle: Vec<_> = idle.map(|(_, guest)| guest).collect();
+        idle.iter().for_each(|guest| self.forget(guest));
+        idle
+    }
+
+    /// Lets everything that is parked go and takes nothing in any more.
+    pub(super) fn close(&self) -> Vec<Guest> {
+        let mut lot = lock(&self.lot);
+        lot.is_closed = true;
+        lot.guests.drain().map(|(_, guest)| guest).collect()
+    }
+
+    /// Wakes the thread that waits in the poller.
+    pub(super) fn wake(&self) {
+        if let Err(error) = self.waker.wake() {
+            tracing::error!(%error, "the poller cannot be woken");
+        }
+    }
+}

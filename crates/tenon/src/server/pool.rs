@@ -1,0 +1,272 @@
+//! The threads that serve. All are alike: each takes the next task, and there are two kinds.
+//!
+//! To *attend* is to serve one connection or port for as long as it has something to say. To *watch*
+//! is to wait for all the others, and one thread at a time does it. A thread that is handed a
+//! connection by its own watching attends it itself, without waking anybody first; only then is
+//! another thread woken, or started, to watch. There is always one more thread than may attend, so
+//! that somebody can watch. Threads that find nothing to do for a while leave.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::connection::{Connection, Fate};
+use super::core::Core;
+use super::lock;
+use super::port::Port;
+use super::reason::Reason;
+use super::watcher::Watcher;
+
+/// How long a thread without a task stays.
+const STAY: Duration = Duration::from_secs(2);
+
+/// Who can be attended.
+#[derive(Debug)]
+pub(super) enum Guest {
+    Connection(Box<Connection>),
+    Port(Box<Port>),
+}
+
+impl Guest {
+    pub(super) fn id(&self) -> usize {
+        match self {
+            Self::Connection(connection) => connection.line.id,
+            Self::Port(port) => port.id,
+        }
+    }
+
+    pub(super) fn fd(&self) -> RawFd {
+        match self {
+            Self::Connection(connection) => connection.line.stream.as_raw_fd(),
+            Self::Port(port) => port.socket.datagram.as_raw_fd(),
+        }
+    }
+
+    /// Whether it is a connection that has sent no complete request for `limit` and waits for no
+    /// reply.
+    pub(super) fn is_idle(&self, limit: Duration, now: Instant) -> bool {
+        match self {
+            Self::Connection(connection) => connection.is_idle(limit, now),
+            Self::Port(_) => false,
+        }
+    }
+
+    /// Logs and counts the end of a connection.
+    pub(super) fn report(&self, reason: &Reason, core: &Core) {
+        if let Self::Connection(connection) = self {
+            reason.report(&connection.line, &core.tally);
+        }
+    }
+}
+
+enum Task {
+    Attend(Guest),
+    Watch(Box<Watcher>),
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    state: Mutex<State>,
+    work: Condvar,
+    departures: Condvar,
+    attendants_max: usize,
+    is_crowded: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    ready: VecDeque<Guest>,
+    /// There while nobody watches.
+    watcher: Option<Box<Watcher>>,
+    threads: usize,
+    attending: usize,
+    idle: usize,
+    is_closed: bool,
+}
+
+impl Pool {
+    pub(super) fn new(watcher: Watcher, attendants_max: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                ready: VecDeque::new(),
+                watcher: Some(Box::new(watcher)),
+                threads: 0,
+                attending: 0,
+                idle: 0,
+                is_closed: false,
+            }),
+            work: Condvar::new(),
+            departures: Condvar::new(),
+            attendants_max: attendants_max.max(1),
+            is_crowded: AtomicBool::new(false),
+        }
+    }
+
+    /// Starts the first thread.
+    pub(super) fn start(&self, core: &Arc<Core>) -> io::Result<()> {
+        self.spawn(&mut lock(&self.state), core)
+    }
+
+    /// Whether somebody waits to be attended and every thread is busy.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded.load(Ordering::Relaxed)
+    }
+
+    /// Has a guest attended as soon as a thread is free.
+    pub(super) fn push(&self, core: &Arc<Core>, guest: Guest) {
+        let mut state = lock(&self.state);
+        state.ready.push_back(guest);
+        self.reinforce(&mut state, core);
+    }
+
+    fn run(&self, core: &Arc<Core>) {
+        while let Some(task) = self.next(core) {
+            match task {
+                Task::Attend(guest) => {
+                    attend(core, guest);
+                    lock(&self.state).attending -= 1;
+                }
+                Task::Watch(mut watcher) => {
+                    let guests = watcher.watch(core);
+                    let mut state = lock(&self.state);
+                    state.ready.extend(guests);
+                    state.watcher = Some(watcher).filter(|_| !state.is_closed);
+                }
+            }
+        }
+    }
+
+    /// The next task; none when it is time to leave.
+    fn next(&self, core: &Arc<Core>) -> Option<Task> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(task) = state.take_task(self.attendants_max) {
+                self.reinforce(&mut state, core);
+                return Some(task);
+            }
+            if state.is_closed {
+                break;
+            }
+            let (woken, in_vain) = self.rest(state);
+            state = woken;
+            if in_vain {
+                break;
+            }
+        }
+        state.threads -= 1;
+        self.departures.notify_all();
+        None
+    }
+
+    /// Waits for a task; says whether in vain.
+    fn rest<'a>(&self, mut state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
+        state.idle += 1;
+        let waited = self.work.wait_timeout(state, STAY);
+        let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.idle -= 1;
+        let in_vain = waited.timed_out() && !state.has_task(self.attendants_max);
+        (state, in_vain)
+    }
+
+    /// Wakes or starts one thread if there is a task. That one does the same before it begins, so
+    /// all tasks are taken as far as there may be threads.
+    fn reinforce(&self, state: &mut State, core: &Arc<Core>) {
+        let everybody_is_busy = state.attending == self.attendants_max;
+        let is_crowded = everybody_is_busy && !state.ready.is_empty();
+        self.is_crowded.store(is_crowded, Ordering::Relaxed);
+        if !state.has_task(self.attendants_max) {
+            return;
+        }
+        if state.idle > 0 {
+            self.work.notify_one();
+        } else if state.threads <= self.attendants_max
+            && let Err(error) = self.spawn(state, core)
+        {
+            // The task waits for one of the threads there are.
+            tracing::warn!(%error, "cannot start a thread");
+        }
+    }
+
+    fn spawn(&self, state: &mut State, core: &Arc<Core>) -> io::Result<()> {
+        let core = Arc::clone(core);
+        let builder = thread::Builder::new().name("tenon-serve".to_owned());
+        builder.spawn(move || core.pool.run(&core))?;
+        state.threads += 1;
+        Ok(())
+    }
+
+    /// Ends the watching; the threads leave when they are done with their guests. Nothing listens
+    /// any more once the one that watches has noticed.
+    pub(super) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        state.watcher = None;
+        self.work.notify_all();
+    }
+
+    /// Says that a thread beside this pool's own has left.
+    pub(super) fn announce_departure(&self) {
+        let _state = lock(&self.state);
+        self.departures.notify_all();
+    }
+
+    /// Waits until all threads have left, and whatever else `are_others_gone` looks at; says whether
+    /// they have by `deadline`.
+    pub(super) fn wait_for_departure(
+        &self,
+        are_others_gone: impl Fn() -> bool,
+        deadline: Instant,
+    ) -> bool {
+        let mut state = lock(&self.state);
+        while state.threads > 0 || !are_others_gone() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.departures.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
+impl State {
+    fn may_attend(&self, attendants_max: usize) -> bool {
+        !self.ready.is_empty() && self.attending < attendants_max
+    }
+
+    fn has_task(&self, attendants_max: usize) -> bool {
+        self.watcher.is_some() || self.may_attend(attendants_max)
+    }
+
+    fn take_task(&mut self, attendants_max: usize) -> Option<Task> {
+        if self.may_attend(attendants_max) {
+            self.attending += 1;
+            return self.ready.pop_front().map(Task::Attend);
+        }
+        self.watcher.take().map(Task::Watch)
+    }
+}
+
+fn attend(core: &Arc<Core>, guest: Guest) {
+    match guest {
+        Guest::Port(mut port) => {
+            port.attend(core);
+            core.park(Guest::Port(port));
+        }
+        Guest::Connection(mut connection) => match connection.attend(core) {
+            Fate::Park => core.park(Guest::Connection(connection)),
+            Fate::Stall => {
+                if let Some(connection) = core.workers.stall(connection) {
+                    core.pool.push(core, Guest::Connection(connection));
+                }
+            }
+            Fate::Close(reason) => reason.report(&connection.line, &core.tally),
+        },
+    }
+}

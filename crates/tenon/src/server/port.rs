@@ -1,0 +1,182 @@
+//! A UDP port: one socket for all peers, with the duplicate request cache in front of the services.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tenon_net::{Datagram, Ready, Transport};
+use tenon_proto::onc::duplicates::{CallKey, DuplicateCache, DuplicateLimits, Verdict};
+use tenon_proto::onc::message::Refused;
+use tenon_proto::onc::record;
+use tenon_proto::onc::server::{Call, Received, Reply};
+use tenon_wire::Buffer;
+
+use super::LINGER;
+use super::core::Core;
+use super::lock;
+use super::services::Execution;
+use super::services::Origin;
+use super::workers::ReplyTo;
+
+/// How long a reply waits for room in the socket before it is dropped; the peer repeats its call.
+const SEND_PATIENCE: Duration = Duration::from_millis(100);
+
+/// The receiving side of a UDP port. Whoever has it attends it; nobody else touches it.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) id: usize,
+    pub(super) socket: Arc<Socket>,
+    request: Vec<u8>,
+    reply: Buffer,
+}
+
+/// The sending side, shared with the workers.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) datagram: Datagram,
+    duplicates: Mutex<DuplicateCache<SocketAddr>>,
+}
+
+impl Port {
+    pub(super) fn new(id: usize, datagram: Datagram, limits: DuplicateLimits) -> Self {
+        let duplicates = Mutex::new(DuplicateCache::new(limits));
+        Self {
+            id,
+            socket: Arc::new(Socket {
+                datagram,
+                duplicates,
+            }),
+            request: vec![0; Datagram::SIZE_MAX],
+            reply: Buffer::default(),
+        }
+    }
+
+    /// Serves the port until it has been silent for a while or others need the thread more.
+    pub(super) fn attend(&mut self, core: &Core) {
+        while !core.is_stopping() {
+            match self.receive(core) {
+                Ok((length, peer)) => self.answer(core, length, peer),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // An earlier reply met a closed port, or the like: the error is consumed.
+                Err(error) => tracing::debug!(%error, "receiving a datagram failed"),
+            }
+        }
+    }
+
+    fn receive(&mut self, core: &Core) -> io::Result<(usize, SocketAddr)> {
+        let datagram = &self.socket.datagram;
+        match core.pool.is_crowded() {
+            true => datagram.try_recv_from(&mut self.request),
+            false => datagram.recv_from_within(&mut self.request, LINGER),
+        }
+    }
+
+    fn answer(&mut self, core: &Core, length: usize, peer: SocketAddr) {
+        let message = &self.request[..length.min(self.request.len())];
+        let (socket, out) = (&self.socket, &mut self.reply);
+        out.clear();
+        match core.services.receive(message, &core.tally) {
+            Received::Ping(xid) => {
+                let _ = Reply::begin(out, xid);
+            }
+            Received::Refuse(xid, refused) => {
+                let _ = Reply::begin(out, xid).refuse(out, refused);
+            }
+            Received::Unanswerable(violation) => {
+                tracing::debug!(%peer, %violation, "dropping a datagram");
+                return;
+            }
+            Received::Call(call) => return socket.judge(core, message, &call, peer, out),
+        }
+        socket.send(core, record::message(out), peer);
+    }
+}
+
+impl Socket {
+    /// Lets a call through that is new; answers or drops one that is not.
+    fn judge(
+        self: &Arc<Self>,
+        core: &Core,
+        message: &[u8],
+        call: &Call<'_>,
+        peer: SocketAddr,
+        out: &mut Buffer,
+    ) {
+        let key = CallKey::new(peer, call);
+        let mut duplicates = lock(&self.duplicates);
+        match duplicates.check(key, Instant::now()) {
+            Verdict::New => {}
+            Verdict::Done(reply) => {
+                core.tally.duplicates_answered.up();
+                return self.send(core, reply, peer);
+            }
+            Verdict::InProgress | Verdict::Full => return core.tally.datagrams_dropped.up(),
+        }
+        drop(duplicates);
+        match core.services.execution(call) {
+            Execution::Inline => self.execute(core, call, &key, peer, out),
+            Execution::Workers => self.hand_to_workers(core, message, key, peer),
+        }
+    }
+
+    fn hand_to_workers(
+        self: &Arc<Self>,
+        core: &Core,
+        message: &[u8],
+        key: CallKey<SocketAddr>,
+        peer: SocketAddr,
+    ) {
+        let reply_to = ReplyTo::Datagram(Arc::clone(self), key, peer);
+        let job = core.workers.job(message, reply_to);
+        if core.workers.submit(job).is_some() {
+            core.tally.datagrams_dropped.up();
+            lock(&self.duplicates).forget(&key);
+        }
+    }
+
+    /// Executes a call that was let through, remembers its reply and sends it. `out` is empty.
+    pub(super) fn execute(
+        &self,
+        core: &Core,
+        call: &Call<'_>,
+        key: &CallKey<SocketAddr>,
+        peer: SocketAddr,
+        out: &mut Buffer,
+    ) {
+        let origin = Origin {
+            transport: Transport::Udp,
+            peer: Some(peer),
+        };
+        let reply = core.services.execute(call, origin, out, &core.tally);
+        if record::message(out).len() > Datagram::SIZE_MAX {
+            core.tally.replies_too_large.up();
+            tracing::warn!(%peer, bytes = record::message(out).len(), "a reply does not fit into a datagram");
+            let _ = reply.refuse(out, Refused::SystemError);
+        }
+        let message = record::message(out);
+        lock(&self.duplicates).finish(key, message, Instant::now());
+        self.send(core, message, peer);
+    }
+
+    fn send(&self, core: &Core, message: &[u8], peer: SocketAddr) {
+        if let Err(error) = self.send_patiently(message, peer) {
+            core.tally.datagrams_dropped.up();
+            tracing::debug!(%peer, %error, "a reply could not be sent");
+        }
+    }
+
+    fn send_patiently(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
+        match self.datagram.try_send_to(message, peer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let wanted = Ready {
+                    readable: false,
+                    writable: true,
+                };
+                self.datagram.wait(wanted, Instant::now() + SEND_PATIENCE)?;
+                self.datagram.try_send_to(message, peer)
+            }
+            sent => sent,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A server that serves, and how it ends.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tenon_net::Address;
+
+use super::builder::ServerBuilder;
+use super::core::Core;
+use super::counters::Counters;
+use super::lock;
+
+/// How long calls may still run when a server is dropped.
+const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
+
+/// How long threads have to leave when they are not executing calls.
+const DEPARTURE: Duration = Duration::from_millis(500);
+
+/// A server that serves until it is [shut down](Self::shutdown) or dropped. Share it in an
+/// [`Arc`] to stop it from another thread.
+pub struct Server {
+    core: Arc<Core>,
+    addresses: Vec<Address>,
+    phase: Mutex<Phase>,
+    stopped: Condvar,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    Stopping,
+    Stopped,
+}
+
+impl Server {
+    /// A server to be put together.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::new()
+    }
+
+    pub(super) fn new(core: Arc<Core>, addresses: Vec<Address>) -> Self {
+        Self {
+            core,
+            addresses,
+            phase: Mutex::new(Phase::Serving),
+            stopped: Condvar::new(),
+        }
+    }
+
+    /// Where the server listens, with real ports, in the order in which the addresses were given.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// What the server has seen so far.
+    pub fn counters(&self) -> Counters {
+        self.core.tally.snapshot()
+    }
+
+    /// Serves until somebody else has shut the server down.
+    pub fn wait(&self) {
+        let mut phase = lock(&self.phase);
+        while *phase != Phase::Stopped {
+            phase = self
+                .stopped
+                .wait(phase)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Stops listening and reading, lets the calls that were begun or wait for a worker be
+    /// answered for as long as `drain`, closes every connection and returns when the threads have
+    /// left. A handler that still runs then keeps its thread until it returns; its reply goes
+    /// nowhere. When somebody else is at it already, waits for that.
+    pub fn shutdown(&self, drain: Duration) {
+        if !self.begin_stopping() {
+            return self.wait();
+        }
+        self.stop_receiving();
+        if !self.wait_for_threads(drain) {
+            self.abandon_calls();
+            if !self.wait_for_threads(DEPARTURE) {
+                tracing::warn!("handlers still run behind a server that has stopped");
+            }
+        }
+        *lock(&self.phase) = Phase::Stopped;
+        self.stopped.notify_all();
+    }
+
+    fn begin_stopping(&self) -> bool {
+        let mut phase = lock(&self.phase);
+        let is_first = *phase == Phase::Serving;
+        if is_first {
+            *phase = Phase::Stopping;
+        }
+        is_first
+    }
+
+    /// Whoever executes nothing leaves.
+    fn stop_receiving(&self) {
+        let core = &self.core;
+        core.stopping.store(true, Ordering::SeqCst);
+        core.pool.close();
+        core.parking.wake();
+        core.workers.close();
+        drop(core.parking.close());
+        for line in core.lines.all() {
+            line.stop_receiving();
+        }
+    }
+
+    fn abandon_calls(&self) {
+        self.core.workers.abandon();
+        for line in self.core.lines.all() {
+            line.hang_up();
+        }
+    }
+
+    fn wait_for_threads(&self, limit: Duration) -> bool {
+        let core = &self.core;
+        let deadline = Instant::now() + limit;
+        core.pool
+            .wait_for_departure(|| core.workers.threads() == 0, deadline)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shutdown(DRAIN_ON_DROP);
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut server = f.debug_struct("Server");
+        server.field("addresses", &self.addresses);
+        server.finish_non_exhaustive()
+    }
+}
