@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenon_proto::onc::server::ServerCounters;
+use tenon_proto::onc::server::ServerCounters as EngineCounters;
 
 /// Declares every counter once: as a field of the snapshot and as an atomic of the tally.
 macro_rules! counters {
@@ -10,7 +10,7 @@ macro_rules! counters {
         /// A snapshot of what a server has seen since it started.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         #[non_exhaustive]
-        pub struct Counters {
+        pub struct ServerCounters {
             $($(#[$doc])+ pub $name: u64,)+
         }
 
@@ -21,8 +21,8 @@ macro_rules! counters {
         }
 
         impl Tally {
-            pub(super) fn snapshot(&self) -> Counters {
-                Counters { $($name: self.$name.get(),)+ }
+            pub(super) fn snapshot(&self) -> ServerCounters {
+                ServerCounters { $($name: self.$name.get(),)+ }
             }
         }
     };
@@ -89,7 +89,7 @@ impl Tick {
 
 impl Tally {
     /// Adds what the protocol engine counted.
-    pub(super) fn add(&self, seen: ServerCounters) {
+    pub(super) fn add(&self, seen: EngineCounters) {
         self.calls.add(seen.calls);
         self.pings.add(seen.pings);
         self.refusals.add(seen.refusals);

@@ -45,7 +45,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use builder::{ServerBuilder, StartError};
-pub use counters::Counters;
+pub use counters::ServerCounters;
 pub use limits::ServerLimits;
 pub use running::Server;
 

@@ -9,7 +9,7 @@ use tenon_net::Address;
 
 use super::builder::ServerBuilder;
 use super::core::Core;
-use super::counters::Counters;
+use super::counters::ServerCounters;
 use super::lock;
 
 /// How long calls may still run when a server is dropped.
@@ -55,7 +55,7 @@ impl Server {
     }
 
     /// What the server has seen so far.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> ServerCounters {
         self.core.tally.snapshot()
     }
 
