@@ -1,0 +1,350 @@
+//! Identifiers. The one place where a name of an interface becomes a name of Rust.
+//!
+//! 1. A name is split into words: at `_`, where a small letter or a digit meets a capital
+//!    (`fooBar`, `NFS3ERR`), where the last of several capitals starts a word (`XDRFile`), and
+//!    where small letters follow capitals and digits (`LOOKUP3args`).
+//! 2. Types, traits and variants join the words as `UpperCamelCase`, fields, methods and
+//!    functions as `snake_case`, constants as `SCREAMING_SNAKE_CASE`.
+//! 3. The procedures of a version lose the words that all of them start with, if there are at
+//!    least two of them and a name is left for each: `NFSPROC3_READ` is the method `read`.
+//! 4. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
+//! 5. Of names that are now the same in one scope, the first in the interface keeps it and the
+//!    others get `2`, `3`, ... at the end (`_2`, `_3` unless in `UpperCamelCase`).
+
+use std::collections::HashMap;
+
+use tenon_schema::{Field, Procedure, Schema, TypeDef, TypeId, TypeKind, Union};
+
+/// The three ways to join words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// `UpperCamelCase`
+    Camel,
+    /// `snake_case`
+    Snake,
+    /// `SCREAMING_SNAKE_CASE`
+    Screaming,
+}
+
+/// Names that must differ from each other.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    reserved: &'static [&'static str],
+    /// The names that are taken, with the number to try next.
+    taken: HashMap<String, u32>,
+}
+
+impl Scope {
+    /// A scope in which the generated code needs `reserved` for itself.
+    pub fn new(reserved: &'static [&'static str]) -> Self {
+        let taken = HashMap::new();
+        Self { reserved, taken }
+    }
+
+    /// The identifier for `name`, different from all handed out before.
+    pub fn name(&mut self, name: &str, case: Case) -> String {
+        let mut wanted = join(&words(name), case);
+        if KEYWORDS.contains(&wanted.as_str()) || self.reserved.contains(&wanted.as_str()) {
+            wanted.push('_');
+        }
+        let mut name = wanted.clone();
+        while self.taken.contains_key(&name) {
+            let number = self.taken.entry(wanted.clone()).or_insert(1);
+            *number += 1;
+            let separator = if case == Case::Camel { "" } else { "_" };
+            name = format!("{wanted}{separator}{number}");
+        }
+        self.taken.insert(name.clone(), 1);
+        name
+    }
+}
+
+/// Splits a name into words, in small letters.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let chars: Vec<char> = name.chars().collect();
+    for (index, char) in chars.iter().enumerate() {
+        if *char == '_' || starts_word(&chars, index) {
+            words.push(String::new());
+        }
+        if let (Some(word), true) = (words.last_mut(), *char != '_') {
+            word.extend(char.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether a word starts at `index` though no `_` stands before it.
+fn starts_word(chars: &[char], index: usize) -> bool {
+    let char = chars[index];
+    let Some(before) = index.checked_sub(1).map(|before| chars[before]) else {
+        return false;
+    };
+    let small_follows = chars.get(index + 1).is_some_and(|next| next.is_lowercase());
+    if char.is_uppercase() {
+        let ends_word = before.is_lowercase() || before.is_ascii_digit();
+        return ends_word || before.is_uppercase() && small_follows;
+    }
+    let letters = chars[..index].iter().rev();
+    let before_digits = letters.skip_while(|char| char.is_ascii_digit()).next();
+    char.is_lowercase()
+        && before.is_ascii_digit()
+        && before_digits.is_some_and(|char| char.is_uppercase())
+}
+
+fn join(words: &[String], case: Case) -> String {
+    let joined = match case {
+        Case::Camel => words.iter().map(|word| capitalized(word)).collect(),
+        Case::Snake => words.join("_"),
+        Case::Screaming => words.join("_").to_uppercase(),
+    };
+    match joined.chars().next() {
+        Some(first) if first.is_ascii_digit() => format!("_{joined}"),
+        Some(_) => joined,
+        None => join(&["underscore".to_owned()], case),
+    }
+}
+
+fn capitalized(word: &str) -> String {
+    let mut chars = word.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
+/// Every identifier of the generated file, in the order of the schema.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// Of types.
+    pub types: Vec<TypeNames>,
+    /// Of constants.
+    pub constants: Vec<String>,
+    /// Of programs.
+    pub programs: Vec<ProgramNames>,
+}
+
+/// The names that belong to a type.
+#[derive(Debug, Clone)]
+pub struct TypeNames {
+    /// The type.
+    pub name: String,
+    /// The functions that encode and decode it, if it is a typedef.
+    pub encode: String,
+    /// See [`encode`](Self::encode).
+    pub decode: String,
+    /// Fields of a struct, members of an enum, or the variants of a union: one for each case of
+    /// each arm, and one for the default arm at the end.
+    pub parts: Vec<String>,
+}
+
+/// The names that belong to a program.
+#[derive(Debug, Clone)]
+pub struct ProgramNames {
+    /// The constant of its number.
+    pub number: String,
+    /// Of its versions.
+    pub versions: Vec<VersionNames>,
+}
+
+/// The names that belong to a version.
+#[derive(Debug, Clone)]
+pub struct VersionNames {
+    /// The constant of its number.
+    pub number: String,
+    /// The trait that a server implements.
+    pub server: String,
+    /// The adapter from the trait to a service.
+    pub service: String,
+    /// The client.
+    pub client: String,
+    /// Of its procedures.
+    pub procedures: Vec<ProcedureNames>,
+}
+
+/// The names that belong to a procedure.
+#[derive(Debug, Clone)]
+pub struct ProcedureNames {
+    /// The constant of its number.
+    pub number: String,
+    /// Whether an earlier procedure of the file has the same constant.
+    pub number_is_known: bool,
+    /// The method that calls it, and the one that serves it.
+    pub method: String,
+    /// The method that starts a call.
+    pub start: String,
+    /// Its parameters.
+    pub parameters: Vec<String>,
+}
+
+impl Names {
+    /// The names of everything in `schema`.
+    pub fn of(schema: &Schema) -> Self {
+        let mut types = Scope::new(RESERVED_TYPES);
+        let mut values = Scope::new(&[]);
+        let mut numbers = HashMap::new();
+        Self {
+            types: schema.types.iter().map(|def| type_names(def, &mut types, &mut values)).collect(),
+            constants: schema
+                .constants
+                .iter()
+                .map(|constant| values.name(&constant.name, Case::Screaming))
+                .collect(),
+            programs: schema
+                .programs
+                .iter()
+                .map(|program| ProgramNames {
+                    number: values.name(&program.name, Case::Screaming),
+                    versions: program
+                        .versions
+                        .iter()
+                        .map(|version| VersionNames {
+                            number: values.name(&version.name, Case::Screaming),
+                            server: types.name(&version.name, Case::Camel),
+                            service: types.name(&format!("{}_service", version.name), Case::Camel),
+                            client: types.name(&format!("{}_client", version.name), Case::Camel),
+                            procedures: procedure_names(
+                                &version.procedures,
+                                &mut values,
+                                &mut numbers,
+                            ),
+                        })
+                        .collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The names of a type.
+    pub fn of_type(&self, id: TypeId) -> &TypeNames {
+        &self.types[id.0 as usize]
+    }
+}
+
+fn type_names(def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames {
+    let (mut encode, mut decode) = (String::new(), String::new());
+    if let TypeKind::Typedef(_) = def.kind {
+        encode = values.name(&format!("encode_{}", def.name), Case::Snake);
+        decode = values.name(&format!("decode_{}", def.name), Case::Snake);
+    }
+    TypeNames {
+        name: types.name(&def.name, Case::Camel),
+        encode,
+        decode,
+        parts: match &def.kind {
+            TypeKind::Struct(fields) => field_names(fields),
+            TypeKind::Enum(members) => {
+                let mut scope = Scope::new(&[]);
+                let names = members.iter().map(|member| scope.name(&member.name, Case::Camel));
+                names.collect()
+            }
+            TypeKind::Union(union) => variant_names(union),
+            TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
+        },
+    }
+}
+
+fn field_names(fields: &[Field]) -> Vec<String> {
+    let mut scope = Scope::new(&[]);
+    let names = fields.iter().map(|field| scope.name(&field.name, Case::Snake));
+    names.collect()
+}
+
+fn variant_names(union: &Union) -> Vec<String> {
+    let mut scope = Scope::new(&[]);
+    let cases = union.arms.iter().flat_map(|arm| &arm.cases);
+    let labels = cases.map(|case| label(&case.label)).chain(["default".to_owned()]);
+    labels.map(|label| scope.name(&label, Case::Camel)).collect()
+}
+
+/// A case label as a name: numbers get one.
+fn label(label: &str) -> String {
+    let name = |char: char| char.is_alphanumeric() || char == '_';
+    match label.chars().next() {
+        Some('-') => format!("case_minus_{}", &label[1..]),
+        Some(first) if first.is_alphabetic() || first == '_' => label.replace(|char| !name(char), "_"),
+        _ => format!("case_{}", label.replace(|char| !name(char), "_")),
+    }
+}
+
+fn procedure_names(
+    procedures: &[Procedure],
+    values: &mut Scope,
+    numbers: &mut HashMap<(String, u32), String>,
+) -> Vec<ProcedureNames> {
+    let mut methods = Scope::new(RESERVED_METHODS);
+    let mut starts = methods.clone();
+    let prefix = common_words(procedures);
+    let names = procedures.iter().map(|procedure| {
+        let key = (procedure.name.clone(), procedure.number);
+        let number_is_known = numbers.contains_key(&key);
+        let number = numbers
+            .entry(key)
+            .or_insert_with(|| values.name(&procedure.name, Case::Screaming));
+        let short = words(&procedure.name)[prefix..].join("_");
+        let method = methods.name(&short, Case::Snake);
+        ProcedureNames {
+            number: number.clone(),
+            number_is_known,
+            start: starts.name(&format!("start_{method}"), Case::Snake),
+            method,
+            parameters: parameter_names(&procedure.arguments),
+        }
+    });
+    names.collect()
+}
+
+fn parameter_names(arguments: &[Field]) -> Vec<String> {
+    if let [Field { name, .. }] = arguments
+        && name == "arg1"
+    {
+        return vec!["args".to_owned()];
+    }
+    let mut scope = Scope::new(RESERVED_PARAMETERS);
+    let names = arguments.iter().map(|field| scope.name(&field.name, Case::Snake));
+    names.collect()
+}
+
+/// How many words all procedures start with, such that each keeps a name of its own.
+fn common_words(procedures: &[Procedure]) -> usize {
+    let names: Vec<_> = procedures.iter().map(|procedure| words(&procedure.name)).collect();
+    let [first, others @ ..] = names.as_slice() else {
+        return 0;
+    };
+    if others.is_empty() {
+        return 0;
+    }
+    let common = |other: &Vec<String>| first.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let common = others.iter().map(common).min().unwrap_or(0);
+    let keeps_name = |name: &Vec<String>| {
+        let rest = name.get(common).and_then(|word| word.chars().next());
+        rest.is_some_and(char::is_alphabetic)
+    };
+    if names.iter().all(keeps_name) { common } else { 0 }
+}
+
+/// Words that Rust keeps for itself, in every case in which a name can be one of them.
+const KEYWORDS: &[&str] = &[
+    "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue",
+    "crate", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if",
+    "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub",
+    "ref", "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof",
+    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Types and traits that the generated code names.
+const RESERVED_TYPES: &[&str] = &[
+    "BStr", "BString", "Box", "CallError", "CallInfo", "Channel", "Client", "Clone", "ConnectError",
+    "Copy", "Debug", "DecodeError", "DecodeErrorKind", "Decoder", "Default", "Duration",
+    "EncodeError", "EncodeErrorKind", "Encoder", "Eq", "Err", "Field", "From", "Hash", "None", "Ok",
+    "Option", "PartialEq", "PendingCall", "Refusal", "Result", "Service", "Some", "TryFrom", "Vec",
+    "Word", "Xdr",
+];
+
+/// Methods that every client has.
+const RESERVED_METHODS: &[&str] = &["connect", "over", "with_credential", "with_timeout"];
+
+/// Names that the methods of clients and servers use.
+const RESERVED_PARAMETERS: &[&str] =
+    &["call", "input", "out", "reply", "xdr", "item", "tenon", "block"];

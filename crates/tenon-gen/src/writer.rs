@@ -1,0 +1,173 @@
+//! Writes source text: skeletons as raw text with `$name$` holes, indentation by nesting, and
+//! the one place where text from an interface file is made harmless.
+//!
+//! A skeleton knows its holes: an unknown or a forgotten one is a bug of the back end and
+//! panics. A hole that stands alone on a line may be filled by a callback, whose lines inherit
+//! the indentation of the hole; if it writes none, the line disappears.
+
+use std::fmt::Write;
+
+const INDENT: &str = "    ";
+
+/// Source text in the making.
+#[derive(Debug, Default)]
+pub struct Writer {
+    text: String,
+    depth: usize,
+}
+
+/// What fills a hole.
+pub enum Hole<'a> {
+    /// Text within a line.
+    Text(&'a str),
+    /// Whole lines.
+    Lines(&'a dyn Fn(&mut Writer)),
+}
+
+impl Writer {
+    /// Nothing written yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What has been written.
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    /// Columns that the present indentation takes.
+    pub fn column(&self) -> usize {
+        self.depth * INDENT.len()
+    }
+
+    /// Writes one line; an empty one gets no indentation.
+    pub fn line(&mut self, line: impl AsRef<str>) {
+        let line = line.as_ref();
+        if !line.is_empty() {
+            self.text.extend(std::iter::repeat_n(INDENT, self.depth));
+            self.text.push_str(line);
+        }
+        self.text.push('\n');
+    }
+
+    /// Writes an empty line, unless nothing stands before it.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    /// Writes lines one level further in.
+    pub fn indented(&mut self, lines: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        lines(self);
+        self.depth -= 1;
+    }
+
+    /// Writes `head {`, the lines, and `}`.
+    pub fn braces(&mut self, head: &str, lines: impl FnOnce(&mut Self)) {
+        self.line(format!("{head} {{"));
+        self.indented(lines);
+        self.line("}");
+    }
+
+    /// Writes a skeleton with its holes filled. Its first line, if empty, is left out.
+    ///
+    /// # Panics
+    /// If a hole of the skeleton is not in `holes`, or one of `holes` not in the skeleton.
+    pub fn skeleton(&mut self, skeleton: &str, holes: &[(&str, Hole<'_>)]) {
+        for (name, _) in holes {
+            assert!(
+                skeleton.contains(&format!("${name}$")),
+                "the skeleton has no hole ${name}$"
+            );
+        }
+        let skeleton = skeleton.strip_prefix('\n').unwrap_or(skeleton);
+        for line in skeleton.lines() {
+            self.skeleton_line(line, holes);
+        }
+    }
+
+    fn skeleton_line(&mut self, line: &str, holes: &[(&str, Hole<'_>)]) {
+        let text = line.trim_start();
+        let levels = (line.len() - text.len()) / INDENT.len();
+        self.depth += levels;
+        let alone = text.strip_prefix('$').and_then(|rest| rest.strip_suffix('$'));
+        match alone.filter(|name| !name.contains('$')).map(|name| find(holes, name)) {
+            Some(Hole::Lines(lines)) => lines(self),
+            Some(Hole::Text(filling)) => self.line(filling),
+            None => self.line(fill(text, holes)),
+        }
+        self.depth -= levels;
+    }
+
+    /// Writes documentation from an interface file: each line behind `marker`.
+    pub fn doc(&mut self, marker: &str, doc: &str) {
+        for line in doc.lines() {
+            let line = markdown(line);
+            self.line(format!("{marker} {line}").trim_end());
+        }
+    }
+}
+
+fn fill(text: &str, holes: &[(&str, Hole<'_>)]) -> String {
+    let mut filled = String::new();
+    for (index, part) in text.split('$').enumerate() {
+        match (index % 2 == 0, part) {
+            (true, text) => filled.push_str(text),
+            (false, name) => match find(holes, name) {
+                Hole::Text(text) => filled.push_str(text),
+                Hole::Lines(_) => panic!("the lines of ${name}$ do not stand alone"),
+            },
+        }
+    }
+    filled
+}
+
+fn find<'h, 'a>(holes: &'h [(&str, Hole<'a>)], name: &str) -> &'h Hole<'a> {
+    match holes.iter().find(|(known, _)| *known == name) {
+        Some((_, hole)) => hole,
+        None => panic!("nothing fills the hole ${name}$"),
+    }
+}
+
+/// One line of an interface's comment as Markdown that shows it as it is: no links, no markup
+/// by accident, no indented code (which rustdoc would run), no invisible direction marks.
+pub fn markdown(line: &str) -> String {
+    let mut shown = String::new();
+    for char in line.trim().chars().filter(|char| !is_invisible(*char)) {
+        if matches!(char, '\\' | '`' | '[' | ']' | '<' | '>' | '*' | '~' | '|' | '&') {
+            shown.push('\\');
+        }
+        shown.push(char);
+    }
+    shown
+}
+
+/// One line of text for a comment that is not documentation.
+pub fn comment(text: &str) -> String {
+    text.chars()
+        .map(|char| if is_invisible(char) { ' ' } else { char })
+        .collect()
+}
+
+/// A string literal, quotes included.
+pub fn literal(text: &str) -> String {
+    let mut literal = String::from('"');
+    for char in text.chars() {
+        match char {
+            '\'' => literal.push('\''),
+            char => {
+                let _ = write!(literal, "{}", char.escape_default());
+            }
+        }
+    }
+    literal.push('"');
+    literal
+}
+
+/// Control characters, and those that change the direction of text.
+fn is_invisible(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
