@@ -1,1 +1,7 @@
-//! tenon-gen
+//! Source back ends: an interface and its plans become the source text of stubs.
+//!
+//! Each language decides names and types first; bodies of marshalling code then come from an
+//! exhaustive match over the operations of the plan, and printing decides nothing.
+
+pub mod rust;
+mod writer;

@@ -11,9 +11,9 @@
 //! 5. Of names that are now the same in one scope, the first in the interface keeps it and the
 //!    others get `2`, `3`, ... at the end (`_2`, `_3` unless in `UpperCamelCase`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tenon_schema::{Field, Procedure, Schema, TypeDef, TypeId, TypeKind, Union};
+use tenon_schema::{EnumMember, Field, Procedure, Schema, TypeDef, TypeId, TypeKind, Union};
 
 /// The three ways to join words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,15 +234,22 @@ fn type_names(def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames
         decode,
         parts: match &def.kind {
             TypeKind::Struct(fields) => field_names(fields),
-            TypeKind::Enum(members) => {
-                let mut scope = Scope::new(&[]);
-                let names = members.iter().map(|member| scope.name(&member.name, Case::Camel));
-                names.collect()
-            }
+            TypeKind::Enum(members) => member_names(members),
             TypeKind::Union(union) => variant_names(union),
             TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
         },
     }
+}
+
+/// The first member of a value is a variant, the others are constants.
+fn member_names(members: &[EnumMember]) -> Vec<String> {
+    let mut scope = Scope::new(&[]);
+    let mut values = HashSet::new();
+    let names = members.iter().map(|member| match values.insert(member.value) {
+        true => scope.name(&member.name, Case::Camel),
+        false => scope.name(&member.name, Case::Screaming),
+    });
+    names.collect()
 }
 
 fn field_names(fields: &[Field]) -> Vec<String> {
@@ -273,26 +280,28 @@ fn procedure_names(
     values: &mut Scope,
     numbers: &mut HashMap<(String, u32), String>,
 ) -> Vec<ProcedureNames> {
-    let mut methods = Scope::new(RESERVED_METHODS);
-    let mut starts = methods.clone();
+    let mut scope = Scope::new(RESERVED_METHODS);
     let prefix = common_words(procedures);
-    let names = procedures.iter().map(|procedure| {
+    let mut name_of = |procedure: &Procedure| {
         let key = (procedure.name.clone(), procedure.number);
         let number_is_known = numbers.contains_key(&key);
         let number = numbers
             .entry(key)
             .or_insert_with(|| values.name(&procedure.name, Case::Screaming));
         let short = words(&procedure.name)[prefix..].join("_");
-        let method = methods.name(&short, Case::Snake);
         ProcedureNames {
             number: number.clone(),
             number_is_known,
-            start: starts.name(&format!("start_{method}"), Case::Snake),
-            method,
+            method: scope.name(&short, Case::Snake),
+            start: String::new(),
             parameters: parameter_names(&procedure.arguments),
         }
-    });
-    names.collect()
+    };
+    let mut names: Vec<_> = procedures.iter().map(&mut name_of).collect();
+    for name in &mut names {
+        name.start = scope.name(&format!("start_{}", name.method), Case::Snake);
+    }
+    names
 }
 
 fn parameter_names(arguments: &[Field]) -> Vec<String> {

@@ -1,0 +1,286 @@
+//! Marshalling code. What is moved, in which order and with which checks comes from the plan
+//! alone; here each operation becomes a call of `xdr`, for encoding in [`encode`] and for
+//! decoding in [`decode`].
+
+mod decode;
+mod encode;
+mod parts;
+
+use tenon_plan::{Place, Plan, Scalar};
+use tenon_schema::TypeId;
+
+use super::code::{Block, Expr, Statement};
+use super::shape::Shape;
+use super::{Rust, variants};
+use crate::writer::{Hole, Writer, literal};
+
+pub use decode::parameters as decode_parameters;
+pub use encode::{parameters as encode_parameters, result as encode_result};
+
+/// What a body is about, and how the code around it calls that.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The items that places lead to: `None` if the body is about one item as a whole.
+    fields: Option<Vec<Item>>,
+    /// The item as a whole.
+    whole: Item,
+}
+
+/// An item that an operation moves.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The expression for the value.
+    pub value: String,
+    /// The expression for a reference to it.
+    pub reference: String,
+    /// Where methods are called on it.
+    pub receiver: String,
+    /// The name of the local variable or the field that it is decoded into.
+    pub name: String,
+    /// How it lives in memory.
+    pub shape: Shape,
+    /// The name for errors, a string literal; none inside of an item that has one.
+    pub label: Option<String>,
+}
+
+impl Item {
+    /// What `name`, a reference, refers to.
+    pub fn behind(name: &str, shape: Shape, label: Option<String>) -> Self {
+        Self {
+            value: format!("*{name}"),
+            reference: name.to_owned(),
+            receiver: name.to_owned(),
+            name: name.to_owned(),
+            shape,
+            label,
+        }
+    }
+
+    /// A value, an owned variable or a field.
+    pub fn owned(value: String, name: &str, shape: Shape, label: Option<String>) -> Self {
+        Self {
+            reference: format!("&{value}"),
+            receiver: value.clone(),
+            value,
+            name: name.to_owned(),
+            shape,
+            label,
+        }
+    }
+}
+
+impl Subject {
+    /// One item.
+    pub fn whole(item: Item) -> Self {
+        Self {
+            fields: None,
+            whole: item,
+        }
+    }
+
+    /// A record.
+    pub fn record(fields: Vec<Item>) -> Self {
+        Self {
+            whole: Item::behind("self", Shape::Opaque, None),
+            fields: Some(fields),
+        }
+    }
+
+    /// The item at `place`.
+    fn item(&self, place: &Place) -> &Item {
+        match (place.0.as_slice(), &self.fields) {
+            ([], _) => &self.whole,
+            ([field], Some(fields)) => &fields[*field as usize],
+            (path, _) => unreachable!("{path:?}: a body is about an item or about a record"),
+        }
+    }
+}
+
+/// Writes what makes the type `id` something that can be sent: `impl Xdr`, or functions for a
+/// typedef.
+pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+    use tenon_schema::TypeKind;
+    let plan = rust.plans.of_type(id);
+    match &rust.schema.type_def(id).kind {
+        TypeKind::Enum(_) => write_enum(w, rust, id),
+        TypeKind::Struct(fields) if parts::is_wide(fields.len()) => {
+            parts::write_wide(w, rust, id, plan);
+        }
+        TypeKind::Struct(_) => {
+            let subject = record_of(rust, id);
+            let bodies = (encode::record(rust, plan, &subject), decode::record(rust, plan, &subject));
+            write_impl(w, rust, id, plan, bodies);
+        }
+        TypeKind::Union(union) => {
+            let variants = variants::of(rust, id, union);
+            let bodies = (
+                encode::union(rust, plan, union, &variants),
+                decode::union(rust, plan, union, &variants),
+            );
+            write_impl(w, rust, id, plan, bodies);
+        }
+        TypeKind::Typedef(to) => write_functions(w, rust, id, rust.shapes.target(id, to)),
+        TypeKind::External => {}
+    }
+}
+
+/// The fields of the struct `id`.
+fn record_of(rust: &Rust<'_>, id: TypeId) -> Subject {
+    let def = rust.schema.type_def(id);
+    let names = &rust.names.of_type(id).parts;
+    let fields = rust.shapes.fields(id).into_iter().zip(names);
+    let items = fields.map(|((field, shape), name)| {
+        let label = literal(&format!("{}.{}", def.name, field.name));
+        Item::owned(format!("self.{name}"), name, shape, Some(label))
+    });
+    Subject::record(items.collect())
+}
+
+fn write_impl(w: &mut Writer, rust: &Rust<'_>, id: TypeId, plan: &Plan, bodies: (Block, Block)) {
+    rust.uses(&["wire::Xdr", "wire::Encoder", "wire::EncodeError", "wire::Decoder", "wire::DecodeError"]);
+    let (encode, decode) = bodies;
+    let out = parameter("out", uses_cursor(&encode));
+    let input = parameter("input", uses_cursor(&decode));
+    w.skeleton(
+        "
+impl Xdr for $name$ {
+    const WIRE_MIN: usize = $wire_min$;
+
+    fn encode(&self, $out$: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        $encode$
+    }
+
+    fn decode($input$: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        $decode$
+    }
+}
+",
+        &[
+            ("name", Hole::Text(&rust.names.of_type(id).name)),
+            ("wire_min", Hole::Text(&plan.size.min.to_string())),
+            ("out", Hole::Text(out)),
+            ("input", Hole::Text(input)),
+            ("encode", Hole::Lines(&|w| encode.write(w))),
+            ("decode", Hole::Lines(&|w| decode.write(w))),
+        ],
+    );
+}
+
+/// Whether a body has anything to move.
+fn uses_cursor(body: &Block) -> bool {
+    !body.statements.is_empty() || !matches!(&body.value, Some(Expr::Call(path, _)) if path == "Ok")
+        || matches!(&body.value, Some(Expr::Call(_, arguments)) if !matches!(arguments.as_slice(), [Expr::Text(text)] if text == "()" || text == "Self {}"))
+}
+
+fn parameter(name: &'static str, is_used: bool) -> &'static str {
+    match (is_used, name) {
+        (true, name) => name,
+        (false, "out") => "_out",
+        (false, _) => "_input",
+    }
+}
+
+fn write_enum(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+    rust.uses(&["wire::Word", "wire::DecodeErrorKind"]);
+    rust.uses(&["wire::Xdr", "wire::Encoder", "wire::EncodeError", "wire::Decoder", "wire::DecodeError", "wire::xdr"]);
+    w.skeleton(
+        "
+impl Word for $name$ {
+    fn to_word(self) -> u32 {
+        self as u32
+    }
+
+    fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
+        Self::try_from(word as i32)
+    }
+}
+
+impl Xdr for $name$ {
+    const WIRE_MIN: usize = 4;
+
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        xdr::put_word(out.block::<4>(), 0, *self);
+        Ok(())
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        xdr::next_word(input)
+    }
+}
+",
+        &[("name", Hole::Text(&rust.names.of_type(id).name))],
+    );
+}
+
+fn write_functions(w: &mut Writer, rust: &Rust<'_>, id: TypeId, shape: Shape) {
+    rust.uses(&["wire::Encoder", "wire::EncodeError", "wire::Decoder", "wire::DecodeError"]);
+    let (plan, names) = (rust.plans.of_type(id), rust.names.of_type(id));
+    let label = literal(&rust.schema.type_def(id).name);
+    let subject = Subject::whole(Item::behind("value", shape, Some(label)));
+    let encode = encode::item(rust, &plan.body, &subject);
+    let decode = decode::item(rust, &plan.body, &subject);
+    w.skeleton(
+        "
+/// Appends a [`$name$`].
+///
+/// # Errors
+/// The value breaks a bound of the interface.
+pub fn $encode$(value: &$name$, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    $encode_body$
+}
+
+/// Reads a [`$name$`].
+///
+/// # Errors
+/// The bytes are not a value of this type.
+pub fn $decode$(input: &mut Decoder<'_>) -> Result<$name$, DecodeError> {
+    $decode_body$
+}
+",
+        &[
+            ("name", Hole::Text(&names.name)),
+            ("encode", Hole::Text(&names.encode)),
+            ("decode", Hole::Text(&names.decode)),
+            ("encode_body", Hole::Lines(&|w| encode.write(w))),
+            ("decode_body", Hole::Lines(&|w| decode.write(w))),
+        ],
+    );
+}
+
+/// Whether not every word is a value of the scalar.
+fn is_word(scalar: Scalar) -> bool {
+    match scalar {
+        Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => true,
+        Scalar::Bool | Scalar::Enum(_) => true,
+        Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 => false,
+        Scalar::F32 | Scalar::F64 | Scalar::F128 => false,
+    }
+}
+
+fn bound_text(bound: u32) -> Expr {
+    Expr::text(match bound {
+        u32::MAX => "u32::MAX".to_owned(),
+        bound => bound.to_string(),
+    })
+}
+
+/// Names the item in the errors of `expr`.
+fn labelled(rust: &Rust<'_>, expr: Expr, item: &Item) -> Expr {
+    match &item.label {
+        Some(label) => {
+            rust.uses(&["wire::Field"]);
+            Expr::InField(Box::new(expr), label.clone())
+        }
+        None => expr,
+    }
+}
+
+/// `enter` before the statements of a recursive type and `leave` behind them, `value` last.
+fn nested(cursor: &str, mut body: Block, value: Expr) -> Block {
+    let enter = Expr::Try(Box::new(Expr::text(format!("{cursor}.enter()"))));
+    body.statements.insert(0, Statement::Do(enter));
+    let leave = Statement::Do(Expr::text(format!("{cursor}.leave()")));
+    body.statements.push(leave);
+    body.value = Some(value);
+    body
+}

@@ -1,0 +1,299 @@
+//! How values live in memory. The one place that decides what is boxed:
+//!
+//! - a struct or union inside itself, through whatever lies between, unless a `Vec` does;
+//! - a fixed array of more than [`ARRAY_MAX`] bytes;
+//! - an arm of a union of more than [`ARM_MAX`] bytes beside arms that are much smaller.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use tenon_plan::links::{linked_list, memory_fields};
+use tenon_plan::{Plans, Scalar};
+use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
+
+/// Most bytes of a fixed array that is no box.
+const ARRAY_MAX: u64 = 4096;
+
+/// Most bytes of an arm that is no box though the others are smaller.
+const ARM_MAX: u64 = 512;
+
+/// How many times larger than the next an arm must be to be boxed.
+const ARM_RATIO: u64 = 4;
+
+/// Most bytes of a type that is `Copy`.
+const COPY_MAX: u64 = 64;
+
+/// How an item lives in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// A number, a boolean or an enum.
+    Scalar(Scalar),
+    /// `[u8; n]`
+    Bytes(u32),
+    /// `Vec<u8>`
+    Opaque,
+    /// `BString`
+    Text,
+    /// `[T; n]`
+    Array(Box<Shape>, u32),
+    /// `Vec<T>`
+    Vec(Box<Shape>),
+    /// `Option<T>`
+    Option(Box<Shape>),
+    /// `Box<T>`
+    Boxed(Box<Shape>),
+    /// A struct, a union or an external type.
+    Named(TypeId),
+    /// A typedef and what it stands for.
+    Alias(TypeId, Box<Shape>),
+}
+
+impl Shape {
+    /// The shape behind typedefs.
+    pub fn real(&self) -> &Shape {
+        match self {
+            Self::Alias(_, shape) => shape.real(),
+            shape => shape,
+        }
+    }
+}
+
+/// Answers questions about the types of a schema.
+pub struct Shapes<'a> {
+    /// The interface.
+    pub schema: &'a Schema,
+    plans: &'a Plans,
+    sizes: RefCell<HashMap<TypeId, u64>>,
+    flat: RefCell<HashMap<TypeId, bool>>,
+}
+
+impl<'a> Shapes<'a> {
+    /// For the types of `schema`, whose plans are `plans`.
+    pub fn new(schema: &'a Schema, plans: &'a Plans) -> Self {
+        Self {
+            schema,
+            plans,
+            sizes: RefCell::default(),
+            flat: RefCell::default(),
+        }
+    }
+
+    /// The shape of a parameter or a result.
+    pub fn of(&self, ty: &Type) -> Shape {
+        self.inside(ty, None)
+    }
+
+    /// The fields of the struct `id` in memory, with their shapes.
+    pub fn fields(&self, id: TypeId) -> Vec<(&'a Field, Shape)> {
+        let fields = memory_fields(self.schema, id).unwrap_or_default().iter();
+        fields.map(|field| (field, self.inside(&field.ty, Some(id)))).collect()
+    }
+
+    /// What the typedef `id` stands for.
+    pub fn target(&self, id: TypeId, to: &Type) -> Shape {
+        self.inside(to, Some(id))
+    }
+
+    /// What each arm of the union `id` holds, the default arm last; `None` is nothing.
+    pub fn arms(&self, id: TypeId, union: &Union) -> Vec<Option<Shape>> {
+        let default = union.default.iter().map(Option::as_ref);
+        let held = union.arms.iter().map(|arm| arm.field.as_ref()).chain(default);
+        let shapes: Vec<_> = held
+            .map(|field| field.map(|field| self.inside(&field.ty, Some(id))))
+            .collect();
+        let mut sizes: Vec<_> = shapes.iter().flatten().map(|shape| self.size(shape)).collect();
+        sizes.sort_unstable();
+        let box_above = sizes.iter().rev().nth(1).map_or(0, |next| next * ARM_RATIO).max(ARM_MAX);
+        let boxed = |shape| match self.size(&shape) > box_above && shapes.len() > 1 {
+            true => Shape::Boxed(Box::new(shape)),
+            false => shape,
+        };
+        shapes.iter().cloned().map(|shape| shape.map(boxed)).collect()
+    }
+
+    /// What a struct or a union holds: each field, or what each arm holds, the default last.
+    pub fn parts(&self, id: TypeId) -> Vec<Option<Shape>> {
+        match &self.schema.type_def(id).kind {
+            TypeKind::Struct(_) => {
+                let fields = self.fields(id).into_iter();
+                fields.map(|(_, shape)| Some(shape)).collect()
+            }
+            TypeKind::Union(union) => self.arms(id, union),
+            TypeKind::Typedef(to) => vec![Some(self.target(id, to))],
+            TypeKind::Enum(_) | TypeKind::External => Vec::new(),
+        }
+    }
+
+    /// Whether a value may hold another of its type, lists of it apart.
+    pub fn is_recursive(&self, id: TypeId) -> bool {
+        self.plans.of_type(id).recursive
+    }
+
+    /// The shape of `ty` inside the type `owner`.
+    fn inside(&self, ty: &Type, owner: Option<TypeId>) -> Shape {
+        if let (Some(list), false) = (linked_list(self.schema, ty), self.is_typedef(ty)) {
+            return Shape::Vec(Box::new(Shape::Named(list.element)));
+        }
+        let inner = |ty: &Type| Box::new(self.inside(ty, owner));
+        match ty {
+            Type::Named(id) => self.named(*id, owner),
+            Type::Opaque(Length::Fixed(bytes)) => self.spread(Shape::Bytes(*bytes)),
+            Type::Opaque(Length::Counted(_)) => Shape::Opaque,
+            Type::String(_) => Shape::Text,
+            Type::Array(element, Length::Fixed(count)) => {
+                self.spread(Shape::Array(inner(element), *count))
+            }
+            Type::Array(element, Length::Counted(_)) => Shape::Vec(Box::new(self.of(element))),
+            Type::Optional(to) => Shape::Option(inner(to)),
+            scalar => match Scalar::of(self.schema, scalar) {
+                Some(scalar) => Shape::Scalar(scalar),
+                None => unreachable!("{scalar:?} is no scalar"),
+            },
+        }
+    }
+
+    fn is_typedef(&self, ty: &Type) -> bool {
+        let Type::Named(id) = ty else { return false };
+        matches!(self.schema.type_def(*id).kind, TypeKind::Typedef(_))
+    }
+
+    fn named(&self, id: TypeId, owner: Option<TypeId>) -> Shape {
+        match &self.schema.type_def(id).kind {
+            TypeKind::Typedef(to) => Shape::Alias(id, Box::new(self.target(id, to))),
+            TypeKind::Enum(_) => Shape::Scalar(Scalar::Enum(id)),
+            TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::External => {
+                match owner.is_some_and(|owner| self.contains(id, owner)) {
+                    true => Shape::Boxed(Box::new(Shape::Named(id))),
+                    false => Shape::Named(id),
+                }
+            }
+        }
+    }
+
+    /// A fixed array, in a box if it is large.
+    fn spread(&self, shape: Shape) -> Shape {
+        match self.size(&shape) > ARRAY_MAX {
+            true => Shape::Boxed(Box::new(shape)),
+            false => shape,
+        }
+    }
+
+    /// Whether a value of `outer` may hold one of `inner` with no `Vec` between them.
+    fn contains(&self, outer: TypeId, inner: TypeId) -> bool {
+        if !self.is_recursive(outer) {
+            return false;
+        }
+        let (mut seen, mut open) = (HashSet::new(), vec![outer]);
+        while let Some(id) = open.pop() {
+            if id == inner {
+                return true;
+            }
+            if seen.insert(id) {
+                open.extend(self.held_directly(id));
+            }
+        }
+        false
+    }
+
+    /// The named types that a value of `id` holds with no `Vec` between them.
+    fn held_directly(&self, id: TypeId) -> Vec<TypeId> {
+        let types: Vec<&Type> = match &self.schema.type_def(id).kind {
+            TypeKind::Struct(_) => {
+                let fields = memory_fields(self.schema, id).unwrap_or_default();
+                fields.iter().map(|field| &field.ty).collect()
+            }
+            TypeKind::Union(union) => fields_of(union).map(|field| &field.ty).collect(),
+            TypeKind::Typedef(to) => vec![to],
+            TypeKind::Enum(_) | TypeKind::External => Vec::new(),
+        };
+        types.into_iter().filter_map(|ty| self.named_directly(ty)).collect()
+    }
+
+    fn named_directly(&self, ty: &Type) -> Option<TypeId> {
+        match ty {
+            _ if linked_list(self.schema, ty).is_some() => None,
+            Type::Named(id) => Some(*id),
+            Type::Optional(to) | Type::Array(to, Length::Fixed(_)) => self.named_directly(to),
+            _ => None,
+        }
+    }
+
+    /// About how many bytes of memory the shape takes, without what it points to.
+    pub fn size(&self, shape: &Shape) -> u64 {
+        match shape {
+            Shape::Scalar(scalar) => scalar_size(*scalar),
+            Shape::Bytes(bytes) => u64::from(*bytes),
+            Shape::Opaque | Shape::Text | Shape::Vec(_) => 24,
+            Shape::Array(element, count) => self.size(element).saturating_mul(u64::from(*count)),
+            Shape::Option(to) => match **to {
+                Shape::Boxed(_) => 8,
+                _ => self.size(to).saturating_add(8),
+            },
+            Shape::Boxed(_) => 8,
+            Shape::Named(id) => self.size_of_named(*id),
+            Shape::Alias(_, to) => self.size(to),
+        }
+    }
+
+    fn size_of_named(&self, id: TypeId) -> u64 {
+        if let Some(size) = self.sizes.borrow().get(&id) {
+            return *size;
+        }
+        let size = match &self.schema.type_def(id).kind {
+            TypeKind::Union(union) => {
+                let arms = self.arms(id, union);
+                let largest = arms.iter().flatten().map(|shape| self.size(shape)).max();
+                largest.unwrap_or(0).saturating_add(8)
+            }
+            _ => {
+                let fields = self.fields(id);
+                let sizes = fields.iter().map(|(_, shape)| self.size(shape));
+                sizes.fold(0, u64::saturating_add)
+            }
+        };
+        self.sizes.borrow_mut().insert(id, size);
+        size
+    }
+
+    /// Whether a value is copied by copying its bytes, and small enough that nobody minds.
+    pub fn is_copy(&self, shape: &Shape) -> bool {
+        self.size(shape) <= COPY_MAX && self.is_flat(shape)
+    }
+
+    fn is_flat(&self, shape: &Shape) -> bool {
+        match shape {
+            Shape::Scalar(_) | Shape::Bytes(_) => true,
+            Shape::Opaque | Shape::Text | Shape::Vec(_) | Shape::Boxed(_) => false,
+            Shape::Array(to, _) | Shape::Option(to) | Shape::Alias(_, to) => self.is_flat(to),
+            Shape::Named(id) => self.is_named_flat(*id),
+        }
+    }
+
+    fn is_named_flat(&self, id: TypeId) -> bool {
+        if let Some(known) = self.flat.borrow().get(&id) {
+            return *known;
+        }
+        let is_known = self.schema.type_def(id).kind != TypeKind::External;
+        let flat = is_known
+            && self.size_of_named(id) <= COPY_MAX
+            && self.parts(id).iter().flatten().all(|shape| self.is_flat(shape));
+        self.flat.borrow_mut().insert(id, flat);
+        flat
+    }
+}
+
+/// What the arms of a union hold, the default arm last.
+fn fields_of(union: &Union) -> impl Iterator<Item = &Field> {
+    let default = union.default.iter().flatten();
+    union.arms.iter().filter_map(|arm| arm.field.as_ref()).chain(default)
+}
+
+fn scalar_size(scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::I8 | Scalar::U8 | Scalar::Bool => 1,
+        Scalar::I16 | Scalar::U16 => 2,
+        Scalar::I32 | Scalar::U32 | Scalar::F32 | Scalar::Enum(_) => 4,
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => 8,
+        Scalar::F128 => 16,
+    }
+}

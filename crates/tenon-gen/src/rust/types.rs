@@ -1,0 +1,301 @@
+//! Declarations: constants, enums, structs, unions and typedefs.
+
+use std::collections::HashSet;
+
+use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, TypeKind, Union};
+
+use super::code::{Block, Expr};
+use super::marshal::part_length;
+use super::shape::Shape;
+use super::variants::{self, Variants};
+use super::{Rust, names::TypeNames};
+use crate::writer::{Hole, Writer, comment, literal};
+
+/// Writes a constant of the interface.
+pub fn write_constant(w: &mut Writer, constant: &Constant, name: &str) {
+    let (ty, value) = match &constant.value {
+        ConstantValue::Number(number) => (number_type(*number), number.to_string()),
+        ConstantValue::Text(text) => ("&str", literal(text)),
+        ConstantValue::Unresolved(expression) => {
+            let (name, expression) = (comment(&constant.name), comment(expression));
+            return w.line(format!("// {name} = {expression}: names that are not defined here."));
+        }
+    };
+    w.doc("///", &constant.doc);
+    w.line(format!("pub const {name}: {ty} = {value};"));
+}
+
+/// The smallest type of 32 bits or more that holds `number`, unsigned if possible.
+fn number_type(number: i128) -> &'static str {
+    match number {
+        0..=0xffff_ffff => "u32",
+        0..=0xffff_ffff_ffff_ffff => "u64",
+        -0x8000_0000..0 => "i32",
+        -0x8000_0000_0000_0000..0 => "i64",
+        _ => "i128",
+    }
+}
+
+/// Writes the declaration of the type `id`.
+pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+    let def = rust.schema.type_def(id);
+    write_doc(w, def);
+    match &def.kind {
+        TypeKind::Enum(members) => write_enum(w, rust, id, members),
+        TypeKind::Struct(_) => write_struct(w, rust, id),
+        TypeKind::Union(union) => write_union(w, rust, id, union),
+        TypeKind::Typedef(to) => write_typedef(w, rust, id, to),
+        TypeKind::External => write_external(w, rust.names.of_type(id)),
+    }
+}
+
+fn write_doc(w: &mut Writer, def: &TypeDef) {
+    match def.doc.trim().is_empty() {
+        true => w.line(format!("/// `{}` of the interface.", comment(&def.name))),
+        false => w.doc("///", &def.doc),
+    }
+}
+
+fn write_enum(w: &mut Writer, rust: &Rust<'_>, id: TypeId, members: &[EnumMember]) {
+    let names = rust.names.of_type(id);
+    let mut values = HashSet::new();
+    let named = members.iter().zip(&names.parts);
+    let (variants, aliases): (Vec<_>, Vec<_>) =
+        named.partition(|(member, _)| values.insert(member.value));
+    w.skeleton(
+        "
+#[repr(i32)]
+#[derive($derives$)]
+pub enum $name$ {
+    $variants$
+}
+
+$aliases$
+impl TryFrom<i32> for $name$ {
+    type Error = DecodeErrorKind;
+
+    fn try_from(value: i32) -> Result<Self, DecodeErrorKind> {
+        match value {
+            $cases$
+            value => Err(DecodeErrorKind::UnknownValue(value)),
+        }
+    }
+}
+",
+        &[
+            ("derives", Hole::Text(&rust.derives("Debug, Clone, Copy, PartialEq, Eq, Hash, Default"))),
+            ("name", Hole::Text(&names.name)),
+            ("variants", Hole::Lines(&|w| write_members(w, &variants))),
+            ("aliases", Hole::Lines(&|w| write_aliases(w, names, &aliases, &variants))),
+            ("cases", Hole::Lines(&|w| {
+                for (member, name) in &variants {
+                    w.line(format!("{} => Ok(Self::{name}),", member.value));
+                }
+            })),
+        ],
+    );
+}
+
+fn write_members(w: &mut Writer, variants: &[(&EnumMember, &String)]) {
+    for (index, (member, name)) in variants.iter().enumerate() {
+        w.doc("///", &member.doc);
+        if index == 0 {
+            w.line("#[default]");
+        }
+        w.line(format!("{name} = {},", member.value));
+    }
+}
+
+/// Members that share the value of an earlier one.
+fn write_aliases(
+    w: &mut Writer,
+    names: &TypeNames,
+    aliases: &[(&EnumMember, &String)],
+    variants: &[(&EnumMember, &String)],
+) {
+    if aliases.is_empty() {
+        return;
+    }
+    w.braces(&format!("impl {}", names.name), |w| {
+        for (alias, name) in aliases {
+            let same = |(member, _): &&(&EnumMember, &String)| member.value == alias.value;
+            if let Some((_, variant)) = variants.iter().find(same) {
+                w.doc("///", &alias.doc);
+                w.line(format!("pub const {name}: Self = Self::{variant};"));
+            }
+        }
+    });
+    w.gap();
+}
+
+fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+    let names = rust.names.of_type(id);
+    let fields: Vec<_> = rust.shapes.fields(id).into_iter().zip(&names.parts).collect();
+    let is_wide = part_length(fields.len()).is_some();
+    let has_default = fields.iter().all(|((_, shape), _)| rust.traits.has_default(shape));
+    write_derives(w, rust, id, is_wide, has_default);
+    let head = format!("pub struct {}", names.name);
+    match fields.is_empty() {
+        true => w.line(format!("{head} {{}}")),
+        false => w.braces(&head, |w| {
+            for ((field, shape), name) in &fields {
+                w.doc("///", &field.doc);
+                w.line(format!("pub {name}: {},", rust.type_text(shape)));
+            }
+        }),
+    }
+    if is_wide {
+        write_equality(w, names);
+    }
+    if !has_default {
+        let values = fields.iter().map(|((_, shape), name)| ((*name).clone(), default(rust, shape)));
+        write_default(w, &names.name, Expr::Struct("Self", values.collect()));
+    }
+}
+
+fn write_derives(w: &mut Writer, rust: &Rust<'_>, id: TypeId, is_wide: bool, has_default: bool) {
+    let is_exact = rust.traits.is_exact(id);
+    let mut derives = vec!["Debug", "Clone"];
+    let mut derive = |name, is_wanted: bool| derives.extend(is_wanted.then_some(name));
+    derive("Copy", rust.shapes.is_copy(&Shape::Named(id)));
+    derive("PartialEq", !is_wide);
+    derive("Eq", is_exact);
+    derive("Hash", is_exact && !is_wide);
+    derive("Default", has_default);
+    w.line(format!("#[derive({})]", rust.derives(&derives.join(", "))));
+}
+
+/// Equality of a wide struct: what `derive` writes is one expression, too deep for the compiler.
+fn write_equality(w: &mut Writer, names: &TypeNames) {
+    let parts = names.parts.chunks(super::marshal::PART);
+    w.gap();
+    w.braces(&format!("impl PartialEq for {}", names.name), |w| {
+        w.braces("fn eq(&self, other: &Self) -> bool", |w| {
+            for part in 1..=parts.len() {
+                let and = if part > 1 { "    && " } else { "" };
+                w.line(format!("{and}self.eq_part_{part}(other)"));
+            }
+        });
+    });
+    w.gap();
+    w.braces(&format!("impl {}", names.name), |w| {
+        for (index, part) in parts.enumerate() {
+            if index > 0 {
+                w.gap();
+            }
+            w.braces(&format!("fn eq_part_{}(&self, other: &Self) -> bool", index + 1), |w| {
+                for (index, field) in part.iter().enumerate() {
+                    let and = if index > 0 { "    && " } else { "" };
+                    w.line(format!("{and}self.{field} == other.{field}"));
+                }
+            });
+        }
+    });
+}
+
+fn write_default(w: &mut Writer, name: &str, value: Expr) {
+    w.gap();
+    w.braces(&format!("impl Default for {name}"), |w| {
+        w.braces("fn default() -> Self", |w| Block::value(value).write(w));
+    });
+}
+
+/// An expression for the default of a shape.
+fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
+    if rust.traits.has_default(shape) {
+        return Expr::text("Default::default()");
+    }
+    match shape.real() {
+        Shape::Bytes(bytes) => Expr::text(format!("[0; {bytes}]")),
+        Shape::Array(element, _) => {
+            let element = Block::value(default(rust, element));
+            Expr::call("core::array::from_fn", [Expr::Closure("|_|", element)])
+        }
+        Shape::Boxed(array) => {
+            rust.uses(&["wire::xdr"]);
+            let element = match array.real() {
+                Shape::Array(element, _) => default(rust, element),
+                _ => Expr::text("0"),
+            };
+            Expr::call("xdr::boxed_array", [Expr::Closure("||", Block::value(element))])
+        }
+        other => unreachable!("{other:?} has a default"),
+    }
+}
+
+fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, union: &Union) {
+    let names = rust.names.of_type(id);
+    let all = variants::of(rust, id, union);
+    let arm = rust.traits.default_arm(id);
+    let first = all.variants.iter().position(|variant| variant.arm == arm).unwrap_or(0);
+    let is_unit = all.variants.get(first).is_some_and(|variant| variant.held.is_none() && variant.value.is_some());
+    write_derives(w, rust, id, false, is_unit);
+    w.braces(&format!("pub enum {}", names.name), |w| {
+        for (index, variant) in all.variants.iter().enumerate() {
+            w.doc("///", &variant.doc);
+            if is_unit && index == first {
+                w.line("#[default]");
+            }
+            w.line(format!("{},", declared(rust, &all, variant)));
+        }
+    });
+    w.gap();
+    write_discriminant(w, names, &all);
+    if let (Some(variant), false) = (all.variants.get(first), is_unit) {
+        let mut held = Vec::new();
+        if variant.value.is_none() {
+            held.push(Expr::text("Default::default()"));
+        }
+        held.extend(variant.held.as_ref().map(|shape| default(rust, shape)));
+        write_default(w, &names.name, Expr::call(format!("Self::{}", variant.name), held));
+    }
+}
+
+fn declared(rust: &Rust<'_>, all: &Variants, variant: &variants::Variant) -> String {
+    let name = &variant.name;
+    let held = variant.held.as_ref().map(|shape| rust.type_text(shape));
+    match (&variant.value, held) {
+        (Some(_), None) => name.clone(),
+        (Some(_), Some(held)) => format!("{name}({held})"),
+        (None, None) => format!("{name}({})", all.discriminant),
+        (None, Some(held)) => format!("{name}({}, {held})", all.discriminant),
+    }
+}
+
+fn write_discriminant(w: &mut Writer, names: &TypeNames, all: &Variants) {
+    w.skeleton(
+        "
+impl $name$ {
+    /// The discriminant, which selects the arm.
+    pub fn discriminant(&self) -> $ty$ {
+        match self {
+            $arms$
+        }
+    }
+}
+",
+        &[
+            ("name", Hole::Text(&names.name)),
+            ("ty", Hole::Text(&all.discriminant)),
+            ("arms", Hole::Lines(&|w| {
+                for variant in &all.variants {
+                    let value = variant.value.as_ref().map(|(_, pattern)| pattern.as_str());
+                    let pattern = variant.pattern("discriminant", "_");
+                    w.line(format!("{pattern} => {},", value.unwrap_or("*discriminant")));
+                }
+            })),
+        ],
+    );
+}
+
+fn write_typedef(w: &mut Writer, rust: &Rust<'_>, id: TypeId, to: &Type) {
+    let target = rust.type_text(&rust.shapes.target(id, to));
+    w.line(format!("pub type {} = {target};", rust.names.of_type(id).name));
+}
+
+fn write_external(w: &mut Writer, names: &TypeNames) {
+    w.line("///");
+    w.line("/// The interface only names it: the module around this one has to define it, with");
+    w.line("/// `Xdr`, `Debug`, `Clone`, `PartialEq` and `Default`.");
+    w.line(format!("pub use super::{};", names.name));
+}
