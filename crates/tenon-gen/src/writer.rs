@@ -92,8 +92,13 @@ impl Writer {
         let text = line.trim_start();
         let levels = (line.len() - text.len()) / INDENT.len();
         self.depth += levels;
-        let alone = text.strip_prefix('$').and_then(|rest| rest.strip_suffix('$'));
-        match alone.filter(|name| !name.contains('$')).map(|name| find(holes, name)) {
+        let alone = text
+            .strip_prefix('$')
+            .and_then(|rest| rest.strip_suffix('$'));
+        match alone
+            .filter(|name| !name.contains('$'))
+            .map(|name| find(holes, name))
+        {
             Some(Hole::Lines(lines)) => lines(self),
             Some(Hole::Text(filling)) => self.line(filling),
             None => self.line(fill(text, holes)),
@@ -136,7 +141,10 @@ fn find<'h, 'a>(holes: &'h [(&str, Hole<'a>)], name: &str) -> &'h Hole<'a> {
 pub fn markdown(line: &str) -> String {
     let mut shown = String::new();
     for char in line.trim().chars().filter(|char| !is_invisible(*char)) {
-        if matches!(char, '\\' | '`' | '[' | ']' | '<' | '>' | '*' | '~' | '|' | '&') {
+        if matches!(
+            char,
+            '\\' | '`' | '[' | ']' | '<' | '>' | '*' | '~' | '|' | '&'
+        ) {
             shown.push('\\');
         }
         shown.push(char);

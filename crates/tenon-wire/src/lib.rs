@@ -19,4 +19,4 @@ pub use buffer::Buffer;
 pub use decoder::{DecodeMode, Decoder, Limits};
 pub use encoder::Encoder;
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, Field};
-pub use xdr::Xdr;
+pub use xdr::{Word, Xdr};

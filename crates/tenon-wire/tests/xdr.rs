@@ -99,9 +99,9 @@ fn arrays_come_back() {
     );
     let mut input = strict(&bytes);
     let block = input.block::<16>().unwrap();
-    let mut back = [false; 3];
-    get_words(&input, block, 4, &mut back).unwrap();
-    assert_eq!(back, flags);
+    assert_eq!(get_word_array::<bool, 3>(&input, block, 4), Ok(flags));
+    let back = get_boxed_word_array::<bool, 3>(&mut input, block, 4);
+    assert_eq!(back, Ok(Box::new(flags)));
 }
 
 #[test]
@@ -167,6 +167,10 @@ fn padding_is_zero_and_strict_mode_checks_it() {
     let mut input = strict(&dirty);
     let block = input.block::<8>().unwrap();
     assert_eq!(get_bytes_array::<4>(&input, block, 4), Ok([1, 2, 3, 4]));
+    assert_eq!(
+        get_boxed_bytes::<4>(&mut input, block, 4),
+        Ok(Box::new([1, 2, 3, 4]))
+    );
     assert_eq!(
         kind(get_bytes_array::<3>(&input, block, 4)),
         (DecodeErrorKind::Padding, 7)

@@ -17,7 +17,7 @@ pub enum Expr {
     /// `path(arguments)`
     Call(String, Vec<Expr>),
     /// `|parameters| body`
-    Closure(&'static str, Block),
+    Closure(&'static str, Box<Block>),
     /// `of.field("name")`
     InField(Box<Expr>, String),
     /// `of?`
@@ -57,6 +57,11 @@ impl Expr {
     /// `path(arguments)`
     pub fn call(path: impl Into<String>, arguments: impl IntoIterator<Item = Expr>) -> Self {
         Self::Call(path.into(), arguments.into_iter().collect())
+    }
+
+    /// `|parameters| body`
+    pub fn closure(parameters: &'static str, body: Block) -> Self {
+        Self::Closure(parameters, Box::new(body))
     }
 
     /// `Ok(value)`
@@ -170,7 +175,11 @@ fn write_call(w: &mut Writer, path: &str, arguments: &[Expr], before: &str, afte
         }
     }
     w.line(format!("{before}{path}("));
-    w.indented(|w| arguments.iter().for_each(|argument| argument.write(w, "", ",")));
+    w.indented(|w| {
+        arguments
+            .iter()
+            .for_each(|argument| argument.write(w, "", ","))
+    });
     w.line(format!("){after}"));
 }
 

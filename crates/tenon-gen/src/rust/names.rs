@@ -185,7 +185,11 @@ impl Names {
         let mut values = Scope::new(&[]);
         let mut numbers = HashMap::new();
         Self {
-            types: schema.types.iter().map(|def| type_names(def, &mut types, &mut values)).collect(),
+            types: schema
+                .types
+                .iter()
+                .map(|def| type_names(def, &mut types, &mut values))
+                .collect(),
             constants: schema
                 .constants
                 .iter()
@@ -245,24 +249,32 @@ fn type_names(def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames
 fn member_names(members: &[EnumMember]) -> Vec<String> {
     let mut scope = Scope::new(&[]);
     let mut values = HashSet::new();
-    let names = members.iter().map(|member| match values.insert(member.value) {
-        true => scope.name(&member.name, Case::Camel),
-        false => scope.name(&member.name, Case::Screaming),
-    });
+    let names = members
+        .iter()
+        .map(|member| match values.insert(member.value) {
+            true => scope.name(&member.name, Case::Camel),
+            false => scope.name(&member.name, Case::Screaming),
+        });
     names.collect()
 }
 
 fn field_names(fields: &[Field]) -> Vec<String> {
     let mut scope = Scope::new(&[]);
-    let names = fields.iter().map(|field| scope.name(&field.name, Case::Snake));
+    let names = fields
+        .iter()
+        .map(|field| scope.name(&field.name, Case::Snake));
     names.collect()
 }
 
 fn variant_names(union: &Union) -> Vec<String> {
     let mut scope = Scope::new(&[]);
     let cases = union.arms.iter().flat_map(|arm| &arm.cases);
-    let labels = cases.map(|case| label(&case.label)).chain(["default".to_owned()]);
-    labels.map(|label| scope.name(&label, Case::Camel)).collect()
+    let labels = cases
+        .map(|case| label(&case.label))
+        .chain(["default".to_owned()]);
+    labels
+        .map(|label| scope.name(&label, Case::Camel))
+        .collect()
 }
 
 /// A case label as a name: numbers get one.
@@ -270,7 +282,9 @@ fn label(label: &str) -> String {
     let name = |char: char| char.is_alphanumeric() || char == '_';
     match label.chars().next() {
         Some('-') => format!("case_minus_{}", &label[1..]),
-        Some(first) if first.is_alphabetic() || first == '_' => label.replace(|char| !name(char), "_"),
+        Some(first) if first.is_alphabetic() || first == '_' => {
+            label.replace(|char| !name(char), "_")
+        }
         _ => format!("case_{}", label.replace(|char| !name(char), "_")),
     }
 }
@@ -311,13 +325,18 @@ fn parameter_names(arguments: &[Field]) -> Vec<String> {
         return vec!["args".to_owned()];
     }
     let mut scope = Scope::new(RESERVED_PARAMETERS);
-    let names = arguments.iter().map(|field| scope.name(&field.name, Case::Snake));
+    let names = arguments
+        .iter()
+        .map(|field| scope.name(&field.name, Case::Snake));
     names.collect()
 }
 
 /// How many words all procedures start with, such that each keeps a name of its own.
 fn common_words(procedures: &[Procedure]) -> usize {
-    let names: Vec<_> = procedures.iter().map(|procedure| words(&procedure.name)).collect();
+    let names: Vec<_> = procedures
+        .iter()
+        .map(|procedure| words(&procedure.name))
+        .collect();
     let [first, others @ ..] = names.as_slice() else {
         return 0;
     };
@@ -330,7 +349,11 @@ fn common_words(procedures: &[Procedure]) -> usize {
         let rest = name.get(common).and_then(|word| word.chars().next());
         rest.is_some_and(char::is_alphabetic)
     };
-    if names.iter().all(keeps_name) { common } else { 0 }
+    if names.iter().all(keeps_name) {
+        common
+    } else {
+        0
+    }
 }
 
 /// Words that Rust keeps for itself, in every case in which a name can be one of them.
@@ -344,16 +367,49 @@ const KEYWORDS: &[&str] = &[
 
 /// Types and traits that the generated code names.
 const RESERVED_TYPES: &[&str] = &[
-    "BStr", "BString", "Box", "CallError", "CallInfo", "Channel", "Client", "Clone", "ConnectError",
-    "Copy", "Debug", "DecodeError", "DecodeErrorKind", "Decoder", "Default", "Duration",
-    "EncodeError", "EncodeErrorKind", "Encoder", "Eq", "Err", "Field", "From", "Hash", "None", "Ok",
-    "Option", "PartialEq", "PendingCall", "Refusal", "Result", "Service", "Some", "TryFrom", "Vec",
-    "Word", "Xdr",
+    "BStr",
+    "BString",
+    "Box",
+    "CallError",
+    "CallInfo",
+    "Channel",
+    "Client",
+    "Clone",
+    "ConnectError",
+    "Copy",
+    "Debug",
+    "DecodeError",
+    "DecodeErrorKind",
+    "Decoder",
+    "Default",
+    "Duration",
+    "EncodeError",
+    "EncodeErrorKind",
+    "Encoder",
+    "Eq",
+    "Err",
+    "Field",
+    "From",
+    "Hash",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "PendingCall",
+    "Refusal",
+    "Result",
+    "Service",
+    "Some",
+    "TryFrom",
+    "Vec",
+    "Word",
+    "Xdr",
 ];
 
 /// Methods that every client has.
 const RESERVED_METHODS: &[&str] = &["connect", "over", "with_credential", "with_timeout"];
 
 /// Names that the methods of clients and servers use.
-const RESERVED_PARAMETERS: &[&str] =
-    &["call", "input", "out", "reply", "xdr", "item", "tenon", "block"];
+const RESERVED_PARAMETERS: &[&str] = &[
+    "call", "input", "out", "reply", "xdr", "item", "tenon", "block",
+];

@@ -33,7 +33,11 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>) {
                     procedure,
                     names,
                     plan,
-                    parameters: procedure.arguments.iter().map(|field| rust.shapes.of(&field.ty)).collect(),
+                    parameters: procedure
+                        .arguments
+                        .iter()
+                        .map(|field| rust.shapes.of(&field.ty))
+                        .collect(),
                     result: procedure.result.as_ref().map(|ty| rust.shapes.of(ty)),
                 })
                 .collect();
@@ -46,7 +50,10 @@ fn write_program_number(w: &mut Writer, program: &Program, names: &ProgramNames)
     w.gap();
     w.line(format!("/// The number of the program `{}`.", program.name));
     write_further_doc(w, &program.doc);
-    w.line(format!("pub const {}: u32 = {};", names.number, program.number));
+    w.line(format!(
+        "pub const {}: u32 = {};",
+        names.number, program.number
+    ));
 }
 
 fn write_further_doc(w: &mut Writer, doc: &str) {
@@ -66,14 +73,29 @@ fn write_version(
 ) {
     w.gap();
     w.line(format!("/// The number of the version `{}`.", version.name));
-    w.line(format!("pub const {}: u32 = {};", names.number, version.number));
-    for method in methods.iter().filter(|method| !method.names.number_is_known) {
+    w.line(format!(
+        "pub const {}: u32 = {};",
+        names.number, version.number
+    ));
+    for method in methods
+        .iter()
+        .filter(|method| !method.names.number_is_known)
+    {
         w.gap();
-        w.line(format!("/// The number of the procedure `{}`.", method.procedure.name));
-        w.line(format!("pub const {}: u32 = {};", method.names.number, method.procedure.number));
+        w.line(format!(
+            "/// The number of the procedure `{}`.",
+            method.procedure.name
+        ));
+        w.line(format!(
+            "pub const {}: u32 = {};",
+            method.names.number, method.procedure.number
+        ));
     }
     write_client(w, rust, version, program, names, methods);
-    let served: Vec<_> = methods.iter().filter(|method| method.procedure.number != 0).collect();
+    let served: Vec<_> = methods
+        .iter()
+        .filter(|method| method.procedure.number != 0)
+        .collect();
     write_trait(w, rust, version, names, &served);
     write_service(w, rust, program, names, &served);
 }
@@ -86,7 +108,13 @@ fn write_client(
     names: &VersionNames,
     methods: &[Method<'_>],
 ) {
-    rust.uses(&["CallError", "Channel", "Client", "ConnectError", "PendingCall"]);
+    rust.uses(&[
+        "CallError",
+        "Channel",
+        "Client",
+        "ConnectError",
+        "PendingCall",
+    ]);
     w.gap();
     w.skeleton(
         "
@@ -127,11 +155,14 @@ impl $client$ {
             ("client", Hole::Text(&names.client)),
             ("program", Hole::Text(&program.number)),
             ("number", Hole::Text(&names.number)),
-            ("methods", Hole::Lines(&|w| {
-                for method in methods {
-                    write_calls(w, rust, method);
-                }
-            })),
+            (
+                "methods",
+                Hole::Lines(&|w| {
+                    for method in methods {
+                        write_calls(w, rust, method);
+                    }
+                }),
+            ),
         ],
     );
 }
@@ -145,15 +176,30 @@ fn write_calls(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
     w.line("///");
     w.line("/// # Errors");
     w.line("/// The call failed; the error says who is to blame.");
-    let head = signature(&method.names.method, "&self", &borrowed(rust, method), &result, "CallError");
+    let head = signature(
+        &method.names.method,
+        "&self",
+        &borrowed(rust, method),
+        &result,
+        "CallError",
+    );
     write_function(w, &head, &call(rust, method, "self.0.call"));
     w.gap();
-    w.line(format!("/// Starts [`{}`](Self::{0}) and returns a ticket for its result.", method.names.method));
+    w.line(format!(
+        "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
+        method.names.method
+    ));
     w.line("///");
     w.line("/// # Errors");
     w.line("/// The call cannot be sent.");
     let result = format!("PendingCall<{result}>");
-    let head = signature(&method.names.start, "&self", &borrowed(rust, method), &result, "CallError");
+    let head = signature(
+        &method.names.start,
+        "&self",
+        &borrowed(rust, method),
+        &result,
+        "CallError",
+    );
     write_function(w, &head, &call(rust, method, "self.0.start"));
 }
 
@@ -165,9 +211,18 @@ fn write_method_doc(w: &mut Writer, method: &Method<'_>) {
 }
 
 /// The head of a function, as lines.
-fn signature(name: &str, receiver: &str, parameters: &[String], ok: &str, error: &str) -> Vec<String> {
+fn signature(
+    name: &str,
+    receiver: &str,
+    parameters: &[String],
+    ok: &str,
+    error: &str,
+) -> Vec<String> {
     let result = format!("Result<{ok}, {error}>");
-    let all: Vec<&str> = [receiver].into_iter().chain(parameters.iter().map(String::as_str)).collect();
+    let all: Vec<&str> = [receiver]
+        .into_iter()
+        .chain(parameters.iter().map(String::as_str))
+        .collect();
     let flat = format!("fn {name}({}) -> {result}", all.join(", "));
     if flat.len() + "    pub  {".len() <= 100 {
         return vec![flat];
@@ -217,18 +272,28 @@ fn is_by_value(shape: &Shape) -> bool {
 fn owned(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
     let owned = parameters.map(|(shape, name)| format!("{name}: {}", rust.type_text(shape)));
-    ["call: &CallInfo<'_>".to_owned()].into_iter().chain(owned).collect()
+    ["call: &CallInfo<'_>".to_owned()]
+        .into_iter()
+        .chain(owned)
+        .collect()
 }
 
 fn result_text(rust: &Rust<'_>, method: &Method<'_>) -> String {
-    method.result.as_ref().map_or("()".to_owned(), |shape| rust.type_text(shape))
+    method
+        .result
+        .as_ref()
+        .map_or("()".to_owned(), |shape| rust.type_text(shape))
 }
 
 /// The call of `function` with the procedure's number and the functions that move its messages.
 fn call(rust: &Rust<'_>, method: &Method<'_>, function: &str) -> Block {
     let number = Expr::text(&method.names.number);
-    let encode = Expr::Closure(
-        if method.parameters.is_empty() { "|_|" } else { "|out|" },
+    let encode = Expr::closure(
+        if method.parameters.is_empty() {
+            "|_|"
+        } else {
+            "|out|"
+        },
         marshal::encode_parameters(rust, &method.plan.arguments.body, arguments(method)),
     );
     let decode = decode_result(rust, method);
@@ -236,7 +301,12 @@ fn call(rust: &Rust<'_>, method: &Method<'_>, function: &str) -> Block {
 }
 
 fn arguments(method: &Method<'_>) -> Vec<Item> {
-    let parameters = method.procedure.arguments.iter().zip(&method.parameters).zip(&method.names.parameters);
+    let parameters = method
+        .procedure
+        .arguments
+        .iter()
+        .zip(&method.parameters)
+        .zip(&method.names.parameters);
     parameters
         .map(|((field, shape), name)| {
             let label = literal(&format!("{}.{}", method.procedure.name, field.name));
@@ -255,7 +325,13 @@ fn decode_result(rust: &Rust<'_>, method: &Method<'_>) -> Expr {
     }
 }
 
-fn write_trait(w: &mut Writer, rust: &Rust<'_>, version: &Version, names: &VersionNames, methods: &[&Method<'_>]) {
+fn write_trait(
+    w: &mut Writer,
+    rust: &Rust<'_>,
+    version: &Version,
+    names: &VersionNames,
+    methods: &[&Method<'_>],
+) {
     rust.uses(&["CallInfo", "Refusal"]);
     w.gap();
     w.line(format!("/// What a server of `{}` does.", version.name));
@@ -274,7 +350,13 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, version: &Version, names: &Versi
             w.line("/// # Errors");
             w.line("/// The caller is told that the call is not carried out.");
             let result = result_text(rust, method);
-            let mut head = signature(&method.names.method, "&self", &owned(rust, method), &result, "Refusal");
+            let mut head = signature(
+                &method.names.method,
+                "&self",
+                &owned(rust, method),
+                &result,
+                "Refusal",
+            );
             if let Some(last) = head.last_mut() {
                 last.push(';');
             }
@@ -283,8 +365,20 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, version: &Version, names: &Versi
     });
 }
 
-fn write_service(w: &mut Writer, rust: &Rust<'_>, program: &ProgramNames, names: &VersionNames, methods: &[&Method<'_>]) {
-    rust.uses(&["CallInfo", "Refusal", "Service", "wire::Decoder", "wire::Encoder"]);
+fn write_service(
+    w: &mut Writer,
+    rust: &Rust<'_>,
+    program: &ProgramNames,
+    names: &VersionNames,
+    methods: &[&Method<'_>],
+) {
+    rust.uses(&[
+        "CallInfo",
+        "Refusal",
+        "Service",
+        "wire::Decoder",
+        "wire::Encoder",
+    ]);
     let reads = methods.iter().any(|method| !method.parameters.is_empty());
     let writes = methods.iter().any(|method| method.result.is_some());
     let _ = reads;
@@ -322,13 +416,25 @@ impl<T: $server$> Service for $service$<T> {
             ("service", Hole::Text(&names.service)),
             ("program", Hole::Text(&program.number)),
             ("number", Hole::Text(&names.number)),
-            ("input", Hole::Text(if methods.is_empty() { "_input" } else { "input" })),
+            (
+                "input",
+                Hole::Text(if methods.is_empty() {
+                    "_input"
+                } else {
+                    "input"
+                }),
+            ),
             ("out", Hole::Text(if writes { "out" } else { "_out" })),
-            ("arms", Hole::Lines(&|w| {
-                for method in methods {
-                    w.braces(&format!("{} =>", method.names.number), |w| serve(rust, method).write(w));
-                }
-            })),
+            (
+                "arms",
+                Hole::Lines(&|w| {
+                    for method in methods {
+                        w.braces(&format!("{} =>", method.names.number), |w| {
+                            serve(rust, method).write(w)
+                        });
+                    }
+                }),
+            ),
         ],
     );
 }
@@ -351,7 +457,11 @@ fn serve(rust: &Rust<'_>, method: &Method<'_>) -> Block {
     statements.push(Statement::Let("reply".to_owned(), carry_out));
     let label = literal(&method.procedure.name);
     let reply = Item::owned("reply".to_owned(), "reply", shape.clone(), Some(label));
-    statements.extend(marshal::encode_result(rust, &method.plan.result.body, reply));
+    statements.extend(marshal::encode_result(
+        rust,
+        &method.plan.result.body,
+        reply,
+    ));
     Block {
         statements,
         value: Some(Expr::text("Ok(())")),

@@ -86,7 +86,9 @@ impl<'a> Shapes<'a> {
     /// The fields of the struct `id` in memory, with their shapes.
     pub fn fields(&self, id: TypeId) -> Vec<(&'a Field, Shape)> {
         let fields = memory_fields(self.schema, id).unwrap_or_default().iter();
-        fields.map(|field| (field, self.inside(&field.ty, Some(id)))).collect()
+        fields
+            .map(|field| (field, self.inside(&field.ty, Some(id))))
+            .collect()
     }
 
     /// What the typedef `id` stands for.
@@ -97,18 +99,35 @@ impl<'a> Shapes<'a> {
     /// What each arm of the union `id` holds, the default arm last; `None` is nothing.
     pub fn arms(&self, id: TypeId, union: &Union) -> Vec<Option<Shape>> {
         let default = union.default.iter().map(Option::as_ref);
-        let held = union.arms.iter().map(|arm| arm.field.as_ref()).chain(default);
+        let held = union
+            .arms
+            .iter()
+            .map(|arm| arm.field.as_ref())
+            .chain(default);
         let shapes: Vec<_> = held
             .map(|field| field.map(|field| self.inside(&field.ty, Some(id))))
             .collect();
-        let mut sizes: Vec<_> = shapes.iter().flatten().map(|shape| self.size(shape)).collect();
+        let mut sizes: Vec<_> = shapes
+            .iter()
+            .flatten()
+            .map(|shape| self.size(shape))
+            .collect();
         sizes.sort_unstable();
-        let box_above = sizes.iter().rev().nth(1).map_or(0, |next| next * ARM_RATIO).max(ARM_MAX);
+        let box_above = sizes
+            .iter()
+            .rev()
+            .nth(1)
+            .map_or(0, |next| next * ARM_RATIO)
+            .max(ARM_MAX);
         let boxed = |shape| match self.size(&shape) > box_above && shapes.len() > 1 {
             true => Shape::Boxed(Box::new(shape)),
             false => shape,
         };
-        shapes.iter().cloned().map(|shape| shape.map(boxed)).collect()
+        shapes
+            .iter()
+            .cloned()
+            .map(|shape| shape.map(boxed))
+            .collect()
     }
 
     /// What a struct or a union holds: each field, or what each arm holds, the default last.
@@ -206,7 +225,10 @@ impl<'a> Shapes<'a> {
             TypeKind::Typedef(to) => vec![to],
             TypeKind::Enum(_) | TypeKind::External => Vec::new(),
         };
-        types.into_iter().filter_map(|ty| self.named_directly(ty)).collect()
+        types
+            .into_iter()
+            .filter_map(|ty| self.named_directly(ty))
+            .collect()
     }
 
     fn named_directly(&self, ty: &Type) -> Option<TypeId> {
@@ -276,7 +298,11 @@ impl<'a> Shapes<'a> {
         let is_known = self.schema.type_def(id).kind != TypeKind::External;
         let flat = is_known
             && self.size_of_named(id) <= COPY_MAX
-            && self.parts(id).iter().flatten().all(|shape| self.is_flat(shape));
+            && self
+                .parts(id)
+                .iter()
+                .flatten()
+                .all(|shape| self.is_flat(shape));
         self.flat.borrow_mut().insert(id, flat);
         flat
     }
@@ -285,7 +311,11 @@ impl<'a> Shapes<'a> {
 /// What the arms of a union hold, the default arm last.
 fn fields_of(union: &Union) -> impl Iterator<Item = &Field> {
     let default = union.default.iter().flatten();
-    union.arms.iter().filter_map(|arm| arm.field.as_ref()).chain(default)
+    union
+        .arms
+        .iter()
+        .filter_map(|arm| arm.field.as_ref())
+        .chain(default)
 }
 
 fn scalar_size(scalar: Scalar) -> u64 {

@@ -96,7 +96,10 @@ fn default_arms(shapes: &Shapes<'_>) -> HashMap<TypeId, usize> {
         let before = open.len();
         open.retain(|id| {
             let parts = shapes.parts(*id);
-            let ends = |part: &Option<Shape>| part.as_ref().is_none_or(|shape| ends(shapes, shape, &ending));
+            let ends = |part: &Option<Shape>| {
+                part.as_ref()
+                    .is_none_or(|shape| ends(shapes, shape, &ending))
+            };
             let done = match &shapes.schema.type_def(*id).kind {
                 TypeKind::Union(_) => match parts.iter().position(ends) {
                     Some(arm) => chosen.insert(*id, arm).is_none(),

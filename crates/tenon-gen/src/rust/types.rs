@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, TypeKind, Union};
 
 use super::code::{Block, Expr};
-use super::marshal::part_length;
+use super::marshal;
 use super::shape::Shape;
 use super::variants::{self, Variants};
 use super::{Rust, names::TypeNames};
@@ -18,7 +18,9 @@ pub fn write_constant(w: &mut Writer, constant: &Constant, name: &str) {
         ConstantValue::Text(text) => ("&str", literal(text)),
         ConstantValue::Unresolved(expression) => {
             let (name, expression) = (comment(&constant.name), comment(expression));
-            return w.line(format!("// {name} = {expression}: names that are not defined here."));
+            return w.line(format!(
+                "// {name} = {expression}: names that are not defined here."
+            ));
         }
     };
     w.doc("///", &constant.doc);
@@ -83,15 +85,24 @@ impl TryFrom<i32> for $name$ {
 }
 ",
         &[
-            ("derives", Hole::Text(&rust.derives("Debug, Clone, Copy, PartialEq, Eq, Hash, Default"))),
+            (
+                "derives",
+                Hole::Text(&rust.derives("Debug, Clone, Copy, PartialEq, Eq, Hash, Default")),
+            ),
             ("name", Hole::Text(&names.name)),
             ("variants", Hole::Lines(&|w| write_members(w, &variants))),
-            ("aliases", Hole::Lines(&|w| write_aliases(w, names, &aliases, &variants))),
-            ("cases", Hole::Lines(&|w| {
-                for (member, name) in &variants {
-                    w.line(format!("{} => Ok(Self::{name}),", member.value));
-                }
-            })),
+            (
+                "aliases",
+                Hole::Lines(&|w| write_aliases(w, names, &aliases, &variants)),
+            ),
+            (
+                "cases",
+                Hole::Lines(&|w| {
+                    for (member, name) in &variants {
+                        w.line(format!("{} => Ok(Self::{name}),", member.value));
+                    }
+                }),
+            ),
         ],
     );
 }
@@ -130,9 +141,16 @@ fn write_aliases(
 
 fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     let names = rust.names.of_type(id);
-    let fields: Vec<_> = rust.shapes.fields(id).into_iter().zip(&names.parts).collect();
-    let is_wide = part_length(fields.len()).is_some();
-    let has_default = fields.iter().all(|((_, shape), _)| rust.traits.has_default(shape));
+    let fields: Vec<_> = rust
+        .shapes
+        .fields(id)
+        .into_iter()
+        .zip(&names.parts)
+        .collect();
+    let is_wide = marshal::is_wide(fields.len());
+    let has_default = fields
+        .iter()
+        .all(|((_, shape), _)| rust.traits.has_default(shape));
     write_derives(w, rust, id, is_wide, has_default);
     let head = format!("pub struct {}", names.name);
     match fields.is_empty() {
@@ -148,7 +166,9 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         write_equality(w, names);
     }
     if !has_default {
-        let values = fields.iter().map(|((_, shape), name)| ((*name).clone(), default(rust, shape)));
+        let values = fields
+            .iter()
+            .map(|((_, shape), name)| ((*name).clone(), default(rust, shape)));
         write_default(w, &names.name, Expr::Struct("Self", values.collect()));
     }
 }
@@ -167,7 +187,7 @@ fn write_derives(w: &mut Writer, rust: &Rust<'_>, id: TypeId, is_wide: bool, has
 
 /// Equality of a wide struct: what `derive` writes is one expression, too deep for the compiler.
 fn write_equality(w: &mut Writer, names: &TypeNames) {
-    let parts = names.parts.chunks(super::marshal::PART);
+    let parts = names.parts.chunks(marshal::PART);
     w.gap();
     w.braces(&format!("impl PartialEq for {}", names.name), |w| {
         w.braces("fn eq(&self, other: &Self) -> bool", |w| {
@@ -183,12 +203,15 @@ fn write_equality(w: &mut Writer, names: &TypeNames) {
             if index > 0 {
                 w.gap();
             }
-            w.braces(&format!("fn eq_part_{}(&self, other: &Self) -> bool", index + 1), |w| {
-                for (index, field) in part.iter().enumerate() {
-                    let and = if index > 0 { "    && " } else { "" };
-                    w.line(format!("{and}self.{field} == other.{field}"));
-                }
-            });
+            w.braces(
+                &format!("fn eq_part_{}(&self, other: &Self) -> bool", index + 1),
+                |w| {
+                    for (index, field) in part.iter().enumerate() {
+                        let and = if index > 0 { "    && " } else { "" };
+                        w.line(format!("{and}self.{field} == other.{field}"));
+                    }
+                },
+            );
         }
     });
 }
@@ -209,7 +232,7 @@ fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
         Shape::Bytes(bytes) => Expr::text(format!("[0; {bytes}]")),
         Shape::Array(element, _) => {
             let element = Block::value(default(rust, element));
-            Expr::call("core::array::from_fn", [Expr::Closure("|_|", element)])
+            Expr::call("core::array::from_fn", [Expr::closure("|_|", element)])
         }
         Shape::Boxed(array) => {
             rust.uses(&["wire::xdr"]);
@@ -217,7 +240,10 @@ fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
                 Shape::Array(element, _) => default(rust, element),
                 _ => Expr::text("0"),
             };
-            Expr::call("xdr::boxed_array", [Expr::Closure("||", Block::value(element))])
+            Expr::call(
+                "xdr::boxed_array",
+                [Expr::closure("||", Block::value(element))],
+            )
         }
         other => unreachable!("{other:?} has a default"),
     }
@@ -227,8 +253,15 @@ fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, union: &Union) {
     let names = rust.names.of_type(id);
     let all = variants::of(rust, id, union);
     let arm = rust.traits.default_arm(id);
-    let first = all.variants.iter().position(|variant| variant.arm == arm).unwrap_or(0);
-    let is_unit = all.variants.get(first).is_some_and(|variant| variant.held.is_none() && variant.value.is_some());
+    let first = all
+        .variants
+        .iter()
+        .position(|variant| variant.arm == arm)
+        .unwrap_or(0);
+    let is_unit = all
+        .variants
+        .get(first)
+        .is_some_and(|variant| variant.held.is_none() && variant.value.is_some());
     write_derives(w, rust, id, false, is_unit);
     w.braces(&format!("pub enum {}", names.name), |w| {
         for (index, variant) in all.variants.iter().enumerate() {
@@ -247,7 +280,11 @@ fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, union: &Union) {
             held.push(Expr::text("Default::default()"));
         }
         held.extend(variant.held.as_ref().map(|shape| default(rust, shape)));
-        write_default(w, &names.name, Expr::call(format!("Self::{}", variant.name), held));
+        write_default(
+            w,
+            &names.name,
+            Expr::call(format!("Self::{}", variant.name), held),
+        );
     }
 }
 
@@ -277,20 +314,29 @@ impl $name$ {
         &[
             ("name", Hole::Text(&names.name)),
             ("ty", Hole::Text(&all.discriminant)),
-            ("arms", Hole::Lines(&|w| {
-                for variant in &all.variants {
-                    let value = variant.value.as_ref().map(|(_, pattern)| pattern.as_str());
-                    let pattern = variant.pattern("discriminant", "_");
-                    w.line(format!("{pattern} => {},", value.unwrap_or("*discriminant")));
-                }
-            })),
+            (
+                "arms",
+                Hole::Lines(&|w| {
+                    for variant in &all.variants {
+                        let value = variant.value.as_ref().map(|(_, pattern)| pattern.as_str());
+                        let pattern = variant.pattern("discriminant", "_");
+                        w.line(format!(
+                            "{pattern} => {},",
+                            value.unwrap_or("*discriminant")
+                        ));
+                    }
+                }),
+            ),
         ],
     );
 }
 
 fn write_typedef(w: &mut Writer, rust: &Rust<'_>, id: TypeId, to: &Type) {
     let target = rust.type_text(&rust.shapes.target(id, to));
-    w.line(format!("pub type {} = {target};", rust.names.of_type(id).name));
+    w.line(format!(
+        "pub type {} = {target};",
+        rust.names.of_type(id).name
+    ));
 }
 
 fn write_external(w: &mut Writer, names: &TypeNames) {

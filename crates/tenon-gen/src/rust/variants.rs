@@ -71,14 +71,19 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
     let mut variants = Vec::new();
     for (arm, (of_arm, held)) in union.arms.iter().zip(&held).enumerate() {
         for (case, variant) in of_arm.cases.iter().zip(&mut names) {
-            let Some(pattern) = pattern(rust, scalar, case.value) else { continue };
+            let Some(pattern) = pattern(rust, scalar, case.value) else {
+                continue;
+            };
             variants.push(Variant {
                 name: variant.clone(),
                 arm,
                 value: Some((case.value, pattern)),
                 held: held.clone(),
                 label: label(name, of_arm.field.as_ref().map(|field| &field.name)),
-                doc: of_arm.field.as_ref().map_or(String::new(), |field| field.doc.clone()),
+                doc: of_arm
+                    .field
+                    .as_ref()
+                    .map_or(String::new(), |field| field.doc.clone()),
             });
         }
     }
@@ -90,7 +95,9 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
             value: None,
             held: held.last().cloned().flatten(),
             label: label(name, default.as_ref().map(|field| &field.name)),
-            doc: default.as_ref().map_or(String::new(), |field| field.doc.clone()),
+            doc: default
+                .as_ref()
+                .map_or(String::new(), |field| field.doc.clone()),
         });
     }
     Variants {
@@ -141,7 +148,9 @@ fn pattern(rust: &Rust<'_>, scalar: Option<Scalar>, value: i32) -> Option<String
         Scalar::U8 => u8::try_from(value).ok().map(|value| value.to_string()),
         Scalar::Bool => matches!(value, 0 | 1).then(|| (value == 1).to_string()),
         Scalar::Enum(id) => {
-            let TypeKind::Enum(members) = &rust.schema.type_def(id).kind else { return None };
+            let TypeKind::Enum(members) = &rust.schema.type_def(id).kind else {
+                return None;
+            };
             let member = members.iter().position(|member| member.value == value)?;
             let names = rust.names.of_type(id);
             Some(format!("{}::{}", names.name, names.parts[member]))

@@ -3,8 +3,7 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-use super::scalar::error_in;
-use super::{Scalar, Word, bounded};
+use super::{Scalar, Word, bounded, get_word};
 use crate::{DecodeError, Decoder, EncodeError, Encoder};
 
 /// Writes `items` one behind another at `offset` of `block`.
@@ -89,24 +88,60 @@ pub fn put_words<T: Word>(block: &mut [u8], offset: usize, items: &[T]) {
     }
 }
 
-/// Reads words at `offset` of `block`, the bytes that `input` has read last, into `items`.
+/// Reads the `N` words at `offset` of `block`, the bytes that `input` has read last.
 ///
 /// # Errors
 /// A word is no value of `T`; see [`Word::from_word`].
+///
+/// # Panics
+/// If the block ends before the words do.
 #[inline(always)]
-pub fn get_words<T: Word>(
+pub fn get_word_array<T: Word, const N: usize>(
     input: &Decoder<'_>,
     block: &[u8],
     offset: usize,
-    items: &mut [T],
-) -> Result<(), DecodeError> {
-    let strict = input.is_strict();
-    let words = block[offset..offset + items.len() * 4].chunks_exact(4);
-    for (index, (word, item)) in words.zip(items).enumerate() {
-        *item = T::from_word(u32::read(word), strict)
-            .map_err(|kind| error_in(input, block, offset + index * 4, kind))?;
+) -> Result<[T; N], DecodeError> {
+    try_array(|index| get_word(input, block, offset + index * 4))
+}
+
+/// Reads the `N` words at `offset` of `block` into memory of their own.
+///
+/// # Errors
+/// As [`get_word_array`], or [`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind).
+///
+/// # Panics
+/// If the block ends before the words do.
+pub fn get_boxed_word_array<T: Word, const N: usize>(
+    input: &mut Decoder<'_>,
+    block: &[u8],
+    offset: usize,
+) -> Result<Box<[T; N]>, DecodeError> {
+    input.pay(N, size_of::<T>())?;
+    get_all_words(input, &block[offset..offset + N * 4]).map(boxed)
+}
+
+/// An array of what `item` makes for each index, or its first failure.
+#[inline(always)]
+pub(super) fn try_array<T, const N: usize>(
+    mut item: impl FnMut(usize) -> Result<T, DecodeError>,
+) -> Result<[T; N], DecodeError> {
+    let mut failure = None;
+    let items: [Option<T>; N] = core::array::from_fn(|index| match failure {
+        None => item(index).map_err(|error| failure = Some(error)).ok(),
+        Some(_) => None,
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(items.map(|item| match item {
+            Some(item) => item,
+            None => unreachable!("no item is missing without a failure"),
+        })),
     }
-    Ok(())
+}
+
+/// `N` items in memory of their own, without the stack between.
+pub fn boxed_array<T, const N: usize>(item: impl FnMut() -> T) -> Box<[T; N]> {
+    boxed(core::iter::repeat_with(item).take(N).collect())
 }
 
 /// Appends the count and the items, a word each.
@@ -137,11 +172,15 @@ pub fn get_counted_words<T: Word>(
 ) -> Result<Vec<T>, DecodeError> {
     let count = input.count(bound, 4)?;
     input.pay(count, size_of::<T>())?;
-    let (strict, block) = (input.is_strict(), input.take(count * 4)?);
-    let mut items = Vec::with_capacity(count);
-    for (index, word) in block.chunks_exact(4).enumerate() {
-        let item = T::from_word(u32::read(word), strict);
-        items.push(item.map_err(|kind| error_in(input, block, index * 4, kind))?);
+    let block = input.take(count * 4)?;
+    get_all_words(input, block)
+}
+
+/// The words that fill `block`, the bytes that `input` has read last.
+fn get_all_words<T: Word>(input: &Decoder<'_>, block: &[u8]) -> Result<Vec<T>, DecodeError> {
+    let mut items = Vec::with_capacity(block.len() / 4);
+    for offset in (0..block.len()).step_by(4) {
+        items.push(get_word(input, block, offset)?);
     }
     Ok(items)
 }

@@ -1,7 +1,8 @@
 //! Opaque bytes and strings (RFC 4506 sections 4.9 to 4.11), padded to words.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
+use super::array::boxed;
 use super::scalar::error_in;
 use super::{Scalar, bounded, padded};
 use crate::{BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder};
@@ -55,6 +56,22 @@ pub fn get_bytes_array<const N: usize>(
     let mut bytes = [0; N];
     bytes.copy_from_slice(get_bytes(input, block, offset, N)?);
     Ok(bytes)
+}
+
+/// The `N` bytes at `offset` of `block` in memory of their own.
+///
+/// # Errors
+/// As [`get_bytes_array`], or [`DecodeErrorKind::TooMuchMemory`].
+///
+/// # Panics
+/// If the block ends before the padding does.
+pub fn get_boxed_bytes<const N: usize>(
+    input: &mut Decoder<'_>,
+    block: &[u8],
+    offset: usize,
+) -> Result<Box<[u8; N]>, DecodeError> {
+    input.pay(N, 1)?;
+    get_bytes(input, block, offset, N).map(|bytes| boxed(bytes.to_vec()))
 }
 
 /// Appends the count, the bytes and their padding: opaque data or a string.

@@ -12,18 +12,20 @@ mod scalar;
 mod sequence;
 
 pub use array::{
-    get_array, get_boxed_array, get_counted, get_counted_words, get_words, put_array, put_counted,
-    put_counted_words, put_words,
+    boxed_array, get_array, get_boxed_array, get_boxed_word_array, get_counted, get_counted_words,
+    get_word_array, put_array, put_counted, put_counted_words, put_words,
 };
 pub use bytes::{
-    get_bytes, get_bytes_array, get_opaque, get_opaque_ref, get_string, put_bytes, put_opaque,
+    get_boxed_bytes, get_bytes, get_bytes_array, get_opaque, get_opaque_ref, get_string, put_bytes,
+    put_opaque,
 };
 pub use scalar::{
-    Scalar, Word, get, get_discriminant, get_word, put, put_discriminant, put_word, unknown_value,
+    Scalar, Word, bad_discriminant, get, get_word, next, next_word, put, put_discriminant,
+    put_word, unknown_value,
 };
 pub use sequence::{
     get_bare_list, get_boxed, get_boxed_elements, get_elements, get_flag, get_list, get_optional,
-    get_vec, put_bare_list, put_flag, put_list, put_optional, put_vec,
+    get_vec, put_bare_list, put_elements, put_flag, put_list, put_optional, put_vec,
 };
 
 use crate::{DecodeError, Decoder, EncodeError, EncodeErrorKind, Encoder};

@@ -1,17 +1,23 @@
 //! Items that are moved whole: numbers as they are ([`Scalar`]), and words of which not every
 //! value is allowed ([`Word`]).
 
-use crate::{DecodeError, DecodeErrorKind, Decoder, Encoder};
+use crate::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
 
 /// An item for which every pattern of bytes is a value.
 pub trait Scalar: Copy {
     /// Bytes on the wire.
     const SIZE: usize;
 
-    /// Writes the item to `to`, which has [`SIZE`](Self::SIZE) bytes.
+    /// Writes the item to the front of `to`.
+    ///
+    /// # Panics
+    /// If `to` has less than [`SIZE`](Self::SIZE) bytes.
     fn write(self, to: &mut [u8]);
 
-    /// Reads the item from `from`, which has [`SIZE`](Self::SIZE) bytes.
+    /// Reads the item from the front of `from`.
+    ///
+    /// # Panics
+    /// If `from` has less than [`SIZE`](Self::SIZE) bytes.
     fn read(from: &[u8]) -> Self;
 }
 
@@ -22,14 +28,18 @@ macro_rules! scalar {
 
             #[inline(always)]
             fn write(self, to: &mut [u8]) {
-                to.copy_from_slice(&self.to_be_bytes());
+                match to.first_chunk_mut() {
+                    Some(to) => *to = self.to_be_bytes(),
+                    None => too_short(),
+                }
             }
 
             #[inline(always)]
             fn read(from: &[u8]) -> Self {
-                let mut bytes = [0; size_of::<$number>()];
-                bytes.copy_from_slice(from);
-                Self::from_be_bytes(bytes)
+                match from.first_chunk() {
+                    Some(from) => Self::from_be_bytes(*from),
+                    None => too_short(),
+                }
             }
         }
     )*};
@@ -43,15 +53,25 @@ impl Scalar for [u8; 16] {
 
     #[inline(always)]
     fn write(self, to: &mut [u8]) {
-        to.copy_from_slice(&self);
+        match to.first_chunk_mut() {
+            Some(to) => *to = self,
+            None => too_short(),
+        }
     }
 
     #[inline(always)]
     fn read(from: &[u8]) -> Self {
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(from);
-        bytes
+        match from.first_chunk() {
+            Some(from) => *from,
+            None => too_short(),
+        }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn too_short() -> ! {
+    panic!("the item does not end inside of its block")
 }
 
 /// An item that takes a word of four bytes of which not every value is allowed: booleans,
@@ -112,7 +132,7 @@ small_integer!(i16 as i32, u16 as u32, i8 as i32, u8 as u32);
 /// If the block ends before the item does.
 #[inline(always)]
 pub fn put<T: Scalar>(block: &mut [u8], offset: usize, value: T) {
-    value.write(&mut block[offset..offset + T::SIZE]);
+    value.write(&mut block[offset..]);
 }
 
 /// Reads the value at `offset` of `block`.
@@ -121,7 +141,7 @@ pub fn put<T: Scalar>(block: &mut [u8], offset: usize, value: T) {
 /// If the block ends before the item does.
 #[inline(always)]
 pub fn get<T: Scalar>(block: &[u8], offset: usize) -> T {
-    T::read(&block[offset..offset + T::SIZE])
+    T::read(&block[offset..])
 }
 
 /// Writes `value` at `offset` of `block`.
@@ -150,6 +170,25 @@ pub fn get_word<T: Word>(
         .map_err(|kind| error_in(input, block, offset, kind))
 }
 
+/// Reads the next item.
+///
+/// # Errors
+/// [`DecodeErrorKind::Truncated`].
+#[inline(always)]
+pub fn next<T: Scalar>(input: &mut Decoder<'_>) -> Result<T, DecodeError> {
+    input.take(T::SIZE).map(T::read)
+}
+
+/// Reads the next word.
+///
+/// # Errors
+/// [`DecodeErrorKind::Truncated`], or the word is no value of `T`; see [`Word::from_word`].
+#[inline(always)]
+pub fn next_word<T: Word>(input: &mut Decoder<'_>) -> Result<T, DecodeError> {
+    let block = input.block::<4>()?;
+    get_word(input, block, 0)
+}
+
 /// An error at `offset` of `block`, the bytes that `input` has read last.
 #[cold]
 #[inline(never)]
@@ -168,18 +207,16 @@ pub fn put_discriminant(out: &mut Encoder<'_>, value: i32) {
     *out.block() = value.to_be_bytes();
 }
 
-/// Reads the discriminant of a union.
-///
-/// # Errors
-/// [`DecodeErrorKind::Truncated`].
-#[inline(always)]
-pub fn get_discriminant(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-    Ok(i32::from_be_bytes(*input.block()?))
-}
-
 /// No arm of the union is selected by the discriminant `value`, which `input` has read last.
 #[cold]
 #[inline(never)]
 pub fn unknown_value(input: &Decoder<'_>, value: i32) -> DecodeError {
     DecodeError::new(DecodeErrorKind::UnknownValue(value), input.position() - 4)
+}
+
+/// The default arm of a union holds a discriminant that has an arm of its own.
+#[cold]
+#[inline(never)]
+pub fn bad_discriminant(value: i32) -> EncodeError {
+    EncodeError::new(EncodeErrorKind::BadDiscriminant(value))
 }

@@ -4,8 +4,8 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-use super::array::boxed;
-use super::{Scalar, bounded, get_word, put_word};
+use super::array::{boxed, try_array};
+use super::{Scalar, bounded, next_word, put_word};
 use crate::{DecodeError, Decoder, EncodeError, EncodeErrorKind, Encoder};
 
 /// Appends the count and each item.
@@ -17,9 +17,22 @@ pub fn put_vec<T>(
     out: &mut Encoder<'_>,
     items: &[T],
     bound: u32,
-    mut encode: impl FnMut(&T, &mut Encoder<'_>) -> Result<(), EncodeError>,
+    encode: impl FnMut(&T, &mut Encoder<'_>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     bounded(items.len(), bound)?.write(out.block::<4>());
+    put_elements(out, items, encode)
+}
+
+/// Appends each item of an array whose length the interface fixes.
+///
+/// # Errors
+/// What `encode` says.
+#[inline]
+pub fn put_elements<T>(
+    out: &mut Encoder<'_>,
+    items: &[T],
+    mut encode: impl FnMut(&T, &mut Encoder<'_>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
     items.iter().try_for_each(|item| encode(item, out))
 }
 
@@ -47,18 +60,7 @@ pub fn get_elements<T, const N: usize>(
     input: &mut Decoder<'_>,
     mut decode: impl FnMut(&mut Decoder<'_>) -> Result<T, DecodeError>,
 ) -> Result<[T; N], DecodeError> {
-    let mut failure = None;
-    let items: [Option<T>; N] = core::array::from_fn(|_| match failure {
-        None => decode(input).map_err(|error| failure = Some(error)).ok(),
-        Some(_) => None,
-    });
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(items.map(|item| match item {
-            Some(item) => item,
-            None => unreachable!("no item is missing without a failure"),
-        })),
-    }
+    try_array(|_| decode(input))
 }
 
 /// Reads an array of `N` items into memory of their own.
@@ -110,8 +112,7 @@ pub fn put_flag(out: &mut Encoder<'_>, present: bool) {
 /// [`DecodeErrorKind::Truncated`](crate::DecodeErrorKind::Truncated); in strict mode [`DecodeErrorKind::NotABoolean`](crate::DecodeErrorKind::NotABoolean).
 #[inline(always)]
 pub fn get_flag(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
-    let block = input.block::<4>()?;
-    get_word(input, block, 0)
+    next_word(input)
 }
 
 /// Appends the value if there is one.

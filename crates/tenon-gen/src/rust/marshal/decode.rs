@@ -89,21 +89,37 @@ pub fn parameters(rust: &Rust<'_>, body: &Body, parameters: Vec<Item>) -> Vec<St
 /// Statements that read some fields of `self`, which exists already.
 pub fn assignments(rust: &Rust<'_>, body: &Body, subject: &Subject) -> Block {
     let mut statements = Vec::new();
-    each(rust, body, subject, &mut statements, |statements, item, read| {
-        statements.push(Statement::Assign(item.value.clone(), read.value()));
-    });
+    each(
+        rust,
+        body,
+        subject,
+        &mut statements,
+        |statements, item, read| {
+            statements.push(Statement::Assign(item.value.clone(), read.value()));
+        },
+    );
     let value = Some(Expr::text("Ok(())"));
     Block { statements, value }
 }
 
 /// The body of `decode` for a union.
 pub fn union(rust: &Rust<'_>, plan: &Plan, _: &Union, variants: &Variants) -> Block {
-    let Some(Op::Switch { discriminant, arms, default, .. }) = plan.body.first() else {
+    let Some(Op::Switch {
+        discriminant,
+        arms,
+        default,
+        ..
+    }) = plan.body.first()
+    else {
         unreachable!("the plan of a union begins with a switch")
     };
     let bodies: Vec<&Body> = arms.iter().map(|arm| &arm.body).chain(default).collect();
     let on = labelled_discriminant(rust, *discriminant, variants);
-    let mut cases: Vec<_> = variants.variants.iter().map(|variant| case(rust, variant, &bodies)).collect();
+    let mut cases: Vec<_> = variants
+        .variants
+        .iter()
+        .map(|variant| case(rust, variant, &bodies))
+        .collect();
     if !variants.is_total {
         rust.uses(&["wire::xdr"]);
         let number = Variants::number(*discriminant, "other");
@@ -127,7 +143,11 @@ pub fn union(rust: &Rust<'_>, plan: &Plan, _: &Union, variants: &Variants) -> Bl
 fn labelled_discriminant(rust: &Rust<'_>, scalar: Scalar, variants: &Variants) -> Expr {
     rust.uses(&["wire::xdr", "wire::Field"]);
     let ty = &variants.discriminant;
-    let function = if is_word(scalar) { "xdr::next_word" } else { "xdr::next" };
+    let function = if is_word(scalar) {
+        "xdr::next_word"
+    } else {
+        "xdr::next"
+    };
     let read = Expr::text(format!("{function}::<{ty}>(input)"));
     let labelled = Expr::InField(Box::new(read), variants.label.clone());
     Expr::Try(Box::new(labelled))
@@ -149,10 +169,16 @@ fn case(rust: &Rust<'_>, variant: &Variant, bodies: &[&Body]) -> (String, Block)
     let label = Some(variant.label.clone());
     let subject = Subject::whole(Item::behind("value", shape.clone(), label));
     let mut block = Block::default();
-    each(rust, bodies[variant.arm], &subject, &mut block.statements, |_, _, read| {
-        let arguments = discriminant.clone().into_iter().chain([read.value()]);
-        block.value = Some(Expr::call(path.clone(), arguments));
-    });
+    each(
+        rust,
+        bodies[variant.arm],
+        &subject,
+        &mut block.statements,
+        |_, _, read| {
+            let arguments = discriminant.clone().into_iter().chain([read.value()]);
+            block.value = Some(Expr::call(path.clone(), arguments));
+        },
+    );
     (pattern.to_owned(), block)
 }
 
@@ -170,7 +196,11 @@ fn is_single_scalar(rest: &[Op]) -> bool {
     items == 1 && matches!(rest[0], Op::Put { .. })
 }
 
-fn inline_fields(rust: &Rust<'_>, body: &Body, subject: &Subject) -> (Vec<Statement>, Vec<(String, Expr)>) {
+fn inline_fields(
+    rust: &Rust<'_>,
+    body: &Body,
+    subject: &Subject,
+) -> (Vec<Statement>, Vec<(String, Expr)>) {
     let (mut statements, mut fields) = (Vec::new(), Vec::new());
     each(rust, body, subject, &mut statements, |_, item, read| {
         fields.push((item.name.clone(), read.value()));
@@ -178,13 +208,23 @@ fn inline_fields(rust: &Rust<'_>, body: &Body, subject: &Subject) -> (Vec<Statem
     (statements, fields)
 }
 
-fn bound_fields(rust: &Rust<'_>, body: &Body, subject: &Subject) -> (Vec<Statement>, Vec<(String, Expr)>) {
+fn bound_fields(
+    rust: &Rust<'_>,
+    body: &Body,
+    subject: &Subject,
+) -> (Vec<Statement>, Vec<(String, Expr)>) {
     let (mut statements, mut fields) = (Vec::new(), Vec::new());
-    each(rust, body, subject, &mut statements, |statements, item, read| {
-        let local = local_name(&item.name);
-        statements.push(Statement::Let(local.clone(), read.value()));
-        fields.push((item.name.clone(), Expr::text(local)));
-    });
+    each(
+        rust,
+        body,
+        subject,
+        &mut statements,
+        |statements, item, read| {
+            let local = local_name(&item.name);
+            statements.push(Statement::Let(local.clone(), read.value()));
+            fields.push((item.name.clone(), Expr::text(local)));
+        },
+    );
     (statements, fields)
 }
 
@@ -236,15 +276,28 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
             Read::fallible(at(function, Some("input"), *offset))
         }
         Op::CopyCounted { bound, text, .. } => {
-            let function = if *text { "xdr::get_string" } else { "xdr::get_opaque" };
+            let function = if *text {
+                "xdr::get_string"
+            } else {
+                "xdr::get_opaque"
+            };
             Read::fallible(Expr::call(function, [input(), bound_text(*bound)]))
         }
         Op::PutCounted { scalar, bound, .. } => {
             let words = is_word(*scalar);
-            let function = if words { "xdr::get_counted_words" } else { "xdr::get_counted" };
+            let function = if words {
+                "xdr::get_counted_words"
+            } else {
+                "xdr::get_counted"
+            };
             Read::fallible(Expr::call(function, [input(), bound_text(*bound)]))
         }
-        Op::Loop { count, element_min, body, .. } => {
+        Op::Loop {
+            count,
+            element_min,
+            body,
+            ..
+        } => {
             let decode = element_function(rust, body, &element(shape));
             Read::fallible(match (count, shape) {
                 (Count::Counted(bound), _) => {
@@ -267,13 +320,19 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
         },
         Op::List { first_bare, .. } => {
             rust.uses(&["wire::Xdr"]);
-            let function = if *first_bare { "xdr::get_bare_list" } else { "xdr::get_list" };
+            let function = if *first_bare {
+                "xdr::get_bare_list"
+            } else {
+                "xdr::get_list"
+            };
             Read::fallible(Expr::call(function, [input(), Expr::text("Xdr::decode")]))
         }
         Op::Call { .. } | Op::External { .. } => {
             rust.uses(&["wire::Xdr"]);
             Read::fallible(match shape {
-                Shape::Boxed(_) => Expr::call("xdr::get_boxed", [input(), Expr::text("Xdr::decode")]),
+                Shape::Boxed(_) => {
+                    Expr::call("xdr::get_boxed", [input(), Expr::text("Xdr::decode")])
+                }
                 _ => Expr::call("Xdr::decode", [input()]),
             })
         }
@@ -305,25 +364,32 @@ fn array(scalar: Scalar, offset: u32, shape: &Shape) -> Read {
 /// A call of a function that reads from the block.
 fn at(function: &str, input: Option<&str>, offset: u32) -> Expr {
     let arguments = input.into_iter().map(Expr::text);
-    Expr::call(function, arguments.chain([Expr::text("block"), Expr::text(offset.to_string())]))
+    Expr::call(
+        function,
+        arguments.chain([Expr::text("block"), Expr::text(offset.to_string())]),
+    )
 }
 
 fn boxed(rust: &Rust<'_>, op: &Op, inner: &Shape) -> Read {
     let body = Block::value(operation(rust, op, inner, false).result());
-    let decode = Expr::Closure("|input|", body);
+    let decode = Expr::closure("|input|", body);
     Read::fallible(Expr::call("xdr::get_boxed", [Expr::text("input"), decode]))
 }
 
 /// The function that decodes an element.
-fn element_function(rust: &Rust<'_>, body: &Body, shape: &Shape) -> Expr {
+pub fn element_function(rust: &Rust<'_>, body: &Body, shape: &Shape) -> Expr {
     if let ([Op::Call { .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
         rust.uses(&["wire::Xdr"]);
         return Expr::text("Xdr::decode");
     }
     if let [Op::Reserve { .. }, Op::Put { scalar, .. }] = body.as_slice() {
-        let function = if is_word(*scalar) { "xdr::next_word" } else { "xdr::next" };
+        let function = if is_word(*scalar) {
+            "xdr::next_word"
+        } else {
+            "xdr::next"
+        };
         return Expr::text(function);
     }
     let subject = Subject::whole(Item::behind("item", shape.clone(), None));
-    Expr::Closure("|input|", item(rust, body, &subject))
+    Expr::closure("|input|", item(rust, body, &subject))
 }

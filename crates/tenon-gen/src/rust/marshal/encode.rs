@@ -45,7 +45,12 @@ pub fn union(rust: &Rust<'_>, plan: &Plan, union: &Union, variants: &Variants) -
     let mut encoding = Encoding::new(rust);
     for op in &plan.body {
         match op {
-            Op::Switch { discriminant, arms, default, .. } => {
+            Op::Switch {
+                discriminant,
+                arms,
+                default,
+                ..
+            } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(default);
                 let bodies: Vec<&Body> = bodies.collect();
                 encoding.switch(*discriminant, &bodies, union, variants);
@@ -141,32 +146,74 @@ impl<'a> Encoding<'a> {
         });
         match op {
             Op::Reserve { .. } => unreachable!("handled where the block begins"),
-            Op::Put { place, scalar, offset } => {
-                let function = if is_word(*scalar) { "xdr::put_word" } else { "xdr::put" };
+            Op::Put {
+                place,
+                scalar,
+                offset,
+            } => {
+                let function = if is_word(*scalar) {
+                    "xdr::put_word"
+                } else {
+                    "xdr::put"
+                };
                 self.put(function, block, *offset, &item(place).value);
             }
-            Op::PutArray { place, scalar, offset, .. } => {
-                let function = if is_word(*scalar) { "xdr::put_words" } else { "xdr::put_array" };
+            Op::PutArray {
+                place,
+                scalar,
+                offset,
+                ..
+            } => {
+                let function = if is_word(*scalar) {
+                    "xdr::put_words"
+                } else {
+                    "xdr::put_array"
+                };
                 self.put(function, block, *offset, &slice(item(place)));
             }
             Op::Copy { place, offset, .. } => {
                 self.put("xdr::put_bytes", block, *offset, &slice(item(place)));
             }
-            Op::CopyCounted { place, bound, text: _ } => {
+            Op::CopyCounted {
+                place,
+                bound,
+                text: _,
+            } => {
                 self.counted("xdr::put_opaque", item(place), *bound);
             }
-            Op::PutCounted { place, scalar, bound } => {
+            Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            } => {
                 let words = is_word(*scalar);
-                let function = if words { "xdr::put_counted_words" } else { "xdr::put_counted" };
+                let function = if words {
+                    "xdr::put_counted_words"
+                } else {
+                    "xdr::put_counted"
+                };
                 self.counted(function, item(place), *bound);
             }
-            Op::Loop { place, count, body, element_min: _ } => {
+            Op::Loop {
+                place,
+                count,
+                body,
+                element_min: _,
+            } => {
                 self.elements(item(place), *count, body);
             }
             Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
             Op::Optional { place, body } => self.optional(item(place), body),
-            Op::List { place, first_bare, element: _ } => {
-                let function = if *first_bare { "xdr::put_bare_list" } else { "xdr::put_list" };
+            Op::List {
+                place,
+                first_bare,
+                element: _,
+            } => {
+                let function = if *first_bare {
+                    "xdr::put_bare_list"
+                } else {
+                    "xdr::put_list"
+                };
                 self.rust.uses(&["wire::Xdr"]);
                 let item = item(place);
                 let arguments = ["out", &item.reference, "Xdr::encode"].map(Expr::text);
@@ -187,7 +234,11 @@ impl<'a> Encoding<'a> {
     }
 
     fn counted(&mut self, function: &str, item: &Item, bound: u32) {
-        let arguments = [Expr::text("out"), Expr::text(&item.reference), bound_text(bound)];
+        let arguments = [
+            Expr::text("out"),
+            Expr::text(&item.reference),
+            bound_text(bound),
+        ];
         self.fallible(Expr::call(function, arguments), item);
     }
 
@@ -225,12 +276,16 @@ impl<'a> Encoding<'a> {
             return Expr::text("Xdr::encode");
         }
         let subject = Subject::whole(Item::behind("item", shape.clone(), None));
-        Expr::Closure("|item, out|", item(self.rust, body, &subject))
+        Expr::closure("|item, out|", item(self.rust, body, &subject))
     }
 
     fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], union: &Union, all: &Variants) {
         self.rust.uses(&["wire::xdr"]);
-        let function = if is_word(discriminant) { "xdr::put_word" } else { "xdr::put" };
+        let function = if is_word(discriminant) {
+            "xdr::put_word"
+        } else {
+            "xdr::put"
+        };
         self.put(function, "out.block::<4>()", 0, "self.discriminant()");
         let mut arms = Vec::new();
         for variant in &all.variants {
@@ -260,7 +315,10 @@ impl<'a> Encoding<'a> {
 }
 
 /// The arms of a `match` that keep the default variant from standing for another one.
-fn refused<'a>(all: &'a Variants, default: &'a Variant) -> impl Iterator<Item = (String, Block)> + 'a {
+fn refused<'a>(
+    all: &'a Variants,
+    default: &'a Variant,
+) -> impl Iterator<Item = (String, Block)> + 'a {
     all.variants.iter().filter_map(|variant| {
         let (value, pattern) = variant.value.as_ref()?;
         let refuse = Expr::text(format!("return Err(xdr::bad_discriminant({value}))"));

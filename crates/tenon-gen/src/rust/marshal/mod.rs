@@ -14,8 +14,9 @@ use super::shape::Shape;
 use super::{Rust, variants};
 use crate::writer::{Hole, Writer, literal};
 
-pub use decode::parameters as decode_parameters;
+pub use decode::{element_function as element_decoder, parameters as decode_parameters};
 pub use encode::{parameters as encode_parameters, result as encode_result};
+pub use parts::{PART, is_wide};
 
 /// What a body is about, and how the code around it calls that.
 #[derive(Debug, Clone)]
@@ -108,7 +109,10 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         }
         TypeKind::Struct(_) => {
             let subject = record_of(rust, id);
-            let bodies = (encode::record(rust, plan, &subject), decode::record(rust, plan, &subject));
+            let bodies = (
+                encode::record(rust, plan, &subject),
+                decode::record(rust, plan, &subject),
+            );
             write_impl(w, rust, id, plan, bodies);
         }
         TypeKind::Union(union) => {
@@ -137,7 +141,13 @@ fn record_of(rust: &Rust<'_>, id: TypeId) -> Subject {
 }
 
 fn write_impl(w: &mut Writer, rust: &Rust<'_>, id: TypeId, plan: &Plan, bodies: (Block, Block)) {
-    rust.uses(&["wire::Xdr", "wire::Encoder", "wire::EncodeError", "wire::Decoder", "wire::DecodeError"]);
+    rust.uses(&[
+        "wire::Xdr",
+        "wire::Encoder",
+        "wire::EncodeError",
+        "wire::Decoder",
+        "wire::DecodeError",
+    ]);
     let (encode, decode) = bodies;
     let out = parameter("out", uses_cursor(&encode));
     let input = parameter("input", uses_cursor(&decode));
@@ -168,7 +178,8 @@ impl Xdr for $name$ {
 
 /// Whether a body has anything to move.
 fn uses_cursor(body: &Block) -> bool {
-    !body.statements.is_empty() || !matches!(&body.value, Some(Expr::Call(path, _)) if path == "Ok")
+    !body.statements.is_empty()
+        || !matches!(&body.value, Some(Expr::Call(path, _)) if path == "Ok")
         || matches!(&body.value, Some(Expr::Call(_, arguments)) if !matches!(arguments.as_slice(), [Expr::Text(text)] if text == "()" || text == "Self {}"))
 }
 
@@ -182,7 +193,14 @@ fn parameter(name: &'static str, is_used: bool) -> &'static str {
 
 fn write_enum(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     rust.uses(&["wire::Word", "wire::DecodeErrorKind"]);
-    rust.uses(&["wire::Xdr", "wire::Encoder", "wire::EncodeError", "wire::Decoder", "wire::DecodeError", "wire::xdr"]);
+    rust.uses(&[
+        "wire::Xdr",
+        "wire::Encoder",
+        "wire::EncodeError",
+        "wire::Decoder",
+        "wire::DecodeError",
+        "wire::xdr",
+    ]);
     w.skeleton(
         "
 impl Word for $name$ {
@@ -213,7 +231,12 @@ impl Xdr for $name$ {
 }
 
 fn write_functions(w: &mut Writer, rust: &Rust<'_>, id: TypeId, shape: Shape) {
-    rust.uses(&["wire::Encoder", "wire::EncodeError", "wire::Decoder", "wire::DecodeError"]);
+    rust.uses(&[
+        "wire::Encoder",
+        "wire::EncodeError",
+        "wire::Decoder",
+        "wire::DecodeError",
+    ]);
     let (plan, names) = (rust.plans.of_type(id), rust.names.of_type(id));
     let label = literal(&rust.schema.type_def(id).name);
     let subject = Subject::whole(Item::behind("value", shape, Some(label)));

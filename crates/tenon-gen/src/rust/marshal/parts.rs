@@ -45,7 +45,10 @@ fn statements(mut lines: Vec<String>, nested_in: Option<&str>, value: &str) -> B
         lines.push(format!("{cursor}.leave()"));
     }
     Block {
-        statements: lines.into_iter().map(|line| Statement::Do(Expr::text(line))).collect(),
+        statements: lines
+            .into_iter()
+            .map(|line| Statement::Do(Expr::text(line)))
+            .collect(),
         value: Some(Expr::text(value)),
     }
 }
@@ -107,7 +110,9 @@ fn push(part: &mut Body, block: &mut Option<usize>, mut op: Op) {
 
 fn offset_mut(op: &mut Op) -> Option<&mut u32> {
     match op {
-        Op::Put { offset, .. } | Op::PutArray { offset, .. } | Op::Copy { offset, .. } => Some(offset),
+        Op::Put { offset, .. } | Op::PutArray { offset, .. } | Op::Copy { offset, .. } => {
+            Some(offset)
+        }
         Op::Reserve { .. }
         | Op::CopyCounted { .. }
         | Op::PutCounted { .. }
