@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder};
-use tenon::{Client, Transport};
+use tenon::{Channel, ChannelOptions, Client, PendingCall};
 
 pub const PROGRAM: u32 = 0x2000_0001;
 pub const VERSION: u32 = 3;
@@ -101,6 +101,52 @@ impl Line {
         self.send(&record(message));
     }
 
+    /// Whether something comes within a moment.
+    pub fn has_more(&mut self) -> bool {
+        let moment = Some(Duration::from_millis(2));
+        self.0.set_read_timeout(moment).unwrap();
+        let peeked = self.0.peek(&mut [0]);
+        self.0.set_read_timeout(Some(PATIENCE)).unwrap();
+        peeked.is_ok()
+    }
+
+    /// The sizes of the fragments of the next record, which is skipped.
+    pub fn fragment_sizes(&mut self) -> Vec<usize> {
+        let mut sizes = Vec::new();
+        loop {
+            let mut mark = [0; 4];
+            self.0.read_exact(&mut mark).unwrap();
+            let mark = u32::from_be_bytes(mark);
+            let size = (mark & 0x7fff_ffff) as usize;
+            self.0.read_exact(&mut vec![0; size]).unwrap();
+            sizes.push(size);
+            if mark >> 31 == 1 {
+                return sizes;
+            }
+        }
+    }
+
+    /// Answers every call with its own arguments, and sends back what has come of a call before
+    /// it reads on. Calls have AUTH_NONE and one fragment.
+    pub fn echo_without_reading_ahead(&mut self) {
+        const HEADER: usize = 4 + 40;
+        let mut header = [0; HEADER];
+        while self.0.read_exact(&mut header).is_ok() {
+            let mark = word(&header, 0) & 0x7fff_ffff;
+            let xid = word(&header, 1);
+            let mut left = mark as usize - 40;
+            let reply = (left + 24) as u32 | 1 << 31;
+            self.send(&words(&[reply, xid, 1, 0, 0, 0, 0]));
+            let mut block = vec![0; 1 << 16];
+            while left > 0 {
+                let size = left.min(block.len());
+                self.0.read_exact(&mut block[..size]).unwrap();
+                self.send(&block[..size]);
+                left -= size;
+            }
+        }
+    }
+
     /// Answers every call with its own arguments until the client leaves.
     pub fn echo(&mut self) {
         while let Some(call) = self.call() {
@@ -109,7 +155,7 @@ impl Line {
     }
 }
 
-/// A peer that is gone, with whatever it found wrong, when it is joined.
+/// A peer that follows a script.
 pub struct Peer {
     pub address: String,
     script: JoinHandle<()>,
@@ -146,9 +192,13 @@ impl Peer {
     }
 
     pub fn client(&self) -> Client {
-        Client::connect(&self.address, PROGRAM, VERSION)
-            .unwrap()
-            .with_timeout(PATIENCE)
+        self.client_with(ChannelOptions::default())
+    }
+
+    pub fn client_with(&self, options: ChannelOptions) -> Client {
+        let address = self.address.parse().unwrap();
+        let channel = Channel::connect_with(&address, options).unwrap();
+        Client::over(channel, PROGRAM, VERSION).with_timeout(PATIENCE)
     }
 
     /// Waits for the end of the script, and fails if it failed.
@@ -206,11 +256,10 @@ pub fn bounded(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What an address begins with, for messages of tests that loop over transports.
-pub fn name(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Tcp => "tcp",
-        Transport::Unix => "unix",
-        Transport::Udp => "udp",
-    }
+/// Starts a call of procedure `number` whose argument and expected result is `number`.
+pub fn start(client: &Client, number: u32) -> PendingCall<u32> {
+    let argument = number.to_be_bytes();
+    client
+        .start(number, |out| put_raw(out, &argument), get_word)
+        .unwrap()
 }
