@@ -1,5 +1,6 @@
 //! Every status that a server answers with (RFC 5531 section 9), byte by byte and on every
 //! transport, and that the connection is kept behind each.
+#![allow(clippy::unwrap_used)]
 
 #[path = "common/caller.rs"]
 mod caller;

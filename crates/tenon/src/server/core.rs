@@ -37,16 +37,19 @@ impl Core {
     /// Takes a new connection in, unless there are too many.
     pub(super) fn admit(&self, stream: Stream) {
         let (id, peer) = (self.parking.new_id(), stream.peer());
-        let Some(line) = self.lines.open(id, stream, self.limits.connections) else {
-            self.tally.connections_refused.up();
-            let limit = self.limits.connections;
-            tracing::warn!(?peer, limit, "too many connections: closing the newest");
-            return;
-        };
-        self.tally.connections_accepted.up();
-        tracing::debug!(id, ?peer, "a connection");
-        let connection = Connection::new(line, self.limits.record_bytes);
-        self.park(Guest::Connection(Box::new(connection)));
+        match self.lines.open(id, stream, self.limits.connections) {
+            Ok(line) => {
+                self.tally.connections_accepted.up();
+                tracing::debug!(id, ?peer, "a connection");
+                let connection = Connection::new(line, self.limits.record_bytes);
+                self.park(Guest::Connection(Box::new(connection)));
+            }
+            Err(_closed_when_counted) => {
+                self.tally.connections_refused.up();
+                let limit = self.limits.connections;
+                tracing::warn!(?peer, limit, "too many connections: closing the newest");
+            }
+        }
     }
 
     /// Lets a guest wait until it has something to say.

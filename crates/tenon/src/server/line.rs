@@ -109,16 +109,16 @@ impl Lines {
         Arc::new(Self { open, tally })
     }
 
-    /// Takes in a connection, unless `limit` are open already.
+    /// Takes in a connection; it comes back if `limit` are open already.
     pub(super) fn open(
         self: &Arc<Self>,
         id: usize,
         stream: Stream,
         limit: usize,
-    ) -> Option<Arc<Line>> {
+    ) -> Result<Arc<Line>, Stream> {
         let mut open = lock(&self.open);
         if open.len() >= limit {
-            return None;
+            return Err(stream);
         }
         let line = Arc::new(Line {
             id,
@@ -129,7 +129,7 @@ impl Lines {
         });
         open.insert(id, Arc::downgrade(&line));
         self.tally.connections_open.up();
-        Some(line)
+        Ok(line)
     }
 
     /// Everything that is open now. The lock is free again when the lines are let go, as a line

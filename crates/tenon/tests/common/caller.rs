@@ -219,6 +219,15 @@ impl Caller {
         Self::connect(&server.addresses()[2].to_string())
     }
 
+    /// The same end once more, to send with one and receive with the other.
+    pub fn twin(&self) -> Self {
+        match self {
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone().unwrap()),
+            Self::Unix(stream) => Self::Unix(stream.try_clone().unwrap()),
+            Self::Udp(socket) => Self::Udp(socket.try_clone().unwrap()),
+        }
+    }
+
     /// Sends a message as this transport carries it.
     pub fn send(&mut self, message: &[u8]) {
         match self {
@@ -303,10 +312,13 @@ impl Caller {
     }
 
     /// Says that nothing more will be sent.
-    pub fn finish_sending(&self) {
+    ///
+    /// # Errors
+    /// The server has closed the connection already.
+    pub fn finish_sending(&self) -> io::Result<()> {
         match self {
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Write).unwrap(),
-            Self::Unix(stream) => stream.shutdown(Shutdown::Write).unwrap(),
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Write),
             Self::Udp(_) => panic!("a datagram socket has no half"),
         }
     }

@@ -1,0 +1,96 @@
+//! What a server does with datagrams: repeated calls are executed once, replies fit or say so, and
+//! nothing answers what is no call.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+
+use caller::*;
+use tenon::Server;
+
+fn servers() -> [Server; 2] {
+    let on_workers = listening().service_on_workers(Obliging(VERSION));
+    [builder(), on_workers].map(|builder| builder.start().unwrap())
+}
+
+#[test]
+fn a_call_that_is_repeated_is_executed_once() {
+    for server in servers() {
+        let mut caller = Caller::udp(&server);
+        let message = call(1, COUNT, &[]);
+        caller.send(&message);
+        let reply = caller.receive();
+        for _ in 0..5 {
+            caller.expect(&message, &reply);
+        }
+        assert_eq!(server.counters().duplicates_answered, 5);
+        caller.send(&call(2, COUNT, &[]));
+        assert_ne!(caller.receive()[4..], reply[4..]);
+    }
+}
+
+#[test]
+fn a_call_that_is_repeated_while_it_is_executed_is_answered_once() {
+    let server = listening()
+        .service_on_workers(Obliging(VERSION))
+        .workers(2)
+        .start()
+        .unwrap();
+    let mut caller = Caller::udp(&server);
+    for _ in 0..3 {
+        caller.send(&call(1, SLEEP, &words(&[100])));
+    }
+    assert_eq!(caller.receive(), success(1, &words(&[100])));
+    caller.expect_service();
+    assert_eq!(server.counters().datagrams_dropped, 2);
+}
+
+#[test]
+fn the_same_call_of_another_peer_is_another_call() {
+    let server = builder().start().unwrap();
+    let mut replies = [0, 1].map(|_| {
+        let mut caller = Caller::udp(&server);
+        caller.send(&call(1, COUNT, &[]));
+        caller.receive()
+    });
+    replies.sort();
+    assert!(replies[0] < replies[1]);
+}
+
+#[test]
+fn a_reply_that_does_not_fit_is_a_system_error() {
+    for server in servers() {
+        let mut caller = Caller::udp(&server);
+        let fits = 65_507 - 24;
+        let reply = success(1, &vec![0x5a; fits as usize]);
+        caller.expect(&call(1, BIG, &words(&[fits])), &reply);
+        caller.expect(&call(2, BIG, &words(&[fits + 1])), &accepted(2, &[5]));
+        assert_eq!(server.counters().replies_too_large, 1);
+    }
+}
+
+#[test]
+fn nothing_answers_what_is_no_call() {
+    let server = builder().start().unwrap();
+    let mut caller = Caller::udp(&server);
+    caller.send(&success(1, &[]));
+    caller.send(&denied(2, &[0, 2, 2]));
+    caller.send(&[]);
+    caller.send(&[1, 2, 3]);
+    // The first answer is the one to this.
+    caller.expect_service();
+    assert_eq!(server.counters().violations, 4);
+}
+
+#[test]
+fn many_peers_share_the_port() {
+    for server in servers() {
+        let mut callers: Vec<_> = (0..50).map(|_| Caller::udp(&server)).collect();
+        for (xid, caller) in (0..).zip(&mut callers) {
+            caller.send(&call(xid, ECHO, &words(&[xid])));
+        }
+        for (xid, caller) in (0..).zip(&mut callers) {
+            assert_eq!(caller.receive(), success(xid, &words(&[xid])));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How a server ends: what was begun is answered, what was not is not, and nothing is left.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use caller::*;
+use tenon::{Address, Server, StartError};
+
+fn servers() -> [Server; 2] {
+    let on_workers = listening().service_on_workers(Obliging(VERSION));
+    [builder(), on_workers].map(|builder| builder.start().unwrap())
+}
+
+/// Waits until `count` calls are with the services.
+fn wait_for_calls(server: &Server, count: u64) {
+    eventually("the calls arrive", || server.counters().calls == count);
+}
+
+#[test]
+fn calls_that_were_begun_are_answered() {
+    for server in servers() {
+        let mut callers = Caller::on_all(&server);
+        for caller in &mut callers {
+            caller.send(&call(1, SLEEP, &words(&[200])));
+        }
+        wait_for_calls(&server, 3);
+        server.shutdown(PATIENCE);
+        for caller in &mut callers {
+            assert_eq!(caller.receive(), success(1, &words(&[200])));
+        }
+        callers.truncate(2);
+        callers.iter_mut().for_each(Caller::expect_close);
+        assert_eq!(server.counters().connections_open, 0);
+    }
+}
+
+#[test]
+fn a_call_that_outlasts_the_drain_is_cut_off() {
+    for server in servers() {
+        let mut callers = Caller::on_streams(&server);
+        for caller in &mut callers {
+            caller.send(&call(1, SLEEP, &words(&[2000])));
+        }
+        wait_for_calls(&server, 2);
+        server.shutdown(Duration::from_millis(20));
+        callers.iter_mut().for_each(Caller::expect_close);
+    }
+}
+
+#[test]
+fn connections_that_wait_are_closed() {
+    let server = builder().start().unwrap();
+    let mut callers = Caller::on_streams(&server);
+    callers.iter_mut().for_each(Caller::expect_service);
+    // One is parked for certain by the time the other has been attended.
+    thread::sleep(Duration::from_millis(50));
+    callers[0].expect_service();
+    server.shutdown(PATIENCE);
+    callers.iter_mut().for_each(Caller::expect_close);
+}
+
+#[test]
+fn nobody_listens_behind_the_end() {
+    let server = builder().start().unwrap();
+    let addresses = server.addresses().to_vec();
+    server.shutdown(Duration::ZERO);
+    let [Address::Tcp(host), Address::Unix(path), Address::Udp(_)] = &addresses[..] else {
+        panic!("other addresses: {addresses:?}");
+    };
+    assert!(TcpStream::connect(("127.0.0.1", host.port.unwrap())).is_err());
+    assert!(!Path::new(path).exists());
+    // The same ports are free again.
+    let mut again = Server::builder();
+    for address in &addresses {
+        again = again.listen(&address.to_string()).unwrap();
+    }
+    again.start().unwrap();
+}
+
+#[test]
+fn a_client_that_never_stops_calling_does_not_hold_the_server() {
+    let server = builder().start().unwrap();
+    thread::scope(|scope| {
+        for mut caller in Caller::on_streams(&server) {
+            caller.expect_service();
+            let batch: Vec<u8> = record(&call(1, ECHO, &[])).repeat(100);
+            let mut reader = caller.twin();
+            scope.spawn(move || while caller.try_send_raw(&batch).is_ok() {});
+            scope.spawn(move || while let Ok(Some(_)) = reader.try_receive() {});
+        }
+        server.shutdown(PATIENCE);
+    });
+    assert_eq!(server.counters().connections_open, 0);
+}
+
+#[test]
+fn waiting_ends_when_somebody_shuts_down() {
+    let server = Arc::new(builder().start().unwrap());
+    let waiting = thread::spawn({
+        let server = Arc::clone(&server);
+        move || server.wait()
+    });
+    Caller::tcp(&server).expect_service();
+    server.shutdown(PATIENCE);
+    server.shutdown(PATIENCE);
+    waiting.join().unwrap();
+}
+
+#[test]
+fn dropping_a_server_ends_it() {
+    let server = builder().start().unwrap();
+    let mut callers = Caller::on_streams(&server);
+    callers.iter_mut().for_each(Caller::expect_service);
+    drop(server);
+    callers.iter_mut().for_each(Caller::expect_close);
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let nowhere = Server::builder().service(Obliging(VERSION)).start();
+    assert!(matches!(nowhere, Err(StartError::NoAddress)));
+    let twice = listening()
+        .service(Obliging(3))
+        .service_on_workers(Obliging(3));
+    assert_eq!(
+        twice.start().unwrap_err().to_string(),
+        format!("version 3 of program {PROGRAM} is served twice")
+    );
+    let first = builder().start().unwrap();
+    for address in first.addresses() {
+        let address = address.to_string();
+        let second = Server::builder().listen(&address).unwrap().start();
+        let complaint = second.unwrap_err().to_string();
+        assert!(complaint.contains(&address), "{complaint}");
+    }
+    assert!(Server::builder().listen("carrier-pigeon://coop").is_err());
+}

@@ -1,0 +1,298 @@
+//! What a server does with streams: requests and replies in any number of pieces, peers that are
+//! slow, that leave, that do not read, and the limits they meet.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::thread;
+use std::time::Duration;
+
+use caller::*;
+
+#[test]
+fn a_request_may_come_in_many_fragments() {
+    let server = builder().start().unwrap();
+    let payload: Vec<u8> = (0..=255).collect();
+    let message = call(5, ECHO, &payload);
+    for mut caller in Caller::on_streams(&server) {
+        for size in [1, 3, 4, 40, 100] {
+            let mut pieces: Vec<_> = message.chunks(size).collect();
+            let last = pieces.pop().unwrap();
+            for piece in pieces {
+                caller.send_raw(&fragment(piece, false));
+            }
+            caller.send_raw(&fragment(&[], false));
+            caller.send_raw(&fragment(last, true));
+            assert_eq!(caller.receive(), success(5, &payload));
+        }
+    }
+}
+
+#[test]
+fn requests_that_come_together_are_all_answered_in_order() {
+    let server = builder().start().unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        let batch: Vec<u8> = (0..500)
+            .flat_map(|xid| record(&call(xid, ECHO, &words(&[xid; 8]))))
+            .collect();
+        caller.send_raw(&batch);
+        for xid in 0..500 {
+            assert_eq!(caller.receive(), success(xid, &words(&[xid; 8])));
+        }
+    }
+}
+
+#[test]
+fn a_megabyte_goes_both_ways() {
+    let server = builder().start().unwrap();
+    let payload: Vec<u8> = (0..1_000_000_u32).map(|i| (i % 251) as u8).collect();
+    for mut caller in Caller::on_streams(&server) {
+        caller.expect(&call(6, ECHO, &payload), &success(6, &payload));
+        caller.expect(
+            &call(7, BIG, &words(&[1 << 20])),
+            &success(7, &[0x5a; 1 << 20]),
+        );
+    }
+}
+
+#[test]
+fn replies_are_cut_into_fragments_when_asked() {
+    let server = builder().fragment_max(10).start().unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        caller.send(&call(8, ECHO, &words(&[1, 2])));
+        let reply = success(8, &words(&[1, 2]));
+        let cut: Vec<u8> = [
+            fragment(&reply[..10], false),
+            fragment(&reply[10..20], false),
+            fragment(&reply[20..30], false),
+            fragment(&reply[30..], true),
+        ]
+        .concat();
+        assert_eq!(caller.receive_raw(cut.len()), cut);
+    }
+}
+
+#[test]
+fn a_peer_that_has_said_all_still_gets_its_replies() {
+    let inline = builder().start().unwrap();
+    let on_workers = listening().service_on_workers(Obliging(VERSION)).start();
+    for server in [inline, on_workers.unwrap()] {
+        for mut caller in Caller::on_streams(&server) {
+            caller.send(&call(1, SLEEP, &words(&[50])));
+            caller.send(&call(2, SLEEP, &words(&[50])));
+            caller.finish_sending().unwrap();
+            let mut replies = [caller.receive(), caller.receive()];
+            replies.sort();
+            assert_eq!(replies, [1, 2].map(|xid| success(xid, &words(&[50]))));
+            caller.expect_close();
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_is_killed_in_the_middle_of_a_call_hurts_nobody() {
+    let server = builder().start().unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        caller.send(&call(1, SLEEP, &words(&[30])));
+        drop(caller);
+    }
+    for mut caller in Caller::on_streams(&server) {
+        let message = record(&call(1, ECHO, &[0; 64]));
+        caller.send_raw(&message[..30]);
+        drop(caller);
+    }
+    eventually("the connections are closed", || {
+        let counters = server.counters();
+        counters.broken_connections == 2 && counters.connections_open == 0
+    });
+    Caller::on_all(&server)
+        .iter_mut()
+        .for_each(Caller::expect_service);
+}
+
+#[test]
+fn peers_that_send_a_byte_at_a_time_starve_nobody() {
+    let limits = limited(|limits| limits.threads = 2);
+    let server = builder().limits(limits).start().unwrap();
+    let message = record(&call(3, ECHO, &[7; 20]));
+    let mut slow: Vec<_> = (0..100).map(|_| Caller::tcp(&server)).collect();
+    let mut quick = Caller::tcp(&server);
+    for byte in &message {
+        for caller in &mut slow {
+            caller.send_raw(&[*byte]);
+        }
+        quick.expect_service();
+    }
+    for caller in &mut slow {
+        assert_eq!(caller.receive(), success(3, &[7; 20]));
+    }
+}
+
+#[test]
+fn more_busy_peers_than_threads_are_all_served() {
+    let limits = limited(|limits| limits.threads = 3);
+    let server = builder().limits(limits).start().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                let mut caller = Caller::tcp(&server);
+                for _ in 0..200 {
+                    caller.expect_service();
+                }
+            });
+        }
+    });
+    assert_eq!(server.counters().calls, 20 * 200);
+}
+
+#[test]
+fn workers_let_replies_overtake_each_other() {
+    let server = listening()
+        .service_on_workers(Obliging(VERSION))
+        .workers(2)
+        .start()
+        .unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        caller.send(&call(1, SLEEP, &words(&[300])));
+        caller.send(&call(2, ECHO, &[]));
+        assert_eq!(caller.receive(), success(2, &[]));
+        assert_eq!(caller.receive(), success(1, &words(&[300])));
+    }
+}
+
+#[test]
+fn a_handler_that_panics_on_a_worker_is_a_system_error() {
+    let server = listening()
+        .service_on_workers(Obliging(VERSION))
+        .workers(1)
+        .start()
+        .unwrap();
+    for mut caller in Caller::on_all(&server) {
+        caller.expect(&call(1, PANIC, &[]), &accepted(1, &[5]));
+        caller.expect_service();
+    }
+}
+
+#[test]
+fn calls_beyond_the_limit_wait_until_there_is_room() {
+    let limits = limited(|limits| {
+        limits.connection_calls_in_flight = 3;
+        limits.calls_in_flight = 5;
+    });
+    let server = listening()
+        .service_on_workers(Obliging(VERSION))
+        .workers(2)
+        .limits(limits)
+        .start()
+        .unwrap();
+    thread::scope(|scope| {
+        for mut caller in (0..8).flat_map(|_| Caller::on_streams(&server)) {
+            scope.spawn(move || {
+                for xid in 0..50 {
+                    caller.send(&call(xid, SLEEP, &words(&[1])));
+                }
+                let mut xids: Vec<_> = (0..50).map(|_| caller.receive()[..4].to_vec()).collect();
+                xids.sort();
+                assert_eq!(xids.concat(), words(&(0..50).collect::<Vec<_>>()));
+            });
+        }
+    });
+}
+
+#[test]
+fn a_record_over_the_limit_closes_its_connection_and_no_other() {
+    let limits = limited(|limits| limits.record_bytes = 1000);
+    let server = builder().limits(limits).start().unwrap();
+    let mut other = Caller::tcp(&server);
+    other.expect_service();
+    for mut caller in Caller::on_streams(&server) {
+        caller.expect(&call(1, ECHO, &[1; 960]), &success(1, &[1; 960]));
+        caller.send_raw(&fragment(&[0; 4], false)[..4]);
+        caller.send_raw(&[0; 4]);
+        caller.send_raw(&0x8000_03e8_u32.to_be_bytes());
+        caller.expect_close();
+    }
+    other.expect_service();
+    assert_eq!(server.counters().broken_connections, 2);
+}
+
+#[test]
+fn what_came_before_a_broken_record_is_answered() {
+    let server = builder().start().unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        let good = record(&call(1, ECHO, &[]));
+        caller.send_raw(&[good, vec![0x7f; 8]].concat());
+        assert_eq!(caller.receive(), success(1, &[]));
+        caller.expect_close();
+    }
+}
+
+#[test]
+fn a_reply_is_not_answered_but_ends_the_connection() {
+    let server = builder().start().unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        caller.send(&success(1, &[]));
+        caller.expect_close();
+    }
+    assert_eq!(server.counters().violations, 2);
+}
+
+#[test]
+fn a_peer_that_does_not_read_is_closed_in_the_end() {
+    let limits = limited(|limits| limits.send = Duration::from_millis(100));
+    let server = builder().limits(limits).start().unwrap();
+    let mut reluctant = Caller::tcp(&server);
+    // A reply that no pair of socket buffers holds.
+    reluctant.send(&call(1, BIG, &words(&[64 << 20])));
+    eventually("the connection is closed", || {
+        server.counters().slow_readers == 1
+    });
+    eventually("nothing is left of it", || {
+        server.counters().connections_open == 0
+    });
+    Caller::tcp(&server).expect_service();
+}
+
+#[test]
+fn silent_connections_are_closed_and_others_are_not() {
+    let limits = limited(|limits| limits.idle = Duration::from_millis(400));
+    let server = builder().limits(limits).start().unwrap();
+    let mut silent = Caller::on_streams(&server);
+    silent[0].send_raw(&[0x80, 0]);
+    let mut busy = Caller::tcp(&server);
+    eventually("the silent ones are closed", || {
+        busy.expect_service();
+        server.counters().idle_connections == 2
+    });
+    silent.iter_mut().for_each(Caller::expect_close);
+    busy.expect_service();
+}
+
+#[test]
+fn a_connection_that_waits_for_a_reply_is_not_silent() {
+    let limits = limited(|limits| limits.idle = Duration::from_millis(80));
+    let server = listening()
+        .service_on_workers(Obliging(VERSION))
+        .limits(limits)
+        .start()
+        .unwrap();
+    let mut caller = Caller::tcp(&server);
+    caller.expect(&call(1, SLEEP, &words(&[500])), &success(1, &words(&[500])));
+}
+
+#[test]
+fn one_connection_too_many_is_closed() {
+    let limits = limited(|limits| limits.connections = 2);
+    let server = builder().limits(limits).start().unwrap();
+    let mut kept = Caller::on_streams(&server);
+    kept.iter_mut().for_each(Caller::expect_service);
+    Caller::tcp(&server).expect_close();
+    assert_eq!(server.counters().connections_refused, 1);
+    kept.iter_mut().for_each(Caller::expect_service);
+    drop(kept);
+    eventually("there is room again", || {
+        server.counters().connections_open == 0
+    });
+    Caller::tcp(&server).expect_service();
+}
