@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 #![allow(clippy::unwrap_used)]
 
+pub mod counting;
+pub mod steady;
+
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::mpsc;

@@ -1,0 +1,31 @@
+//! A call takes no memory once everything is warm. The counter counts for the whole process, the
+//! test's harness included: so this test is alone in its file.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::alloc::System;
+
+use common::steady::{MAX_RESULT, NULL, Steady, TRANSPORTS, call};
+use common::{PROGRAM, VERSION};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tenon::Client;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+#[test]
+fn a_warm_call_allocates_nothing() {
+    for transport in TRANSPORTS {
+        let peer = Steady::start(transport);
+        let client = Client::connect(&peer.address, PROGRAM, VERSION).unwrap();
+        for procedure in [NULL, MAX_RESULT] {
+            (0..100).for_each(|_| call(&client, procedure));
+            let region = Region::new(ALLOCATOR);
+            (0..1000).for_each(|_| call(&client, procedure));
+            let change = region.change();
+            let count = change.allocations + change.reallocations;
+            assert_eq!(count, 0, "{transport}, procedure {procedure}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! A call makes two system calls at the client's end once everything is warm: to send and to
+//! receive.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::counting::{orders, system_calls_of};
+use common::steady::{Steady, TRANSPORTS, call};
+use common::{PROGRAM, VERSION};
+use tenon::Client;
+
+#[test]
+fn a_warm_call_makes_two_system_calls() {
+    const CALLS: u32 = 1000;
+    for transport in TRANSPORTS {
+        let peer = Steady::start(transport);
+        let child = "make_the_calls_that_are_ordered";
+        let counts = system_calls_of(child, &peer.address, CALLS);
+        let (sent, received) = (counts["sendto"], counts["recvfrom"]);
+        let all: u64 = counts.values().sum();
+        assert_eq!(sent, u64::from(CALLS), "{transport}: {counts:?}");
+        assert_eq!(received, u64::from(CALLS), "{transport}: {counts:?}");
+        // The scheduler of a busy machine may cause a few others, never one per call.
+        assert!(all - sent - received < 20, "{transport}: {counts:?}");
+    }
+}
+
+/// The child whose system calls are counted; without orders it does nothing.
+#[test]
+fn make_the_calls_that_are_ordered() {
+    let Some(orders) = orders() else { return };
+    let client = Client::connect(&orders.address, PROGRAM, VERSION).unwrap();
+    for number in 0..orders.calls {
+        call(&client, number % 2);
+    }
+}

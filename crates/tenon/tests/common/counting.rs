@@ -1,0 +1,75 @@
+//! Counts system calls: what a child process makes, as strace sees it.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Says to a test that it is the child, and how many calls it is to make.
+const CALLS: &str = "TENON_TEST_CALLS";
+/// Says to the child where its peer is.
+const ADDRESS: &str = "TENON_TEST_ADDRESS";
+
+/// What a child is to do.
+pub struct Orders {
+    pub address: String,
+    pub calls: u32,
+}
+
+/// The orders, if the present process is a child that was given some.
+pub fn orders() -> Option<Orders> {
+    let address = std::env::var(ADDRESS).ok()?;
+    let calls = std::env::var(CALLS).ok()?.parse().unwrap();
+    Some(Orders { address, calls })
+}
+
+/// System calls by name.
+pub type Counts = BTreeMap<String, u64>;
+
+/// What `calls` calls to `address` cost beyond what the same child does without them. The child is
+/// the test called `child` in the running test binary; it follows its [`orders`].
+pub fn system_calls_of(child: &str, address: &str, calls: u32) -> Counts {
+    /// Calls until everything is set up.
+    const WARM: u32 = 100;
+    let warm = traced(child, address, WARM);
+    let mut counts = traced(child, address, WARM + calls);
+    for (name, count) in warm {
+        let entry = counts.entry(name).or_default();
+        *entry = entry.saturating_sub(count);
+    }
+    counts.retain(|_, count| *count > 0);
+    counts
+}
+
+fn traced(child: &str, address: &str, calls: u32) -> Counts {
+    let output = Command::new("strace")
+        .args(["-f", "-c", "-o", "/dev/stderr", "-qq"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", child, "--test-threads=1"])
+        .env(ADDRESS, address)
+        .env(CALLS, calls.to_string())
+        .output()
+        .expect("this test needs strace: apt-get install strace");
+    let (told, summary) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{told}\n{summary}");
+    assert!(
+        told.contains("1 passed"),
+        "no test is called {child}: {told}"
+    );
+    let counts = parse_summary(&summary);
+    assert!(!counts.is_empty(), "strace counted nothing: {summary}");
+    counts
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Reads strace's table: share, seconds, microseconds per call, calls, perhaps errors, name.
+fn parse_summary(summary: &str) -> Counts {
+    let rows = summary.lines().map(|line| {
+        let columns: Vec<_> = line.split_whitespace().collect();
+        let count = columns.get(3)?.parse().ok()?;
+        let name = *columns.last()?;
+        (name != "total").then(|| (name.to_owned(), count))
+    });
+    rows.flatten().collect()
+}
