@@ -74,8 +74,8 @@ impl Programs {
         Some(self.versions.len() - 1)
     }
 
-    /// Finds out what a message asks for. Who calls is looked at before what is called, so a
-    /// stranger does not learn what there is; procedure 0 is like any other in this.
+    /// Finds out what a message asks for. The credential is judged before the program, as libtirpc
+    /// does it, and for procedure 0 as for any other.
     pub fn handle_message<'m>(
         &self,
         message: &'m [u8],
