@@ -283,12 +283,17 @@ impl Caller {
     /// Receives `length` bytes of a stream as they are.
     pub fn receive_raw(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
-        match self {
-            Self::Tcp(stream) => stream.read_exact(&mut bytes).unwrap(),
-            Self::Unix(stream) => stream.read_exact(&mut bytes).unwrap(),
-            Self::Udp(_) => panic!("a datagram is no stream"),
-        }
+        self.receive_into(&mut bytes);
         bytes
+    }
+
+    /// Fills `room` with bytes of a stream as they are, or with a datagram of this length.
+    pub fn receive_into(&mut self, room: &mut [u8]) {
+        match self {
+            Self::Tcp(stream) => stream.read_exact(room).unwrap(),
+            Self::Unix(stream) => stream.read_exact(room).unwrap(),
+            Self::Udp(socket) => assert_eq!(socket.recv(room).unwrap(), room.len()),
+        }
     }
 
     /// Sends a call and expects exactly `reply`.

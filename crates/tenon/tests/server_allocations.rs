@@ -1,0 +1,87 @@
+//! In the steady state the server takes no memory: nothing is allocated between a request and its
+//! reply. In a process of its own, because it counts every allocation in it.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::alloc::System;
+
+use caller::*;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tenon::Server;
+
+#[global_allocator]
+static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const CALLS: u32 = 100;
+
+/// A request and the room for its reply, used again and again.
+struct Exchange {
+    caller: Caller,
+    /// Where the xid stands in the request.
+    xid_at: usize,
+    xid: u32,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+impl Exchange {
+    fn new(caller: Caller, procedure: u32, result: usize) -> Self {
+        let message = call(0, procedure, &words(&[result as u32]));
+        let (xid_at, request) = match caller {
+            Caller::Udp(_) => (0, message),
+            _ => (4, record(&message)),
+        };
+        Self {
+            caller,
+            xid_at,
+            xid: 0,
+            request,
+            reply: vec![0; xid_at + 24 + result],
+        }
+    }
+
+    fn run(&mut self, calls: u32) {
+        for _ in 0..calls {
+            self.xid += 1;
+            let xid = self.xid.to_be_bytes();
+            let at = self.xid_at..self.xid_at + 4;
+            self.request[at.clone()].copy_from_slice(&xid);
+            self.caller.send_raw(&self.request);
+            self.caller.receive_into(&mut self.reply);
+            assert_eq!(self.reply[at], xid);
+        }
+    }
+
+    /// Allocations of the quietest of several rounds: a machine that is busy with something else
+    /// may let the server believe that the peer is silent.
+    fn fewest_allocations(&mut self) -> usize {
+        // Beyond the entries of the duplicate request cache.
+        self.run(3000);
+        let rounds = (0..20).map(|_| {
+            let region = Region::new(COUNTED);
+            self.run(CALLS);
+            let change = region.change();
+            change.allocations + change.reallocations
+        });
+        rounds.min().unwrap()
+    }
+}
+
+fn check(server: &Server, procedure: u32, result: usize) {
+    for (place, caller) in server.addresses().iter().zip(Caller::on_all(server)) {
+        let mut exchange = Exchange::new(caller, procedure, result);
+        let allocations = exchange.fewest_allocations();
+        assert_eq!(allocations, 0, "in {CALLS} calls of {procedure} at {place}");
+    }
+}
+
+#[test]
+fn no_allocation_per_call() {
+    let server = builder().start().unwrap();
+    check(&server, 0, 0);
+    check(&server, BIG, 1440);
+    let on_workers = listening().service_on_workers(Obliging(VERSION));
+    check(&on_workers.workers(1).start().unwrap(), BIG, 1440);
+}

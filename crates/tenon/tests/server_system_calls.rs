@@ -1,0 +1,149 @@
+//! In the steady state a call costs the server two system calls: one to receive, one to send. A
+//! server process is watched with strace, all its threads.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::env;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use caller::*;
+
+const CALLS: usize = 50;
+
+/// Rounds of which one must be free of noise: a machine that is busy with something else may let the
+/// server believe that the peer is silent.
+const ROUNDS: u32 = 10;
+
+/// The process that is watched. It serves until its standard input ends.
+#[test]
+#[ignore = "not a test: the process that the test watches"]
+fn served_process() {
+    let server = builder().start().unwrap();
+    for address in server.addresses() {
+        println!("at {address}");
+    }
+    io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
+}
+
+struct Watched {
+    process: Child,
+    addresses: Vec<String>,
+    trace: PathBuf,
+    /// Kept open, because the process has more to say when it ends.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Watched {
+    fn start() -> Option<Self> {
+        let trace = env::temp_dir().join(format!("tenon-strace-{}", std::process::id()));
+        let mut process = Command::new("strace")
+            .args(["-f", "-qq", "-s", "128", "-o"])
+            .arg(&trace)
+            .arg(env::current_exe().unwrap())
+            .args(["--exact", "served_process", "--ignored", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .ok()?;
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let addresses = output
+            .by_ref()
+            .lines()
+            .map_while(Result::ok)
+            .filter_map(|line| line.split_once("at ").map(|(_, at)| at.to_owned()))
+            .take(3)
+            .collect::<Vec<_>>();
+        let watched = Self {
+            process,
+            addresses,
+            trace,
+            _output: output,
+        };
+        (watched.addresses.len() == 3).then_some(watched)
+    }
+
+    /// Ends the process and reads what it did.
+    fn finish(mut self) -> String {
+        drop(self.process.stdin.take());
+        assert!(self.process.wait().unwrap().success());
+        fs::read_to_string(&self.trace).unwrap()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // Both have happened already unless the test has failed.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_file(&self.trace);
+    }
+}
+
+/// A call that can be found in the trace.
+fn marked(name: &str) -> Vec<u8> {
+    call(0, ECHO, name.as_bytes())
+}
+
+/// System calls of all threads from the receipt of the message `begin`, which is not counted, to the
+/// receipt of `end`, which is.
+fn system_calls_between(trace: &str, begin: &str, end: &str) -> usize {
+    let is_receipt_of = |line: &str, name: &str| line.contains("recvfrom") && line.contains(name);
+    let lines = trace.lines().skip_while(|line| !is_receipt_of(line, begin));
+    let mut counted = 0;
+    for line in lines.skip(1) {
+        // A call that another thread interrupted in the trace stands there twice.
+        counted += usize::from(!line.contains("resumed>"));
+        if is_receipt_of(line, end) {
+            return counted;
+        }
+    }
+    panic!("{end:?} is not in the trace");
+}
+
+/// Calls `procedure` in rounds between marks that carry `label`.
+fn run_rounds(address: &str, label: &str, procedure: u32, arguments: &[u8]) {
+    let mut caller = Caller::connect(address);
+    let mut exchange = |message: &[u8]| {
+        caller.send(message);
+        caller.receive();
+    };
+    for round in 0..ROUNDS {
+        exchange(&marked(&format!("{label}-{round}-begin")));
+        for xid in 1..=CALLS as u32 {
+            let xid = 1000 * (round + 1) + xid;
+            exchange(&call(xid, procedure, arguments));
+        }
+        exchange(&marked(&format!("{label}-{round}-end")));
+    }
+}
+
+#[test]
+fn two_system_calls_per_call() {
+    let Some(watched) = Watched::start() else {
+        eprintln!("SKIPPED two_system_calls_per_call: strace cannot watch a process here");
+        return;
+    };
+    let addresses = watched.addresses.clone();
+    for (transport, address) in ["tcp", "unix", "udp"].iter().zip(&addresses) {
+        run_rounds(address, &format!("{transport}-null"), 0, &[]);
+        let bytes = words(&[1440]);
+        run_rounds(address, &format!("{transport}-maxresult"), BIG, &bytes);
+    }
+    let trace = watched.finish();
+    for transport in ["tcp", "unix", "udp"] {
+        for procedure in ["null", "maxresult"] {
+            let counts = (0..ROUNDS).map(|round| {
+                let mark = format!("{transport}-{procedure}-{round}");
+                system_calls_between(&trace, &format!("{mark}-begin"), &format!("{mark}-end"))
+            });
+            // The marks are answered and received too.
+            let fewest = counts.min().unwrap();
+            assert_eq!(fewest, 2 * (CALLS + 1), "{procedure} over {transport}");
+        }
+    }
+}
