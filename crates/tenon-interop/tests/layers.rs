@@ -25,6 +25,9 @@ const CRATES: [&str; 12] = [
     "tenon-interop",
 ];
 
+/// What the examples may depend on: the crates that a user's programs depend on.
+const FOR_USERS: [&str; 2] = ["tenon", "tenon-build"];
+
 /// Files that may say `unsafe`.
 const ROOMS: [&str; 1] = [
     // Says what `unsafe` looks like.
@@ -71,11 +74,31 @@ fn position(of: &str) -> usize {
 #[test]
 fn every_crate_depends_on_what_stands_above_it() {
     for package in packages(&metadata()) {
+        if is_example(package) {
+            continue;
+        }
         let own = position(name(package));
         for dependency in dependencies(package) {
             assert!(
                 position(dependency) < own,
                 "{} depends on {dependency}, which does not stand above it",
+                name(package)
+            );
+        }
+    }
+}
+
+fn is_example(package: &Value) -> bool {
+    name(package).starts_with("tenon-example-")
+}
+
+#[test]
+fn examples_stand_on_what_users_have() {
+    for package in packages(&metadata()).iter().filter(|p| is_example(p)) {
+        for dependency in dependencies(package) {
+            assert!(
+                FOR_USERS.contains(&dependency),
+                "{} depends on {dependency}, which is not for users",
                 name(package)
             );
         }
