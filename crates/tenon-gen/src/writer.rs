@@ -136,15 +136,18 @@ fn find<'h, 'a>(holes: &'h [(&str, Hole<'a>)], name: &str) -> &'h Hole<'a> {
     }
 }
 
-/// One line of an interface's comment as Markdown that shows it as it is: no links, no markup
-/// by accident, no indented code (which rustdoc would run), no invisible direction marks.
+/// One line of an interface's comment as Markdown that shows it as it is: no links or tags by
+/// accident, no indented or fenced code (which rustdoc would run), no invisible direction marks.
 pub fn markdown(line: &str) -> String {
+    let visible = line.chars().filter(|char| !is_invisible(*char));
+    let visible: String = visible.collect::<String>().trim().to_owned();
+    let is_code_paired = visible.matches('`').count() % 2 == 0 && !visible.contains("``");
     let mut shown = String::new();
-    for char in line.trim().chars().filter(|char| !is_invisible(*char)) {
-        if matches!(
-            char,
-            '\\' | '`' | '[' | ']' | '<' | '>' | '*' | '~' | '|' | '&'
-        ) {
+    let mut in_code = false;
+    for char in visible.chars() {
+        in_code ^= is_code_paired && char == '`';
+        let is_code_mark = char == '`' && is_code_paired;
+        if !in_code && !is_code_mark && matches!(char, '\\' | '`' | '[' | '<' | '~') {
             shown.push('\\');
         }
         shown.push(char);

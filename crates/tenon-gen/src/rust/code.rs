@@ -6,6 +6,9 @@ use crate::writer::Writer;
 /// Most columns of a line.
 const WIDTH: usize = 100;
 
+/// Columns of one level of indentation.
+const INDENT: usize = 4;
+
 /// Most columns of the arguments of a call that stands on one line.
 const ARGUMENTS_WIDTH: usize = 60;
 
@@ -87,9 +90,12 @@ impl Expr {
     /// Writes the expression between `before` and `after`, on as many lines as it needs.
     fn write(&self, w: &mut Writer, before: &str, after: &str) {
         if let Some(flat) = self.flat()
-            && w.column() + before.len() + flat.len() + after.len() <= WIDTH
+            && w.column() + before.len() + flat.len() + after.len() <= self.width()
         {
             return w.line(format!("{before}{flat}{after}"));
+        }
+        if self.write_on_next_line(w, before, after) {
+            return;
         }
         match self {
             Self::Text(text) => w.line(format!("{before}{text}{after}")),
@@ -110,6 +116,30 @@ impl Expr {
                 w.line(format!("}}{after}"));
             }
         }
+    }
+}
+
+impl Expr {
+    /// Most columns of the line that the expression is on: chains of calls get less.
+    fn width(&self) -> usize {
+        match self {
+            Self::InField(..) => WIDTH - 2,
+            Self::Try(of) => of.width(),
+            _ => WIDTH,
+        }
+    }
+
+    /// Writes the expression behind `name =` on the next line, if it fits there as a whole.
+    fn write_on_next_line(&self, w: &mut Writer, before: &str, after: &str) -> bool {
+        let (Some(flat), Some(name)) = (self.flat(), before.strip_suffix(' ')) else {
+            return false;
+        };
+        let fits = w.column() + INDENT + flat.len() + after.len() <= WIDTH;
+        if fits && name.ends_with('=') {
+            w.line(name);
+            w.indented(|w| w.line(format!("{flat}{after}")));
+        }
+        fits && name.ends_with('=')
     }
 }
 
@@ -166,6 +196,9 @@ fn write_in_field(w: &mut Writer, of: &Expr, name: &str, before: &str, after: &s
 /// argument gets its own.
 fn write_call(w: &mut Writer, path: &str, arguments: &[Expr], before: &str, after: &str) {
     if let [first @ .., last] = arguments
+        && !first
+            .iter()
+            .any(|argument| matches!(argument, Expr::Closure(..)))
         && let (Some(head), Some(body)) = (flat_arguments(first), last.tail())
     {
         let separator = if head.is_empty() { "" } else { ", " };
@@ -231,7 +264,8 @@ impl Expr {
         match self {
             Self::Call(..) | Self::Struct(..) | Self::Match(..) => true,
             Self::Try(of) => of.hugs(),
-            Self::Text(_) | Self::Closure(..) | Self::InField(..) => false,
+            Self::InField(of, _) => of.flat().is_none(),
+            Self::Text(_) | Self::Closure(..) => false,
         }
     }
 }

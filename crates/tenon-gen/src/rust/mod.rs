@@ -195,7 +195,7 @@ impl Rust<'_> {
 
 /// A `use` as rustfmt sorts and breaks it.
 fn write_use(w: &mut Writer, path: &str, mut names: Vec<&str>) {
-    names.sort_by_key(|name| (name.starts_with(char::is_uppercase), *name));
+    names.sort_unstable();
     match names.as_slice() {
         [] => {}
         [name] => w.line(format!("use {path}::{name};")),

@@ -294,7 +294,12 @@ fn call(rust: &Rust<'_>, method: &Method<'_>, function: &str) -> Block {
         } else {
             "|out|"
         },
-        marshal::encode_parameters(rust, &method.plan.arguments.body, arguments(method)),
+        marshal::encode_parameters(
+            rust,
+            &method.plan.arguments.body,
+            &method.procedure.name,
+            arguments(method),
+        ),
     );
     let decode = decode_result(rust, method);
     Block::value(Expr::call(function, [number, encode, decode]))
@@ -320,7 +325,7 @@ fn arguments(method: &Method<'_>) -> Vec<Item> {
 
 fn decode_result(rust: &Rust<'_>, method: &Method<'_>) -> Expr {
     match &method.result {
-        None => Expr::text("|_| Ok(())"),
+        None => Expr::closure("|_|", Block::value(Expr::text("Ok(())"))),
         Some(shape) => marshal::element_decoder(rust, &method.plan.result.body, shape),
     }
 }
@@ -442,7 +447,8 @@ impl<T: $server$> Service for $service$<T> {
 /// Reads the arguments, has the server carry the call out and appends the result.
 fn serve(rust: &Rust<'_>, method: &Method<'_>) -> Block {
     let body = &method.plan.arguments.body;
-    let mut statements = marshal::decode_parameters(rust, body, arguments(method));
+    let mut statements =
+        marshal::decode_parameters(rust, body, &method.procedure.name, arguments(method));
     statements.push(Statement::Do(Expr::text("input.finish()?")));
     let locals = method.names.parameters.iter().map(Expr::text);
     let carry_out = Expr::call(

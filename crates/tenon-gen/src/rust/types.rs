@@ -237,13 +237,15 @@ fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
         Shape::Boxed(array) => {
             rust.uses(&["wire::xdr"]);
             let element = match array.real() {
-                Shape::Array(element, _) => default(rust, element),
-                _ => Expr::text("0"),
+                Shape::Array(element, _) if rust.traits.has_default(element) => {
+                    Expr::text("Default::default")
+                }
+                Shape::Array(element, _) => {
+                    Expr::closure("||", Block::value(default(rust, element)))
+                }
+                _ => Expr::text("u8::default"),
             };
-            Expr::call(
-                "xdr::boxed_array",
-                [Expr::closure("||", Block::value(element))],
-            )
+            Expr::call("xdr::boxed_array", [element])
         }
         other => unreachable!("{other:?} has a default"),
     }

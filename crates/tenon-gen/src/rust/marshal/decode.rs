@@ -44,7 +44,7 @@ impl Read {
 
     fn labelled(self, rust: &Rust<'_>, item: &Item) -> Self {
         match self.fallible {
-            true => Self::fallible(labelled(rust, self.expr, item)),
+            true => Self::fallible(labelled(rust, self.expr, item.label.as_ref())),
             false => self,
         }
     }
@@ -56,10 +56,10 @@ pub fn record(rust: &Rust<'_>, plan: &Plan, subject: &Subject) -> Block {
         true => inline_fields(rust, &plan.body, subject),
         false => bound_fields(rust, &plan.body, subject),
     };
-    let value = match fields.is_empty() {
-        true => Expr::text("Self {}"),
-        false => Expr::Struct("Self", fields),
-    };
+    if fields.is_empty() {
+        return Block::value(Expr::text("Ok(Self {})"));
+    }
+    let value = Expr::Struct("Self", fields);
     if !plan.recursive {
         let value = Some(Expr::ok(value));
         return Block { statements, value };
@@ -82,8 +82,13 @@ pub fn item(rust: &Rust<'_>, body: &Body, subject: &Subject) -> Block {
 }
 
 /// Statements that read the arguments of a procedure into variables.
-pub fn parameters(rust: &Rust<'_>, body: &Body, parameters: Vec<Item>) -> Vec<Statement> {
-    bound_fields(rust, body, &Subject::record(parameters)).0
+pub fn parameters(
+    rust: &Rust<'_>,
+    body: &Body,
+    name: &str,
+    parameters: Vec<Item>,
+) -> Vec<Statement> {
+    bound_fields(rust, body, &Subject::record(name, parameters)).0
 }
 
 /// Statements that read some fields of `self`, which exists already.
@@ -247,16 +252,30 @@ fn each(
     let mut in_block = false;
     for (index, op) in body.iter().enumerate() {
         if let Op::Reserve { bytes } = op {
-            in_block = !is_single_scalar(&body[index + 1..]);
+            let rest = &body[index + 1..];
+            in_block = !is_single_scalar(rest);
             if in_block {
-                let block = Expr::text(format!("input.block::<{bytes}>()?"));
-                statements.push(Statement::Let("block".to_owned(), block));
+                let block = Expr::text(format!("input.block::<{bytes}>()"));
+                let block = labelled(rust, block, block_label(subject, rest));
+                statements.push(Statement::Let(
+                    "block".to_owned(),
+                    Expr::Try(Box::new(block)),
+                ));
             }
         } else if let Some(place) = op.place() {
             let item = subject.item(place);
             let read = operation(rust, op, &item.shape, in_block).labelled(rust, item);
             with(statements, item, read);
         }
+    }
+}
+
+/// Whom to name when a block is not all there: the item, if it is the only one.
+fn block_label<'a>(subject: &'a Subject, rest: &[Op]) -> Option<&'a String> {
+    let mut items = rest.iter().take_while(|op| op.fixed().is_some());
+    match (items.next().and_then(Op::place), items.next()) {
+        (Some(place), None) => subject.item(place).label.as_ref(),
+        _ => subject.label.as_ref(),
     }
 }
 

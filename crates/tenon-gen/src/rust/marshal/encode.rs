@@ -29,8 +29,8 @@ pub fn item(rust: &Rust<'_>, body: &Body, subject: &Subject) -> Block {
 }
 
 /// Statements that append the arguments of a procedure.
-pub fn parameters(rust: &Rust<'_>, body: &Body, parameters: Vec<Item>) -> Block {
-    item(rust, body, &Subject::record(parameters))
+pub fn parameters(rust: &Rust<'_>, body: &Body, name: &str, parameters: Vec<Item>) -> Block {
+    item(rust, body, &Subject::record(name, parameters))
 }
 
 /// Statements that append the result of a procedure, each failure handed on.
@@ -89,7 +89,10 @@ impl<'a> Encoding<'a> {
 
     /// An expression that can fail.
     fn fallible(&mut self, expr: Expr, item: &Item) {
-        if let Some(last) = self.last.replace(labelled(self.rust, expr, item)) {
+        if let Some(last) = self
+            .last
+            .replace(labelled(self.rust, expr, item.label.as_ref()))
+        {
             self.done.push(Statement::Do(Expr::Try(Box::new(last))));
         }
     }
@@ -295,7 +298,8 @@ impl<'a> Encoding<'a> {
             arms.push((variant.pattern("_", "value"), self.arm(variant, bodies)));
         }
         let _ = union;
-        if arms.iter().all(|(_, body)| body.statements.is_empty()) {
+        let is_empty = |body: &Block| body.statements.is_empty() && body.value.is_none();
+        if arms.iter().all(|(_, body)| is_empty(body)) {
             return;
         }
         let on = Box::new(Expr::text("self"));
@@ -310,7 +314,14 @@ impl<'a> Encoding<'a> {
         let subject = Subject::whole(Item::behind("value", shape.clone(), label));
         let mut encoding = Encoding::new(self.rust);
         encoding.operations(bodies[variant.arm], &subject);
-        encoding.statements()
+        let mut body = encoding.statements();
+        match body.statements.pop() {
+            Some(Statement::Do(only)) if body.statements.is_empty() => Block::value(only),
+            last => {
+                body.statements.extend(last);
+                body
+            }
+        }
     }
 }
 
@@ -322,11 +333,7 @@ fn refused<'a>(
     all.variants.iter().filter_map(|variant| {
         let (value, pattern) = variant.value.as_ref()?;
         let refuse = Expr::text(format!("return Err(xdr::bad_discriminant({value}))"));
-        let refuse = Block {
-            statements: vec![Statement::Do(refuse)],
-            value: None,
-        };
-        Some((default.pattern(pattern, "_"), refuse))
+        Some((default.pattern(pattern, "_"), Block::value(refuse)))
     })
 }
 

@@ -25,6 +25,9 @@ pub struct Subject {
     fields: Option<Vec<Item>>,
     /// The item as a whole.
     whole: Item,
+    /// The name of a record for errors that none of its fields is to blame for alone, a string
+    /// literal.
+    label: Option<String>,
 }
 
 /// An item that an operation moves.
@@ -75,13 +78,15 @@ impl Subject {
     pub fn whole(item: Item) -> Self {
         Self {
             fields: None,
+            label: item.label.clone(),
             whole: item,
         }
     }
 
     /// A record.
-    pub fn record(fields: Vec<Item>) -> Self {
+    pub fn record(name: &str, fields: Vec<Item>) -> Self {
         Self {
+            label: Some(literal(name)),
             whole: Item::behind("self", Shape::Opaque, None),
             fields: Some(fields),
         }
@@ -137,7 +142,7 @@ fn record_of(rust: &Rust<'_>, id: TypeId) -> Subject {
         let label = literal(&format!("{}.{}", def.name, field.name));
         Item::owned(format!("self.{name}"), name, shape, Some(label))
     });
-    Subject::record(items.collect())
+    Subject::record(&def.name, items.collect())
 }
 
 fn write_impl(w: &mut Writer, rust: &Rust<'_>, id: TypeId, plan: &Plan, bodies: (Block, Block)) {
@@ -176,11 +181,11 @@ impl Xdr for $name$ {
     );
 }
 
-/// Whether a body has anything to move.
+/// Whether a body moves anything.
 fn uses_cursor(body: &Block) -> bool {
-    !body.statements.is_empty()
-        || !matches!(&body.value, Some(Expr::Call(path, _)) if path == "Ok")
-        || matches!(&body.value, Some(Expr::Call(_, arguments)) if !matches!(arguments.as_slice(), [Expr::Text(text)] if text == "()" || text == "Self {}"))
+    let nothing =
+        matches!(&body.value, Some(Expr::Text(text)) if text == "Ok(())" || text == "Ok(Self {})");
+    !(nothing && body.statements.is_empty())
 }
 
 fn parameter(name: &'static str, is_used: bool) -> &'static str {
@@ -288,8 +293,8 @@ fn bound_text(bound: u32) -> Expr {
 }
 
 /// Names the item in the errors of `expr`.
-fn labelled(rust: &Rust<'_>, expr: Expr, item: &Item) -> Expr {
-    match &item.label {
+fn labelled(rust: &Rust<'_>, expr: Expr, label: Option<&String>) -> Expr {
+    match label {
         Some(label) => {
             rust.uses(&["wire::Field"]);
             Expr::InField(Box::new(expr), label.clone())

@@ -12,6 +12,9 @@ use crate::writer::Writer;
 /// Most fields of a struct that is dealt with in one piece.
 const WHOLE_MAX: usize = 256;
 
+/// Bytes behind which a part begins another block.
+const BLOCK_MAX: u32 = 1 << 16;
+
 /// Fields of one part.
 pub const PART: usize = 128;
 
@@ -104,6 +107,7 @@ fn push(part: &mut Body, block: &mut Option<usize>, mut op: Op) {
     if let (Op::Reserve { bytes }, Some(offset)) = (&mut part[start], offset_mut(&mut op)) {
         *offset = *bytes;
         *bytes += size as u32;
+        block.take_if(|_| *bytes > BLOCK_MAX);
     }
     part.push(op);
 }
