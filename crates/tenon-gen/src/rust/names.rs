@@ -377,6 +377,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Clone",
     "ConnectError",
     "Copy",
+    "Credential",
     "Debug",
     "DecodeError",
     "DecodeErrorKind",

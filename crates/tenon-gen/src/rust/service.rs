@@ -113,6 +113,7 @@ fn write_client(
         "Channel",
         "Client",
         "ConnectError",
+        "Credential",
         "PendingCall",
     ]);
     w.gap();
@@ -120,7 +121,7 @@ fn write_client(
         "
 /// Calls the procedures of `$version$`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct $client$(Client);
+pub struct $client$(pub Client);
 
 impl $client$ {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
@@ -143,9 +144,10 @@ impl $client$ {
         Self(self.0.with_timeout(timeout))
     }
 
-    /// The client beneath, which knows nothing of the procedures.
-    pub fn client(&self) -> &Client {
-        &self.0
+    /// The same client with `credential` for each call.
+    #[must_use]
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        Self(self.0.with_credential(credential))
     }
     $methods$
 }
