@@ -1,1 +1,122 @@
-//! tenon-idl
+//! The interface language: `.x` text to a [`Schema`] and diagnostics.
+//!
+//! Reads all of RFC 4506 and RFC 5531 section 12, and by default the union of the dialects that
+//! interfaces are written in: C's names of integers, types and constants that are declared
+//! elsewhere, nested types, computed constants, several or named arguments, `//` comments, `%`
+//! lines anywhere, and so on. A preprocessor is built in.
+//!
+//! ```
+//! let text = "struct point { int x; int y; };";
+//! let parsed = tenon_idl::parse_text("point.x", text, &tenon_idl::Options::default());
+//! assert_eq!(parsed.schema.expect("no errors").types[0].name, "point");
+//! ```
+//!
+//! # What is defined while a file is read
+//! rpcgen reads a file once per output, each time with another symbol defined. A schema is read
+//! with `RPC_HDR` defined as 1 (see [`Output`]), for the header is what declares all types, and
+//! with no other predefined macro.
+//!
+//! # Strict reading
+//! [`Options::strict_rpcgen`] refuses what Debian's rpcgen 1.4.3 refuses: computed constants, types
+//! that are defined where they are used, `()` and named arguments, several arguments (rpcgen takes
+//! them with `-N` only), strings without a bound, indented `%` lines, `namespace` and `pragma`, a
+//! comma behind the last member of an enum, an empty enum, struct or version, `default` in front
+//! of a `case`, a `;` that ends nothing, and invisible characters.
+
+mod ast;
+mod cursor;
+mod diagnostics;
+mod docs;
+mod expression;
+mod lexer;
+mod load;
+mod options;
+mod parser;
+mod preprocess;
+mod render;
+mod resolve;
+mod source;
+mod token;
+
+use std::path::Path;
+
+use tenon_schema::Schema;
+
+pub use diagnostics::{Diagnostic, Report, Severity};
+pub use options::{Define, Files, Limits, Options, Output};
+pub use render::{Style, render};
+pub use source::{FileId, Location, Sources, Span};
+
+use diagnostics::Diagnostics;
+
+/// What became of an interface.
+#[derive(Debug)]
+pub struct Parsed {
+    /// What it means; `None` if there is an error among the diagnostics.
+    pub schema: Option<Schema>,
+    /// What there is to say about it, in the order of discovery.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The texts that the diagnostics point into.
+    pub sources: Sources,
+}
+
+impl Parsed {
+    /// All diagnostics as a person reads them; empty if there are none.
+    pub fn render(&self, style: Style) -> String {
+        let rendered = self.diagnostics.iter();
+        rendered
+            .map(|diagnostic| render(diagnostic, &self.sources, style))
+            .collect()
+    }
+
+    /// All diagnostics for machines.
+    pub fn reports(&self) -> Vec<Report> {
+        let diagnostics = self.diagnostics.iter();
+        diagnostics
+            .map(|diagnostic| diagnostic.report(&self.sources))
+            .collect()
+    }
+}
+
+/// Reads the interface in the file `path` and what it includes. A file that cannot be read is a
+/// diagnostic without a place.
+pub fn parse_file(path: &Path, options: &Options) -> Parsed {
+    match load::read(path, &options.files, options.limits.text_bytes_max) {
+        Ok(Some(text)) => read_text(&path.display().to_string(), text, options),
+        Ok(None) => unreadable(format!("there is no file `{}`", path.display())),
+        Err(message) => unreadable(message),
+    }
+}
+
+/// Reads the interface `text`, which diagnostics call `name`. Its `#include "..."` lines start
+/// from the folder of `name`.
+pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
+    read_text(name, text.to_string(), options)
+}
+
+fn unreadable(message: String) -> Parsed {
+    Parsed {
+        schema: None,
+        diagnostics: vec![Diagnostic::without_place(message)],
+        sources: Sources::default(),
+    }
+}
+
+fn read_text(name: &str, text: String, options: &Options) -> Parsed {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::new();
+    let unit = preprocess::preprocess(name, text, options, &mut sources, &mut diagnostics);
+    let definitions = parser::parse(&unit, &sources, options, &mut diagnostics);
+    let schema = resolve::resolve(
+        definitions,
+        &unit.passthrough,
+        &sources,
+        options,
+        &mut diagnostics,
+    );
+    Parsed {
+        schema: (!diagnostics.has_errors()).then_some(schema),
+        diagnostics: diagnostics.into_list(),
+        sources,
+    }
+}

@@ -1,0 +1,152 @@
+//! The syntax tree: an interface as it is written, names not looked up yet.
+
+use tenon_schema::Type;
+
+use crate::source::Span;
+
+/// A name and where it is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    pub text: String,
+    pub span: Span,
+}
+
+/// A definition of the outermost level.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub name: Name,
+    pub doc: String,
+    /// The position of the token it starts at, which orders it among macros and `%` lines.
+    pub position: usize,
+    /// The position of the token behind it.
+    pub end: usize,
+    pub kind: DefinitionKind,
+}
+
+#[derive(Debug)]
+pub(crate) enum DefinitionKind {
+    Constant(ConstantExpression),
+    Type(Body),
+    Typedef(TypeUse),
+    Program(Program),
+}
+
+/// What a constant is made of.
+#[derive(Debug)]
+pub(crate) struct ConstantExpression {
+    pub value: Expression,
+    /// It stands in a `#define`; it is no constant unless it has a value.
+    pub from_macro: bool,
+}
+
+/// The inside of a type that is defined where it stands.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Enum(Vec<Member>),
+    Struct(Vec<Declaration>),
+    Union(Union),
+}
+
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub name: Name,
+    pub doc: String,
+    pub value: Option<Expression>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Union {
+    pub discriminant: Declaration,
+    pub arms: Vec<Arm>,
+    /// `Some(None)` is `default: void`.
+    pub default: Option<Option<Declaration>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Arm {
+    pub cases: Vec<Expression>,
+    /// `None` is `void`.
+    pub field: Option<Declaration>,
+}
+
+/// A type and the name of what has it.
+#[derive(Debug)]
+pub(crate) struct Declaration {
+    pub name: Name,
+    pub doc: String,
+    pub ty: TypeUse,
+}
+
+/// A type as it is used.
+#[derive(Debug)]
+pub(crate) struct TypeUse {
+    pub span: Span,
+    pub kind: TypeUseKind,
+}
+
+#[derive(Debug)]
+pub(crate) enum TypeUseKind {
+    /// A keyword of the language.
+    Builtin(Type),
+    /// A name, with or without `struct`, `union` or `enum` in front.
+    Named(Name),
+    /// Defined on the spot; the name is the tag behind `struct`, `union` or `enum`.
+    Inline(Option<Name>, Box<Body>),
+    Opaque(Bound),
+    String(Option<Expression>),
+    Array(Box<TypeUse>, Bound),
+    Optional(Box<TypeUse>),
+}
+
+/// `[n]`, `<n>` or `<>`.
+#[derive(Debug)]
+pub(crate) enum Bound {
+    Fixed(Expression),
+    Counted(Option<Expression>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub number: Expression,
+    pub versions: Vec<Version>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Version {
+    pub name: Name,
+    pub doc: String,
+    pub number: Expression,
+    pub procedures: Vec<Procedure>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Procedure {
+    pub name: Name,
+    pub doc: String,
+    pub number: Expression,
+    pub arguments: Vec<Argument>,
+    /// `None` is `void`.
+    pub result: Option<TypeUse>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub name: Option<Name>,
+    pub ty: TypeUse,
+}
+
+/// A constant expression. RFC 4506 knows numbers and names only; the rest is dialect.
+#[derive(Debug, Clone)]
+pub(crate) struct Expression {
+    pub span: Span,
+    pub kind: ExpressionKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ExpressionKind {
+    Number(i128),
+    Text(String),
+    Name(String),
+    Unary(&'static str, Box<Expression>),
+    Binary(&'static str, Box<Expression>, Box<Expression>),
+}

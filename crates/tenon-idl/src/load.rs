@@ -1,0 +1,38 @@
+//! Reading files: from disk or memory, and never more of them than may be.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use crate::options::Files;
+
+/// The text of `path`, if there is such a file; the error is a message for the user. Bytes that
+/// are not UTF-8 are replaced: they can stand in comments only.
+pub(crate) fn read(path: &Path, files: &Files, bytes_max: usize) -> Result<Option<String>, String> {
+    match files {
+        Files::Memory(texts) => Ok(texts.get(path).cloned()),
+        Files::Disk => read_disk(path, bytes_max),
+    }
+}
+
+fn read_disk(path: &Path, bytes_max: usize) -> Result<Option<String>, String> {
+    let shown = path.display();
+    let cannot = |error| format!("cannot read `{shown}`: {error}");
+    // Asked before it is opened: opening a named pipe would wait for a writer.
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Err(format!("`{shown}` is not a file")),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cannot(error)),
+    }
+    let file = File::open(path).map_err(cannot)?;
+    let mut bytes = Vec::new();
+    let limit = bytes_max as u64 + 1;
+    file.take(limit).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() > bytes_max {
+        return Err(format!(
+            "`{shown}` is too long: more than {bytes_max} bytes"
+        ));
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}

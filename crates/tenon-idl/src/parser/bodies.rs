@@ -1,0 +1,157 @@
+//! The bodies of enums, structs and unions (RFC 4506 sections 4.3, 4.14, 4.15).
+
+use crate::ast::{Arm, Body, Declaration, Expression, Member, Union};
+use crate::diagnostics::Diagnostic;
+use crate::expression::Within;
+
+use super::{Failed, Parse, Parser};
+
+impl Parser<'_> {
+    /// The body of what `keyword` introduces.
+    pub(super) fn body(&mut self, keyword: &str) -> Parse<Body> {
+        match keyword {
+            "enum" => Ok(Body::Enum(self.enum_body()?)),
+            "union" => Ok(Body::Union(self.union_body()?)),
+            _ => Ok(Body::Struct(self.struct_body()?)),
+        }
+    }
+
+    fn enum_body(&mut self) -> Parse<Vec<Member>> {
+        self.expect("{", "and the members")?;
+        let mut members = Vec::new();
+        loop {
+            if self.cursor.peek().is("}") {
+                self.enum_end_is_unusual(members.is_empty());
+                break;
+            }
+            members.push(self.member()?);
+            if !self.cursor.previous().is(",") {
+                break;
+            }
+        }
+        self.expect("}", "or `,` and another member")?;
+        Ok(members)
+    }
+
+    fn enum_end_is_unusual(&mut self, empty: bool) {
+        let span = self.cursor.peek().span;
+        match empty {
+            true => self.dialect(span, "an enum has members"),
+            false => self.dialect(span, "no `,` behind the last member"),
+        }
+    }
+
+    /// `NAME = value` with the `,` behind it, so that the comment behind that is its own.
+    fn member(&mut self) -> Parse<Member> {
+        let start = self.start();
+        let name = self.name("the name of a member")?;
+        let value = match self.cursor.eat("=") {
+            true => Some(self.expression(Within::Anywhere)?),
+            false => None,
+        };
+        self.cursor.eat(",");
+        Ok(Member {
+            doc: self.doc(start),
+            name,
+            value,
+        })
+    }
+
+    fn struct_body(&mut self) -> Parse<Vec<Declaration>> {
+        let open = self.cursor.peek();
+        self.expect("{", "and the fields")?;
+        let mut fields = Vec::new();
+        while !self.cursor.eat("}") {
+            if self.at_end() {
+                let error = Diagnostic::error(open.span, "this `{` is not closed");
+                return Err(self.fail(error));
+            }
+            match self.field() {
+                Ok(field) => fields.push(field),
+                Err(Failed) if self.recover_in_body() => {}
+                Err(Failed) => return Err(Failed),
+            }
+        }
+        if fields.is_empty() {
+            self.dialect(open.span, "a struct has fields");
+        }
+        Ok(fields)
+    }
+
+    fn field(&mut self) -> Parse<Declaration> {
+        let span = self.cursor.peek().span;
+        self.declaration()?.ok_or_else(|| {
+            let error = Diagnostic::error(span, "a struct holds nothing that is `void`");
+            self.fail(error.hint("leave it out"))
+        })
+    }
+
+    /// `switch (type name) { case .. }`
+    fn union_body(&mut self) -> Parse<Union> {
+        if !self.cursor.eat_word("switch") {
+            return Err(self.expected(
+                "`switch`",
+                "a union is written `union name switch (type name) { case 1: .. }`",
+            ));
+        }
+        self.expect("(", "and the discriminant")?;
+        let specifier = self.specifier()?;
+        let discriminant = self.declarator(specifier, "the name of the discriminant")?;
+        self.expect(")", "")?;
+        self.expect("{", "and the cases")?;
+        let mut union = Union {
+            discriminant,
+            arms: Vec::new(),
+            default: None,
+        };
+        while !self.cursor.eat("}") {
+            match self.union_part(&mut union) {
+                Ok(()) => {}
+                Err(Failed) if !self.at_end() && self.recover_in_body() => {}
+                Err(Failed) => return Err(Failed),
+            }
+        }
+        Ok(union)
+    }
+
+    /// `case 1: case 2: int x;` or `default: void;`
+    fn union_part(&mut self, union: &mut Union) -> Parse<()> {
+        let start = self.cursor.peek();
+        if let Some(span) = union.default.as_ref().map(|_| start.span) {
+            self.dialect(span, "`default` comes last");
+        }
+        let mut cases = Vec::new();
+        let mut is_default = false;
+        loop {
+            if self.cursor.eat_word("case") {
+                cases.push(self.case_label()?);
+            } else if self.cursor.at_word("default") && self.cursor.peek_by(1).is(":") {
+                is_default = true;
+                self.cursor.advance();
+                self.cursor.advance();
+            } else {
+                break;
+            }
+        }
+        if cases.is_empty() && !is_default {
+            return Err(self.expected("`case`, `default` or `}`", ""));
+        }
+        let field = self.declaration()?;
+        if is_default && union.default.is_some() {
+            let error = Diagnostic::error(start.span, "this union has a `default` already");
+            return Err(self.fail(error));
+        }
+        // A label beside `default` selects what `default` selects anyway.
+        match is_default {
+            true => union.default = Some(field),
+            false => union.arms.push(Arm { cases, field }),
+        }
+        Ok(())
+    }
+
+    fn case_label(&mut self) -> Parse<Expression> {
+        let label = self.expression(Within::Anywhere)?;
+        self.expect(":", "")?;
+        Ok(label)
+    }
+}

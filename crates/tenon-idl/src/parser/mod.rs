@@ -1,0 +1,377 @@
+//! Words to the syntax tree, by recursive descent; goes on behind an error.
+
+mod bodies;
+mod programs;
+mod types;
+
+use crate::ast::{ConstantExpression, Definition, DefinitionKind, Expression, Name};
+use crate::cursor::Cursor;
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::docs::Comments;
+use crate::expression::{self, Within};
+use crate::options::Options;
+use crate::preprocess::Unit;
+use crate::source::{Sources, Span};
+use crate::token::{Token, TokenKind};
+
+/// Something is wrong and has been reported: the caller looks for a place to go on.
+pub(crate) struct Failed;
+
+type Parse<T> = Result<T, Failed>;
+
+/// Parses what the preprocessor left.
+pub(crate) fn parse(
+    unit: &Unit,
+    sources: &Sources,
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Definition> {
+    // An unexpected end is reported at the last word there is.
+    let end = unit.tokens.last().map(|token| token.span).or(unit.end);
+    let Some(end) = end else { return Vec::new() };
+    let mut parser = Parser {
+        cursor: Cursor::new(sources, &unit.tokens, end),
+        comments: Comments {
+            sources,
+            list: &unit.comments,
+        },
+        options,
+        diagnostics,
+        depth: 0,
+    };
+    let mut definitions = parser.specification();
+    definitions.extend(parser.macro_constants(unit));
+    definitions.sort_by_key(|definition| definition.position);
+    definitions
+}
+
+struct Parser<'a> {
+    cursor: Cursor<'a>,
+    comments: Comments<'a>,
+    options: &'a Options,
+    diagnostics: &'a mut Diagnostics,
+    /// How many type bodies are open around the one at hand.
+    depth: usize,
+}
+
+/// Where an item starts, for its documentation.
+#[derive(Clone, Copy)]
+struct Start {
+    position: usize,
+    span: Span,
+}
+
+impl Parser<'_> {
+    fn specification(&mut self) -> Vec<Definition> {
+        let mut definitions = Vec::new();
+        while !self.at_end() && !self.diagnostics.exhausted() {
+            let before = self.cursor.position();
+            match self.definition() {
+                Ok(definition) => definitions.extend(definition),
+                Err(Failed) => self.recover(before),
+            }
+        }
+        definitions
+    }
+
+    /// One definition; `None` for what means nothing to the schema.
+    fn definition(&mut self) -> Parse<Option<Definition>> {
+        let start = self.start();
+        let word = self.cursor.word();
+        let mut definition = match word {
+            Some("const") => self.constant()?,
+            Some("typedef") => match self.typedef()? {
+                Some(definition) => definition,
+                None => return Ok(None),
+            },
+            Some("enum" | "struct" | "union") => self.type_definition()?,
+            Some("program") => self.program()?,
+            Some("namespace" | "pragma") => return self.skip_dialect_line(),
+            _ if self.cursor.peek().is(";") => return self.stray_semicolon(),
+            _ => return Err(self.no_definition()),
+        };
+        definition.doc = self.doc(start);
+        definition.position = start.position;
+        definition.end = self.cursor.position();
+        Ok(Some(definition))
+    }
+
+    /// `const NAME = value;`
+    fn constant(&mut self) -> Parse<Definition> {
+        self.cursor.advance();
+        let name = self.name("the name of the constant")?;
+        self.expect("=", "and the value of the constant")?;
+        let value = self.expression(Within::Anywhere)?;
+        self.semicolon()?;
+        let constant = ConstantExpression {
+            value,
+            from_macro: false,
+        };
+        Ok(Definition::new(name, DefinitionKind::Constant(constant)))
+    }
+
+    /// `namespace name;` (and `{`..`}` around definitions) and `pragma ...;` say nothing about
+    /// the wire.
+    fn skip_dialect_line(&mut self) -> Parse<Option<Definition>> {
+        let first = self.cursor.advance();
+        let message = format!("`{}` is not known to rpcgen", self.cursor.text(first));
+        self.dialect(first.span, message);
+        while !self.at_end() && !self.cursor.peek().is(";") {
+            let next = self.cursor.peek();
+            let starts_definition = next.first_on_line && self.at_definition();
+            if starts_definition || next.is("{") {
+                return Err(self.expected("`;`", ""));
+            }
+            self.cursor.advance();
+        }
+        self.semicolon()?;
+        Ok(None)
+    }
+
+    fn stray_semicolon(&mut self) -> Parse<Option<Definition>> {
+        let token = self.cursor.advance();
+        self.dialect(token.span, "a `;` that ends nothing");
+        Ok(None)
+    }
+
+    fn no_definition(&mut self) -> Failed {
+        let found = self.cursor.describe();
+        let span = self.cursor.peek().span;
+        let error = Diagnostic::error(span, format!("expected a definition, found {found}"))
+            .label("`const`, `typedef`, `enum`, `struct`, `union` or `program` starts one");
+        self.fail(error)
+    }
+
+    /// Moves on to where a definition can start, at least one word behind `before`.
+    fn recover(&mut self, before: usize) {
+        if self.cursor.position() == before {
+            self.cursor.advance();
+        }
+        while !self.at_end() {
+            let token = self.cursor.peek();
+            if token.first_on_line && self.at_definition() && self.starts_in_first_column(token) {
+                return;
+            }
+            self.cursor.advance();
+        }
+    }
+
+    /// Fields start with `struct`, too, but are indented.
+    fn starts_in_first_column(&self, token: Token) -> bool {
+        self.cursor.sources.locate(token.span).column == 1
+    }
+
+    fn at_definition(&self) -> bool {
+        let words = [
+            "const",
+            "typedef",
+            "enum",
+            "struct",
+            "union",
+            "program",
+            "namespace",
+        ];
+        self.cursor.word().is_some_and(|word| words.contains(&word))
+    }
+
+    /// Skips to the `;` that ends a part of a body, or in front of the `}` that ends the body.
+    /// False if neither is found before the next definition.
+    fn recover_in_body(&mut self) -> bool {
+        let mut open = 0usize;
+        while !self.at_end() {
+            let token = self.cursor.peek();
+            match token.kind {
+                TokenKind::Punctuation("{") => open += 1,
+                TokenKind::Punctuation("}") if open == 0 => return true,
+                TokenKind::Punctuation("}") => open -= 1,
+                TokenKind::Punctuation(";") if open == 0 => {
+                    self.cursor.advance();
+                    return true;
+                }
+                _ if token.first_on_line
+                    && self.at_definition()
+                    && self.starts_in_first_column(token) =>
+                {
+                    return false;
+                }
+                _ => {}
+            }
+            self.cursor.advance();
+        }
+        false
+    }
+
+    /// Object macros of the interface whose bodies are expressions.
+    fn macro_constants(&mut self, unit: &Unit) -> Vec<Definition> {
+        unit.macros
+            .iter()
+            .filter_map(|made| self.macro_constant(made))
+            .collect()
+    }
+
+    fn macro_constant(&self, made: &crate::preprocess::MacroConstant) -> Option<Definition> {
+        let end = made.body.last()?.span;
+        let mut cursor = Cursor::new(self.cursor.sources, &made.body, end);
+        let nesting_max = self.options.limits.nesting_max;
+        let value = expression::parse(&mut cursor, Within::Anywhere, nesting_max).ok()?;
+        if cursor.peek().kind != TokenKind::End {
+            return None;
+        }
+        let constant = ConstantExpression {
+            value,
+            from_macro: true,
+        };
+        let mut definition = Definition::new(made.name.clone(), DefinitionKind::Constant(constant));
+        definition.position = made.position;
+        definition.end = made.position;
+        definition.doc = self.macro_doc(made.position, made.name.span);
+        Some(definition)
+    }
+
+    fn macro_doc(&self, position: usize, span: Span) -> String {
+        let behind = self.comments.behind_macro(position, span);
+        both(self.comments.leading(position, span), behind)
+    }
+
+    fn expression(&mut self, within: Within) -> Parse<Expression> {
+        let parsed = expression::parse(&mut self.cursor, within, self.options.limits.nesting_max);
+        let value = parsed.map_err(|error| self.fail(error))?;
+        if matches!(value.kind, crate::ast::ExpressionKind::Binary(..)) {
+            self.dialect(
+                value.span,
+                "rpcgen does not compute: it takes a number or a name",
+            );
+        }
+        Ok(value)
+    }
+
+    /// The name of something; `what` says of what, for the error message.
+    fn name(&mut self, what: &str) -> Parse<Name> {
+        let token = self.cursor.peek();
+        let reserved = self.cursor.word().is_none_or(is_reserved);
+        if reserved {
+            let hint = match token.kind {
+                TokenKind::Identifier => "this word has a meaning in the language",
+                _ => "",
+            };
+            return Err(self.expected(what, hint));
+        }
+        self.cursor.advance();
+        Ok(Name {
+            text: self.cursor.text(token).to_string(),
+            span: token.span,
+        })
+    }
+
+    fn expect(&mut self, mark: &str, and: &str) -> Parse<()> {
+        match self.cursor.eat(mark) {
+            true => Ok(()),
+            false if and.is_empty() => Err(self.expected(&format!("`{mark}`"), "")),
+            false => Err(self.expected(&format!("`{mark}` {and}"), "")),
+        }
+    }
+
+    /// A missing `;` is reported behind the word it should follow.
+    fn semicolon(&mut self) -> Parse<()> {
+        if self.cursor.eat(";") {
+            return Ok(());
+        }
+        let next = self.cursor.peek();
+        if !next.first_on_line && next.kind != TokenKind::End {
+            return Err(self.expected("`;`", ""));
+        }
+        let end = self.cursor.previous().span;
+        let found = self.cursor.describe();
+        let place = Span {
+            start: end.end,
+            ..end
+        };
+        let error = Diagnostic::error(place, format!("expected `;`, found {found}"));
+        Err(self.fail(error.label("`;` is missing here")))
+    }
+
+    fn expected(&mut self, what: &str, hint: &str) -> Failed {
+        let message = format!("expected {what}, found {}", self.cursor.describe());
+        let mut error = Diagnostic::error(self.cursor.peek().span, message);
+        if !hint.is_empty() {
+            error = error.hint(hint);
+        }
+        self.fail(error)
+    }
+
+    fn fail(&mut self, error: Diagnostic) -> Failed {
+        self.diagnostics.push(error);
+        Failed
+    }
+
+    /// Something rpcgen refuses: an error when reading strictly, fine otherwise.
+    fn dialect(&mut self, span: Span, message: impl Into<String>) {
+        if self.options.strict_rpcgen {
+            let error = Diagnostic::error(span, message);
+            self.diagnostics.push(error.label("refused by rpcgen"));
+        }
+    }
+
+    fn at_end(&self) -> bool {
+        self.cursor.peek().kind == TokenKind::End
+    }
+
+    fn start(&self) -> Start {
+        Start {
+            position: self.cursor.position(),
+            span: self.cursor.peek().span,
+        }
+    }
+
+    /// The documentation of what started at `start` and ends in front of the word at hand.
+    fn doc(&self, start: Start) -> String {
+        let leading = self.comments.leading(start.position, start.span);
+        let end = self.cursor.previous().span;
+        let trailing = self
+            .comments
+            .trailing(start.position, self.cursor.position(), end);
+        both(leading, trailing)
+    }
+}
+
+impl Definition {
+    fn new(name: Name, kind: DefinitionKind) -> Definition {
+        Definition {
+            name,
+            doc: String::new(),
+            position: 0,
+            end: 0,
+            kind,
+        }
+    }
+}
+
+fn both(leading: String, trailing: String) -> String {
+    match (leading.is_empty(), trailing.is_empty()) {
+        (_, true) => leading,
+        (true, _) => trailing,
+        _ => format!("{leading}\n{trailing}"),
+    }
+}
+
+/// Words that cannot be names anywhere. `program`, `version`, `string` and the like can: files
+/// have fields of these names, and their place tells.
+fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "const"
+            | "typedef"
+            | "struct"
+            | "union"
+            | "enum"
+            | "switch"
+            | "case"
+            | "default"
+            | "void"
+            | "int"
+            | "unsigned"
+            | "bool"
+            | "float"
+            | "double"
+    )
+}

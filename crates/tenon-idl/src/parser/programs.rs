@@ -1,0 +1,157 @@
+//! Programs, versions and procedures (RFC 5531 section 12).
+
+use crate::ast::{
+    Argument, Definition, DefinitionKind, Expression, Procedure, Program, TypeUse, Version,
+};
+use crate::diagnostics::Diagnostic;
+use crate::expression::Within;
+
+use super::types::Specifier;
+use super::{Failed, Parse, Parser};
+
+impl Parser<'_> {
+    /// `program NAME { version .. } = number;`
+    pub(super) fn program(&mut self) -> Parse<Definition> {
+        self.cursor.advance();
+        let name = self.name("the name of the program")?;
+        let open = self.cursor.peek().span;
+        self.expect("{", "and the versions")?;
+        let mut versions = Vec::new();
+        while !self.cursor.eat("}") {
+            match self.version() {
+                Ok(version) => versions.push(version),
+                Err(Failed) if !self.at_end() && self.recover_in_body() => {}
+                Err(Failed) => return Err(Failed),
+            }
+        }
+        if versions.is_empty() {
+            let error = Diagnostic::error(open, "a program has at least one version");
+            self.diagnostics.push(error);
+        }
+        let number = self.number("the program")?;
+        let program = Program { number, versions };
+        Ok(Definition::new(name, DefinitionKind::Program(program)))
+    }
+
+    fn version(&mut self) -> Parse<Version> {
+        let start = self.start();
+        if !self.cursor.eat_word("version") {
+            return Err(self.expected("`version` or `}`", ""));
+        }
+        let name = self.name("the name of the version")?;
+        let open = self.cursor.peek().span;
+        self.expect("{", "and the procedures")?;
+        let mut procedures = Vec::new();
+        while !self.cursor.eat("}") {
+            match self.procedure() {
+                Ok(procedure) => procedures.push(procedure),
+                Err(Failed) if !self.at_end() && self.recover_in_body() => {}
+                Err(Failed) => return Err(Failed),
+            }
+        }
+        if procedures.is_empty() {
+            self.dialect(open, "a version has procedures");
+        }
+        let number = self.number("the version")?;
+        Ok(Version {
+            doc: self.doc(start),
+            name,
+            number,
+            procedures,
+        })
+    }
+
+    /// `= number;` behind a program, version or procedure.
+    fn number(&mut self, of: &str) -> Parse<Expression> {
+        self.expect("=", &format!("and the number of {of}"))?;
+        let number = self.expression(Within::Anywhere)?;
+        self.semicolon()?;
+        Ok(number)
+    }
+
+    /// `result NAME(arguments) = number;`
+    fn procedure(&mut self) -> Parse<Procedure> {
+        let start = self.start();
+        let specifier = self.specifier()?;
+        let result = match specifier {
+            Specifier::Void(_) => None,
+            other => Some(self.passed_type(other)?),
+        };
+        let name = self.name("the name of the procedure")?;
+        self.expect("(", "and the arguments")?;
+        let arguments = self.arguments()?;
+        let number = self.number("the procedure")?;
+        Ok(Procedure {
+            doc: self.doc(start),
+            name,
+            number,
+            arguments,
+            result,
+        })
+    }
+
+    /// A result: like a field without a name.
+    fn passed_type(&mut self, specifier: Specifier) -> Parse<TypeUse> {
+        let optional = self.optional();
+        self.nameless(specifier, optional)
+    }
+
+    /// A `string` needs no bound where it is passed.
+    fn nameless(
+        &mut self,
+        specifier: Specifier,
+        optional: Option<crate::source::Span>,
+    ) -> Parse<TypeUse> {
+        let bare = !self.cursor.peek().is("<") && !self.cursor.peek().is("[");
+        match specifier {
+            Specifier::String(span) if bare && optional.is_none() => Ok(TypeUse {
+                span,
+                kind: crate::ast::TypeUseKind::String(None),
+            }),
+            other => self.declared_type(other, optional),
+        }
+    }
+
+    fn arguments(&mut self) -> Parse<Vec<Argument>> {
+        let mut arguments = Vec::new();
+        if self.cursor.eat(")") {
+            let span = self.cursor.previous().span;
+            self.dialect(span, "no arguments are written `(void)`");
+            return Ok(arguments);
+        }
+        loop {
+            let specifier = self.specifier()?;
+            match specifier {
+                Specifier::Void(span) if !(arguments.is_empty() && self.cursor.peek().is(")")) => {
+                    let error = Diagnostic::error(span, "`void` stands alone or not at all");
+                    return Err(self.fail(error));
+                }
+                Specifier::Void(_) => {}
+                other => arguments.push(self.argument(other)?),
+            }
+            if !self.cursor.eat(",") {
+                break;
+            }
+            let span = self.cursor.previous().span;
+            self.dialect(span, "several arguments need rpcgen's option -N");
+        }
+        self.expect(")", "")?;
+        Ok(arguments)
+    }
+
+    fn argument(&mut self, specifier: Specifier) -> Parse<Argument> {
+        let optional = self.optional();
+        let name = match self.cursor.word() {
+            Some(_) => {
+                let name = self.name("the name of the argument")?;
+                self.dialect(name.span, "rpcgen's arguments have no names");
+                Some(name)
+            }
+            None => None,
+        };
+        Ok(Argument {
+            name,
+            ty: self.nameless(specifier, optional)?,
+        })
+    }
+}

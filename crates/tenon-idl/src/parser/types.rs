@@ -1,0 +1,344 @@
+//! Types and what is declared to have them (RFC 4506 section 6.3, and dialects).
+
+use tenon_schema::Type;
+
+use crate::ast::{
+    Body, Bound, Declaration, Definition, DefinitionKind, Name, TypeUse, TypeUseKind,
+};
+use crate::diagnostics::Diagnostic;
+use crate::expression::Within;
+use crate::source::Span;
+use crate::token::TokenKind;
+
+use super::{Failed, Parse, Parser};
+
+/// What stands in front of the name in a declaration.
+pub(super) enum Specifier {
+    Void(Span),
+    String(Span),
+    Opaque(Span),
+    Type(TypeUse),
+}
+
+impl Specifier {
+    pub(super) fn span(&self) -> Span {
+        match self {
+            Specifier::Void(span) | Specifier::String(span) | Specifier::Opaque(span) => *span,
+            Specifier::Type(ty) => ty.span,
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// `typedef` and a declaration. `None` for `typedef struct x x;`, a habit from C that says
+    /// nothing here.
+    pub(super) fn typedef(&mut self) -> Parse<Option<Definition>> {
+        self.cursor.advance();
+        let specifier = self.specifier()?;
+        let declared = self.declarator(specifier, "the name of the new type")?;
+        self.semicolon()?;
+        let Declaration { name, ty, .. } = declared;
+        let kind = match ty.kind {
+            TypeUseKind::Named(of) if of.text == name.text && is_tagged(&of, ty.span) => {
+                return Ok(None);
+            }
+            TypeUseKind::Inline(None, body) => DefinitionKind::Type(*body),
+            TypeUseKind::Inline(Some(tag), body) if tag.text == name.text => {
+                DefinitionKind::Type(*body)
+            }
+            kind => DefinitionKind::Typedef(TypeUse {
+                kind,
+                span: ty.span,
+            }),
+        };
+        Ok(Some(Definition::new(name, kind)))
+    }
+
+    /// `enum`, `struct` or `union` with a name and a body.
+    pub(super) fn type_definition(&mut self) -> Parse<Definition> {
+        let keyword = self.cursor.word().unwrap_or_default();
+        self.cursor.advance();
+        let name = self.name(&format!("the name of the {keyword}"))?;
+        let body = self.body(keyword)?;
+        self.semicolon()?;
+        Ok(Definition::new(name, DefinitionKind::Type(body)))
+    }
+
+    /// A declaration with its `;`; `None` for `void`.
+    pub(super) fn declaration(&mut self) -> Parse<Option<Declaration>> {
+        let start = self.start();
+        let specifier = self.specifier()?;
+        if let Specifier::Void(_) = specifier {
+            self.void_end()?;
+            return Ok(None);
+        }
+        let mut declaration = self.declarator(specifier, "the name of the field")?;
+        self.semicolon()?;
+        declaration.doc = self.doc(start);
+        Ok(Some(declaration))
+    }
+
+    fn void_end(&mut self) -> Parse<()> {
+        if self.cursor.peek().kind == TokenKind::Identifier && !self.cursor.peek().first_on_line {
+            return Err(self.expected("`;`", "`void` holds nothing, so it has no name"));
+        }
+        self.semicolon()
+    }
+
+    /// The type at the start of a declaration.
+    pub(super) fn specifier(&mut self) -> Parse<Specifier> {
+        let span = self.cursor.peek().span;
+        let Some(word) = self.cursor.word() else {
+            return Err(self.expected("a type", ""));
+        };
+        match word {
+            "void" | "string" | "opaque" => {
+                self.cursor.advance();
+                Ok(match word {
+                    "void" => Specifier::Void(span),
+                    "string" => Specifier::String(span),
+                    _ => Specifier::Opaque(span),
+                })
+            }
+            "struct" | "union" | "enum" => Ok(Specifier::Type(self.tagged_type(word)?)),
+            "const" | "typedef" | "case" | "default" | "switch" => Err(self.expected("a type", "")),
+            _ => Ok(Specifier::Type(self.plain_type())),
+        }
+    }
+
+    /// `struct name`, or a struct that is defined on the spot.
+    fn tagged_type(&mut self, keyword: &str) -> Parse<TypeUse> {
+        let start = self.cursor.advance().span;
+        let has_body = |parser: &Self| {
+            parser.cursor.peek().is("{") || (keyword == "union" && parser.cursor.at_word("switch"))
+        };
+        let tag = match has_body(self) {
+            true => None,
+            false => Some(self.name(&format!("the name of the {keyword}, or its body"))?),
+        };
+        let kind = match tag {
+            Some(name) if !has_body(self) => TypeUseKind::Named(name),
+            tag => {
+                self.dialect(start, "rpcgen wants every type to be defined on its own");
+                TypeUseKind::Inline(tag, Box::new(self.nested_body(keyword)?))
+            }
+        };
+        Ok(TypeUse {
+            span: start.to(self.cursor.previous().span),
+            kind,
+        })
+    }
+
+    fn nested_body(&mut self, keyword: &str) -> Parse<Body> {
+        if self.depth >= self.options.limits.nesting_max {
+            let span = self.cursor.peek().span;
+            let error = Diagnostic::error(span, "types are nested too deeply here");
+            return Err(self.fail(error.hint("give the inner types names of their own")));
+        }
+        self.depth += 1;
+        let body = self.body(keyword);
+        self.depth -= 1;
+        body
+    }
+
+    /// A type that is one word, or several words of C's integers.
+    fn plain_type(&mut self) -> TypeUse {
+        let start = self.cursor.peek().span;
+        let mut words = Vec::new();
+        while let Some(word) = self
+            .cursor
+            .word()
+            .filter(|word| extends_integer(&words, word))
+        {
+            words.push(word);
+            self.cursor.advance();
+        }
+        if words.is_empty() {
+            let token = self.cursor.advance();
+            let text = self.cursor.text(token);
+            let kind = match keyword_type(text) {
+                Some(ty) => TypeUseKind::Builtin(ty),
+                None => TypeUseKind::Named(Name {
+                    text: text.to_string(),
+                    span: token.span,
+                }),
+            };
+            return TypeUse { span: start, kind };
+        }
+        let kind = TypeUseKind::Builtin(integer_type(&words));
+        TypeUse {
+            span: start.to(self.cursor.previous().span),
+            kind,
+        }
+    }
+
+    /// What follows the type: `*`, the name, `[n]` or `<n>`.
+    pub(super) fn declarator(&mut self, specifier: Specifier, what: &str) -> Parse<Declaration> {
+        let optional = self.optional();
+        let name = self.name(what)?;
+        let ty = self.declared_type(specifier, optional)?;
+        Ok(Declaration {
+            name,
+            doc: String::new(),
+            ty,
+        })
+    }
+
+    pub(super) fn optional(&mut self) -> Option<Span> {
+        let span = self.cursor.peek().span;
+        self.cursor.eat("*").then_some(span)
+    }
+
+    /// Joins what is in front of the name with the bound behind it, which is read here.
+    pub(super) fn declared_type(
+        &mut self,
+        specifier: Specifier,
+        optional: Option<Span>,
+    ) -> Parse<TypeUse> {
+        let bound = self.bound()?;
+        let span = specifier.span();
+        let kind = match specifier {
+            Specifier::Void(span) => return Err(self.void_declared(span)),
+            _ if optional.is_some() && bound.is_some() => {
+                return Err(self.pointer_and_bound(span));
+            }
+            Specifier::String(span) => self.string_type(span, optional, bound)?,
+            Specifier::Opaque(span) => self.opaque_type(span, optional, bound)?,
+            Specifier::Type(ty) => match (optional, bound) {
+                (Some(_), _) => TypeUseKind::Optional(Box::new(ty)),
+                (None, Some(bound)) => TypeUseKind::Array(Box::new(ty), bound),
+                (None, None) => return Ok(ty),
+            },
+        };
+        Ok(TypeUse { span, kind })
+    }
+
+    /// `[n]`, `<n>`, `<>` or nothing.
+    fn bound(&mut self) -> Parse<Option<Bound>> {
+        if self.cursor.eat("[") {
+            let length = self.expression(Within::Anywhere)?;
+            self.expect("]", "")?;
+            self.refuse_second_bound()?;
+            return Ok(Some(Bound::Fixed(length)));
+        }
+        if !self.cursor.eat("<") {
+            return Ok(None);
+        }
+        let max = match self.cursor.peek().is(">") {
+            true => None,
+            false => Some(self.expression(Within::Angles)?),
+        };
+        self.expect(">", "")?;
+        self.refuse_second_bound()?;
+        Ok(Some(Bound::Counted(max)))
+    }
+
+    fn refuse_second_bound(&mut self) -> Parse<()> {
+        let token = self.cursor.peek();
+        if !token.is("[") && !token.is("<") {
+            return Ok(());
+        }
+        let error = Diagnostic::error(token.span, "an array has one dimension only")
+            .hint("give the inner array a name with `typedef`");
+        Err(self.fail(error))
+    }
+
+    fn string_type(
+        &mut self,
+        span: Span,
+        optional: Option<Span>,
+        bound: Option<Bound>,
+    ) -> Parse<TypeUseKind> {
+        let ty = match bound {
+            Some(Bound::Counted(max)) => TypeUseKind::String(max),
+            None => {
+                self.dialect(span, "a string has a bound: `<n>` or `<>`");
+                TypeUseKind::String(None)
+            }
+            Some(Bound::Fixed(length)) => {
+                let error = Diagnostic::error(length.span, "a string has no fixed length")
+                    .hint("write `<n>` for at most n bytes, or make it `opaque`");
+                return Err(self.fail(error));
+            }
+        };
+        Ok(match optional {
+            Some(_) => {
+                self.dialect(span, "rpcgen has no pointer to a string");
+                TypeUseKind::Optional(Box::new(TypeUse { span, kind: ty }))
+            }
+            None => ty,
+        })
+    }
+
+    fn opaque_type(
+        &mut self,
+        span: Span,
+        optional: Option<Span>,
+        bound: Option<Bound>,
+    ) -> Parse<TypeUseKind> {
+        match bound {
+            Some(bound) if optional.is_none() => Ok(TypeUseKind::Opaque(bound)),
+            _ => {
+                let error = Diagnostic::error(span, "opaque data needs a length")
+                    .hint("write `[n]` for exactly n bytes, `<n>` for at most n, or `<>`");
+                Err(self.fail(error))
+            }
+        }
+    }
+
+    fn void_declared(&mut self, span: Span) -> Failed {
+        let error = Diagnostic::error(span, "nothing can be declared to be `void`");
+        self.fail(error.hint("leave it out"))
+    }
+
+    fn pointer_and_bound(&mut self, span: Span) -> Failed {
+        let error = Diagnostic::error(span, "this is both optional (`*`) and an array")
+            .hint("give one of the two a name with `typedef`");
+        self.fail(error)
+    }
+}
+
+/// Whether `of` has `struct`, `union` or `enum` in front of it in the type at `span`.
+fn is_tagged(of: &Name, span: Span) -> bool {
+    of.span.start != span.start
+}
+
+/// Whether `word` goes on with the words of an integer such as `unsigned long int`.
+fn extends_integer(words: &[&str], word: &str) -> bool {
+    let modifier = matches!(word, "unsigned" | "signed" | "long" | "short");
+    match words {
+        [] => modifier || word == "char",
+        [.., "int" | "char" | "hyper"] => false,
+        _ => modifier || matches!(word, "int" | "char" | "hyper"),
+    }
+}
+
+/// The type that C's words for integers add up to. A `long` has 32 bits on the wire, as in
+/// rpcgen; two of them have 64.
+fn integer_type(words: &[&str]) -> Type {
+    let count = |wanted: &str| words.iter().filter(|word| **word == wanted).count();
+    let unsigned = count("unsigned") > 0;
+    let (signed_type, unsigned_type) = match () {
+        () if count("hyper") > 0 || count("long") > 1 => (Type::Hyper, Type::Uhyper),
+        () if count("char") > 0 => (Type::Char, Type::Uchar),
+        () if count("short") > 0 => (Type::Short, Type::Ushort),
+        () => (Type::Int, Type::Uint),
+    };
+    match unsigned {
+        true => unsigned_type,
+        false => signed_type,
+    }
+}
+
+/// The words that are types by themselves and never names.
+fn keyword_type(word: &str) -> Option<Type> {
+    Some(match word {
+        "int" => Type::Int,
+        "hyper" => Type::Hyper,
+        "float" => Type::Float,
+        "double" => Type::Double,
+        "quadruple" => Type::Quadruple,
+        "bool" => Type::Bool,
+        _ => return None,
+    })
+}

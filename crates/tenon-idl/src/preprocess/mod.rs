@@ -1,0 +1,265 @@
+//! The embedded preprocessor: files to the words that count, with macros expanded, comments and
+//! `%` lines put aside.
+//!
+//! Covers what interfaces use of C's: `#include`, `#define` and `#undef` of object macros, all
+//! conditionals, `#line`, `#error`. Function-like macros may be defined, not used.
+
+mod conditions;
+mod directives;
+mod include;
+mod macros;
+
+use crate::ast::Name;
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::lexer::{Lexer, is_invisible};
+use crate::options::Options;
+use crate::source::{FileId, Sources, Span};
+use crate::token::{Bad, Token, TokenKind};
+
+use conditions::Condition;
+use macros::{Macro, Macros};
+
+/// What the preprocessor leaves for the parser.
+#[derive(Debug, Default)]
+pub(crate) struct Unit {
+    pub tokens: Vec<Token>,
+    /// Where the text ends: what comes after the last word. `None` if there is no text.
+    pub end: Option<Span>,
+    pub comments: Vec<Aside>,
+    pub passthrough: Vec<Aside>,
+    pub macros: Vec<MacroConstant>,
+}
+
+/// Something that stands between words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Aside {
+    /// The position of the word behind it.
+    pub position: usize,
+    pub span: Span,
+    pub first_on_line: bool,
+}
+
+/// An object macro of the interface, which may turn out to be a constant.
+#[derive(Debug)]
+pub(crate) struct MacroConstant {
+    pub name: Name,
+    pub position: usize,
+    /// Its body with macros expanded.
+    pub body: Vec<Token>,
+}
+
+/// Reads `name`, whose text is `text`, and what it includes.
+pub(crate) fn preprocess(
+    name: &str,
+    text: String,
+    options: &Options,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> Unit {
+    let mut preprocessor = Preprocessor {
+        options,
+        sources,
+        diagnostics,
+        macros: Macros::new(options.limits.expansion_tokens_max),
+        frames: Vec::new(),
+        unit: Unit::default(),
+        defined: Vec::new(),
+        text_bytes_left: options.limits.text_bytes_max,
+    };
+    preprocessor.predefine();
+    preprocessor.open(name, text, None);
+    preprocessor.run();
+    preprocessor.finish()
+}
+
+struct Preprocessor<'a> {
+    options: &'a Options,
+    sources: &'a mut Sources,
+    diagnostics: &'a mut Diagnostics,
+    macros: Macros,
+    /// The file that is being read, and those that include it in front.
+    frames: Vec<Frame>,
+    unit: Unit,
+    /// The macros that the interface defined, in order, with the position of the next word.
+    defined: Vec<(String, usize)>,
+    text_bytes_left: usize,
+}
+
+/// A file that is being read.
+struct Frame {
+    lexer: Lexer,
+    conditions: Vec<Condition>,
+}
+
+impl Preprocessor<'_> {
+    /// Defines what the options ask for.
+    fn predefine(&mut self) {
+        let symbol = self.options.output.symbol().map(|name| (name, "1"));
+        let given = self.options.defines.iter();
+        let given = given.map(|define| (define.name.as_str(), define.value.as_str()));
+        for (name, value) in symbol.into_iter().chain(given) {
+            let text = format!("{name} {value}");
+            let file = self.sources.add("<command line>", text, true);
+            let mut lexer = Lexer::new(file, self.sources.whole(file));
+            let name_token = lexer.next();
+            let body = std::iter::from_fn(|| lexer.next_on_line()).collect();
+            let made = Macro {
+                name: name_token,
+                body,
+                function_like: false,
+            };
+            self.macros.define(name, made);
+        }
+    }
+
+    fn run(&mut self) {
+        while !self.frames.is_empty() && !self.diagnostics.exhausted() {
+            let token = self.frame_mut().lexer.next();
+            if self.unit.tokens.len() >= self.options.limits.tokens_max {
+                let error = Diagnostic::error(token.span, "the interface is too long");
+                return self.report(error.hint("split it, or raise the limit of words"));
+            }
+            self.take(token);
+        }
+    }
+
+    fn take(&mut self, token: Token) {
+        match token.kind {
+            TokenKind::End => {
+                self.unit.end = Some(token.span);
+                self.close_file();
+            }
+            TokenKind::Punctuation("#") if token.first_on_line => self.directive(token),
+            _ if self.skipping() => {}
+            TokenKind::Comment => self.comment(token),
+            TokenKind::Passthrough => {
+                let aside = self.aside(token);
+                self.unit.passthrough.push(aside);
+            }
+            TokenKind::Identifier => self.identifier(token),
+            TokenKind::Bad(bad) => self.bad(bad, token.span),
+            _ => self.unit.tokens.push(token),
+        }
+    }
+
+    fn comment(&mut self, token: Token) {
+        let aside = self.aside(token);
+        self.unit.comments.push(aside);
+    }
+
+    fn aside(&self, token: Token) -> Aside {
+        Aside {
+            position: self.unit.tokens.len(),
+            span: token.span,
+            first_on_line: token.first_on_line,
+        }
+    }
+
+    fn identifier(&mut self, token: Token) {
+        let result = self
+            .macros
+            .expand(self.sources, token, &mut self.unit.tokens);
+        if let Err(error) = result {
+            self.report(error);
+        }
+        self.refuse_function_macro(token);
+    }
+
+    /// An error for `f(` where `f` is a function-like macro; its name alone stands for itself.
+    fn refuse_function_macro(&mut self, token: Token) {
+        let name = self.sources.text(token.spelled);
+        let Some(made) = self.macros.get(name).filter(|made| made.function_like) else {
+            return;
+        };
+        let rest = self.sources.text(self.frame().lexer.rest_of_line());
+        if rest.trim_start().starts_with('(') {
+            let error = Diagnostic::error(token.span, "macros with parameters are not expanded")
+                .related(made.name.span, "defined here")
+                .hint("write out what it stands for, or run the file through `cpp -C` first");
+            self.report(error);
+        }
+    }
+
+    fn bad(&mut self, bad: Bad, span: Span) {
+        let message = match bad {
+            Bad::UnclosedComment => "this comment is not closed".to_string(),
+            Bad::UnclosedText => "this string is not closed on its line".to_string(),
+            Bad::UnclosedCharacter => "this character is not closed on its line".to_string(),
+            Bad::Character => {
+                let text = self.sources.text(span).escape_debug().to_string();
+                format!("`{text}` does not belong into an interface")
+            }
+        };
+        self.report(Diagnostic::error(span, message));
+    }
+
+    fn finish(mut self) -> Unit {
+        self.collect_macros();
+        self.unit
+    }
+
+    /// The macros that are still defined, as candidates for constants.
+    fn collect_macros(&mut self) {
+        for (name, position) in std::mem::take(&mut self.defined) {
+            let Some(made) = self.macros.get(&name) else {
+                continue;
+            };
+            if made.function_like || made.body.is_empty() {
+                continue;
+            }
+            let name = Name {
+                text: name,
+                span: made.name.span,
+            };
+            let token = Token {
+                spelled: made.name.spelled,
+                ..made.name
+            };
+            let mut body = Vec::new();
+            if self.macros.expand(self.sources, token, &mut body).is_ok() {
+                self.unit.macros.push(MacroConstant {
+                    name,
+                    position,
+                    body,
+                });
+            }
+        }
+    }
+
+    /// Warns once per file about characters that cannot be seen; strict reading refuses them.
+    fn warn_invisible(&mut self, file: FileId) {
+        let text = self.sources.whole(file);
+        let Some((at, char)) = text
+            .char_indices()
+            .skip(1)
+            .find(|(_, char)| is_invisible(*char))
+        else {
+            return;
+        };
+        let span = Span {
+            file,
+            start: at as u32,
+            end: (at + char.len_utf8()) as u32,
+        };
+        let message = format!("an invisible character (U+{:04X})", u32::from(char));
+        let diagnostic = match self.options.strict_rpcgen {
+            true => Diagnostic::error(span, message),
+            false => Diagnostic::warning(span, message).label("read as white space"),
+        };
+        self.report(diagnostic.hint("remove it; such characters come with pasted text"));
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// The file that is being read. There is one as long as anything is read.
+    fn frame(&self) -> &Frame {
+        &self.frames[self.frames.len() - 1]
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame {
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+}

@@ -1,0 +1,259 @@
+//! What types contain by value: nothing may contain itself, and nothing may be too big.
+//!
+//! Walks by a stack of its own: a chain of types is as long as the file makes it.
+
+use std::collections::{HashMap, HashSet};
+
+use tenon_schema::{Length, Type, TypeId, TypeKind};
+
+use crate::diagnostics::Diagnostic;
+
+use super::Resolver;
+
+/// What is known of a type that has been walked.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    /// Bytes on the wire of the part that is always there.
+    bytes: u64,
+    /// Types in types in types, by value.
+    depth: usize,
+}
+
+/// Reports every type that contains itself, is nested too deeply or is too big.
+pub(super) fn check_sizes(resolver: &mut Resolver<'_>) {
+    let mut walk = Walk {
+        resolver,
+        extents: HashMap::new(),
+        open: HashMap::new(),
+    };
+    for index in 0..walk.resolver.schema.types.len() {
+        walk.from(TypeId(index as u32));
+    }
+    check_typedefs(resolver);
+}
+
+struct Walk<'w, 'r> {
+    resolver: &'w mut Resolver<'r>,
+    extents: HashMap<TypeId, Extent>,
+    /// The types that contain the one at hand, with their place on the stack.
+    open: HashMap<TypeId, usize>,
+}
+
+/// A type on the way, and which of its parts come next.
+struct Step {
+    id: TypeId,
+    parts: Vec<TypeId>,
+    next: usize,
+}
+
+impl Walk<'_, '_> {
+    fn from(&mut self, root: TypeId) {
+        let mut stack = Vec::new();
+        self.enter(root, &mut stack);
+        while let Some(step) = stack.last_mut() {
+            let part = step.parts.get(step.next).copied();
+            step.next += 1;
+            match part {
+                Some(part) => self.enter(part, &mut stack),
+                None => self.leave(&mut stack),
+            }
+        }
+    }
+
+    fn enter(&mut self, id: TypeId, stack: &mut Vec<Step>) {
+        if self.extents.contains_key(&id) {
+            return;
+        }
+        if let Some(from) = self.open.get(&id).copied() {
+            return self.report_cycle(id, &stack[from..]);
+        }
+        self.open.insert(id, stack.len());
+        let mut parts = Vec::new();
+        by_value(&self.resolver.schema.type_def(id).kind, &mut |part| {
+            parts.push(part)
+        });
+        stack.push(Step { id, parts, next: 0 });
+    }
+
+    fn leave(&mut self, stack: &mut Vec<Step>) {
+        let Some(step) = stack.pop() else { return };
+        self.open.remove(&step.id);
+        let extent = self.extent(step.id);
+        self.extents.insert(step.id, extent);
+        self.check_extent(step.id, extent);
+    }
+
+    fn check_extent(&mut self, id: TypeId, extent: Extent) {
+        let limits = &self.resolver.options.limits;
+        let too_deep = extent.depth > limits.type_depth_max;
+        let too_big = extent.bytes > limits.fixed_bytes_max;
+        if !too_deep && !too_big {
+            return;
+        }
+        // What contains it need not be reported, too.
+        self.extents.insert(id, Extent::default());
+        let name = &self.resolver.schema.type_def(id).name;
+        let (message, hint) = match too_deep {
+            true => (
+                format!(
+                    "`{name}` nests types by value more than {} deep",
+                    limits.type_depth_max
+                ),
+                "put a pointer (`*`) between them",
+            ),
+            false => (
+                format!(
+                    "`{name}` takes {} bytes at least, more than {}",
+                    extent.bytes, limits.fixed_bytes_max
+                ),
+                "use a counted array (`<>`) instead of a fixed one",
+            ),
+        };
+        let error = Diagnostic::error(self.resolver.spans[id.0 as usize], message);
+        self.resolver.diagnostics.push(error.hint(hint));
+    }
+
+    fn report_cycle(&mut self, id: TypeId, steps: &[Step]) {
+        let name = &self.resolver.schema.type_def(id).name;
+        let message = format!("`{name}` contains itself, so it would have no end");
+        let mut error = Diagnostic::error(self.resolver.spans[id.0 as usize], message);
+        if let [_, inner, ..] = steps {
+            let inner_name = &self.resolver.schema.type_def(inner.id).name;
+            let what = format!("by way of `{inner_name}`");
+            error = error.related(self.resolver.spans[inner.id.0 as usize], what);
+        }
+        self.resolver
+            .diagnostics
+            .push(error.hint("put a pointer (`*`) or a counted array (`<>`) in between"));
+    }
+
+    fn extent(&self, id: TypeId) -> Extent {
+        match &self.resolver.schema.type_def(id).kind {
+            TypeKind::Enum(_) => Extent { bytes: 4, depth: 1 },
+            TypeKind::External => Extent { bytes: 0, depth: 1 },
+            TypeKind::Typedef(ty) => deeper(self.of(ty)),
+            TypeKind::Struct(fields) => {
+                let parts = fields.iter().map(|field| self.of(&field.ty));
+                deeper(parts.fold(Extent::default(), both))
+            }
+            TypeKind::Union(union) => {
+                let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
+                let fields = arms.chain(union.default.iter().flatten());
+                let widest = fields
+                    .map(|field| self.of(&field.ty))
+                    .fold(Extent::default(), either);
+                deeper(both(self.of(&union.discriminant_type), widest))
+            }
+        }
+    }
+
+    fn of(&self, ty: &Type) -> Extent {
+        match ty {
+            Type::Named(id) => self.extents.get(id).copied().unwrap_or_default(),
+            Type::Array(element, Length::Fixed(count)) => {
+                let element = self.of(element);
+                let bytes = element.bytes.saturating_mul(u64::from(*count));
+                Extent { bytes, ..element }
+            }
+            Type::Opaque(Length::Fixed(bytes)) => Extent {
+                bytes: u64::from(*bytes).next_multiple_of(4),
+                depth: 0,
+            },
+            Type::Hyper | Type::Uhyper | Type::Double => Extent { bytes: 8, depth: 0 },
+            Type::Quadruple => Extent {
+                bytes: 16,
+                depth: 0,
+            },
+            _ => Extent { bytes: 4, depth: 0 },
+        }
+    }
+}
+
+fn deeper(extent: Extent) -> Extent {
+    Extent {
+        depth: extent.depth + 1,
+        ..extent
+    }
+}
+
+fn both(one: Extent, other: Extent) -> Extent {
+    Extent {
+        bytes: one.bytes.saturating_add(other.bytes),
+        depth: one.depth.max(other.depth),
+    }
+}
+
+fn either(one: Extent, other: Extent) -> Extent {
+    Extent {
+        bytes: one.bytes.max(other.bytes),
+        depth: one.depth.max(other.depth),
+    }
+}
+
+/// The named types that a type contains by value.
+fn by_value(kind: &TypeKind, found: &mut dyn FnMut(TypeId)) {
+    match kind {
+        TypeKind::Enum(_) | TypeKind::External => {}
+        TypeKind::Typedef(ty) => part_by_value(ty, found),
+        TypeKind::Struct(fields) => fields
+            .iter()
+            .for_each(|field| part_by_value(&field.ty, found)),
+        TypeKind::Union(union) => {
+            part_by_value(&union.discriminant_type, found);
+            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
+            let fields = arms.chain(union.default.iter().flatten());
+            fields.for_each(|field| part_by_value(&field.ty, found));
+        }
+    }
+}
+
+fn part_by_value(ty: &Type, found: &mut dyn FnMut(TypeId)) {
+    match ty {
+        Type::Named(id) => found(*id),
+        Type::Array(element, Length::Fixed(_)) => part_by_value(element, found),
+        _ => {}
+    }
+}
+
+/// A typedef that leads to itself by way of pointers and counted arrays alone has an end on the
+/// wire, but no language can spell it without a struct in between.
+fn check_typedefs(resolver: &mut Resolver<'_>) {
+    let count = resolver.schema.types.len();
+    let mut done = vec![false; count];
+    for start in 0..count {
+        let mut path: HashSet<usize> = HashSet::new();
+        let mut at = Some(start);
+        while let Some(index) = at.filter(|index| !done[*index]) {
+            if !path.insert(index) {
+                report_typedef(resolver, index);
+                break;
+            }
+            at = typedef_target(&resolver.schema.types[index].kind);
+        }
+        path.into_iter().for_each(|index| done[index] = true);
+    }
+}
+
+/// The type a typedef is made of, whatever is in between.
+fn typedef_target(kind: &TypeKind) -> Option<usize> {
+    let TypeKind::Typedef(ty) = kind else {
+        return None;
+    };
+    let mut ty = ty;
+    while let Type::Optional(inner) | Type::Array(inner, _) = ty {
+        ty = inner;
+    }
+    match ty {
+        Type::Named(id) => Some(id.0 as usize),
+        _ => None,
+    }
+}
+
+fn report_typedef(resolver: &mut Resolver<'_>, index: usize) {
+    let name = &resolver.schema.types[index].name;
+    let message = format!("the typedef `{name}` leads back to itself");
+    let error = Diagnostic::error(resolver.spans[index], message);
+    resolver
+        .diagnostics
+        .push(error.hint("make it a struct with the pointer or array as its field"));
+}

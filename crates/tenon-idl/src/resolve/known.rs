@@ -1,0 +1,24 @@
+//! Types that interfaces use without declaring them, because C's headers do.
+
+use tenon_schema::{Length, Type};
+
+/// The type that C's headers declare as `name`. Only asked when the interface does not.
+pub(super) fn type_called(name: &str) -> Option<Type> {
+    Some(match name {
+        "u_int" | "uint" | "u_long" | "ulong" | "uint32_t" | "u_int32_t" | "uint32" | "u_int32"
+        | "rpcprog_t" | "rpcvers_t" | "rpcproc_t" | "rpcprot_t" | "rpcport_t" => Type::Uint,
+        "int32_t" | "int32" => Type::Int,
+        "u_short" | "ushort" | "uint16_t" | "u_int16_t" | "uint16" => Type::Ushort,
+        "int16_t" | "int16" => Type::Short,
+        "u_char" | "uchar" | "uint8_t" | "u_int8_t" | "uint8" => Type::Uchar,
+        "int8_t" | "int8" => Type::Char,
+        "quad_t" | "int64_t" | "int64" | "longlong_t" => Type::Hyper,
+        "u_quad_t" | "uint64_t" | "u_int64_t" | "uint64" | "u_longlong_t" => Type::Uhyper,
+        "bool_t" => Type::Bool,
+        // struct netobj of <rpc/xdr.h>, MAX_NETOBJ_SZ
+        "netobj" => Type::Opaque(Length::Counted(1024)),
+        // des_block of <rpc/auth_des.h>, as xdr_des_block sends it
+        "des_block" => Type::Opaque(Length::Fixed(8)),
+        _ => return None,
+    })
+}

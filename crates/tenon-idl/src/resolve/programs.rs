@@ -1,0 +1,142 @@
+//! Programs, versions and procedures, and that their names and numbers differ (RFC 5531
+//! section 12.3).
+
+use std::collections::HashMap;
+
+use tenon_schema::{Field, Procedure, Program, Version};
+
+use crate::ast::{self, Argument, Definition, Expression, Name};
+use crate::diagnostics::Diagnostic;
+use crate::source::Span;
+
+use super::Resolver;
+
+impl Resolver<'_> {
+    pub(super) fn program(&mut self, definition: &Definition, program: &ast::Program) {
+        let number = self.number_u32(&program.number, "program number");
+        self.refuse_twice(
+            "version",
+            program.versions.iter().map(|version| &version.name),
+        );
+        let versions: Vec<Version> = program
+            .versions
+            .iter()
+            .map(|version| self.version(version))
+            .collect();
+        let numbers = versions.iter().map(|version| version.number);
+        self.refuse_same(
+            "versions",
+            numbers.zip(program.versions.iter().map(|version| &version.number)),
+        );
+        self.programs
+            .push((definition.name.clone(), program.number.span));
+        self.schema.programs.push(Program {
+            name: definition.name.text.clone(),
+            doc: definition.doc.clone(),
+            origin: self.sources.origin(definition.name.span),
+            number,
+            versions,
+        });
+    }
+
+    fn version(&mut self, version: &ast::Version) -> Version {
+        let number = self.number_u32(&version.number, "version number");
+        self.refuse_twice(
+            "procedure",
+            version.procedures.iter().map(|procedure| &procedure.name),
+        );
+        let procedures: Vec<Procedure> = version
+            .procedures
+            .iter()
+            .map(|procedure| self.procedure(procedure))
+            .collect();
+        let numbers = procedures.iter().map(|procedure| procedure.number);
+        self.refuse_same(
+            "procedures",
+            numbers.zip(version.procedures.iter().map(|procedure| &procedure.number)),
+        );
+        Version {
+            name: version.name.text.clone(),
+            doc: version.doc.clone(),
+            number,
+            procedures,
+        }
+    }
+
+    fn procedure(&mut self, procedure: &ast::Procedure) -> Procedure {
+        let names = procedure
+            .arguments
+            .iter()
+            .filter_map(|argument| argument.name.as_ref());
+        self.refuse_twice("argument", names);
+        let arguments = procedure.arguments.iter().enumerate();
+        Procedure {
+            name: procedure.name.text.clone(),
+            doc: procedure.doc.clone(),
+            number: self.number_u32(&procedure.number, "procedure number"),
+            arguments: arguments
+                .map(|(index, argument)| self.argument(index, argument))
+                .collect(),
+            result: procedure.result.as_ref().map(|ty| self.type_use(ty)),
+        }
+    }
+
+    fn argument(&mut self, index: usize, argument: &Argument) -> Field {
+        let name = argument.name.as_ref().map(|name| name.text.clone());
+        Field {
+            name: name.unwrap_or_else(|| format!("arg{}", index + 1)),
+            doc: String::new(),
+            ty: self.type_use(&argument.ty),
+        }
+    }
+
+    fn number_u32(&mut self, expression: &Expression, what: &str) -> u32 {
+        let value = self.number(expression, what);
+        value.map_or(0, |value| self.u32(value, expression.span, what))
+    }
+
+    fn refuse_same<'n>(
+        &mut self,
+        what: &str,
+        numbers: impl Iterator<Item = (u32, &'n Expression)>,
+    ) {
+        let mut seen: HashMap<u32, Span> = HashMap::new();
+        for (number, expression) in numbers {
+            if let Some(first) = seen.insert(number, expression.span) {
+                let message = format!("two {what} have the number {number}");
+                let error = Diagnostic::error(expression.span, message);
+                self.diagnostics.push(error.related(first, "the first one"));
+            }
+        }
+    }
+
+    /// Programs have names of their own. The same program may be spread over several
+    /// definitions only if their versions differ.
+    pub(super) fn check_programs_apart(&mut self) {
+        let programs = std::mem::take(&mut self.programs);
+        self.refuse_twice("program", programs.iter().map(|(name, _)| name));
+        let mut seen: HashMap<(u32, u32), Span> = HashMap::new();
+        let mut errors = Vec::new();
+        for (program, (name, span)) in self.schema.programs.iter().zip(&programs) {
+            for version in &program.versions {
+                let Some(first) = seen.insert((program.number, version.number), *span) else {
+                    continue;
+                };
+                if first == *span {
+                    continue; // two versions of one program, which has been reported
+                }
+                let message = format!(
+                    "program {}, version {} is defined twice, here as `{}`",
+                    program.number, version.number, name.text
+                );
+                errors.push(Diagnostic::error(*span, message).related(first, "the first one"));
+            }
+        }
+        errors
+            .into_iter()
+            .for_each(|error| self.diagnostics.push(error));
+    }
+}
+
+/// The name of a program and where its number stands.
+pub(super) type Named = (Name, Span);

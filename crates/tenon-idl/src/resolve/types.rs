@@ -1,0 +1,181 @@
+//! Types as they are used, fields and enum members.
+
+use std::collections::HashMap;
+
+use tenon_schema::{EnumMember, Field, Length, Type};
+
+use crate::ast::{Bound, Declaration, Expression, Member, Name, TypeUse, TypeUseKind};
+use crate::diagnostics::Diagnostic;
+use crate::expression::NoValue;
+use crate::source::Span;
+
+use super::{Resolver, known};
+
+impl Resolver<'_> {
+    pub(super) fn type_use(&mut self, ty: &TypeUse) -> Type {
+        match &ty.kind {
+            TypeUseKind::Builtin(ty) => ty.clone(),
+            TypeUseKind::Named(name) => self.named_type(name),
+            TypeUseKind::Opaque(bound) => Type::Opaque(self.length(bound)),
+            TypeUseKind::String(max) => Type::String(self.maximum(max.as_ref())),
+            TypeUseKind::Array(element, bound) => {
+                let element = self.type_use(element);
+                Type::Array(Box::new(element), self.length(bound))
+            }
+            TypeUseKind::Optional(inner) => Type::Optional(Box::new(self.type_use(inner))),
+            TypeUseKind::Inline(..) => unreachable!("flattening leaves none"),
+        }
+    }
+
+    /// A type by its name: of this interface, of C's headers, or declared elsewhere.
+    fn named_type(&mut self, name: &Name) -> Type {
+        if let Some(id) = self.names.get(&name.text) {
+            return Type::Named(*id);
+        }
+        if let Some(ty) = known::type_called(&name.text) {
+            return ty;
+        }
+        let message = format!("the type `{}` is not defined in this interface", name.text);
+        let warning = Diagnostic::warning(name.span, message);
+        let warning = warning.label("taken to be declared elsewhere");
+        self.diagnostics
+            .push(warning.hint("only generated code that supplies its marshalling can use it"));
+        let id = self.add_type(name, String::new());
+        self.names.insert(name.text.clone(), id);
+        Type::Named(id)
+    }
+
+    fn length(&mut self, bound: &Bound) -> Length {
+        match bound {
+            Bound::Fixed(length) => Length::Fixed(self.fixed_length(length)),
+            Bound::Counted(max) => Length::Counted(self.maximum(max.as_ref())),
+        }
+    }
+
+    fn fixed_length(&mut self, expression: &Expression) -> u32 {
+        match self.number(expression, "length") {
+            Some(0) => {
+                let warning = Diagnostic::warning(expression.span, "this array holds nothing");
+                self.diagnostics.push(warning);
+                0
+            }
+            Some(value) => self.u32(value, expression.span, "length"),
+            None => 0,
+        }
+    }
+
+    /// The bound of something counted. One that depends on a name from elsewhere is no bound.
+    fn maximum(&mut self, max: Option<&Expression>) -> u32 {
+        let Some(expression) = max else {
+            return u32::MAX;
+        };
+        match self.constants.value(expression, self.diagnostics) {
+            Ok(value) => self.u32(value, expression.span, "bound"),
+            Err(NoValue::Undefined(span, name)) => {
+                let message = format!("`{name}` is not defined in this interface");
+                let warning = Diagnostic::warning(span, message).label("taken as no bound at all");
+                self.diagnostics
+                    .push(warning.hint(format!("give it a value with `-D {name}=..`")));
+                u32::MAX
+            }
+            Err(_) => u32::MAX,
+        }
+    }
+
+    /// A number that has to be known; `what` it is goes into the message.
+    pub(super) fn number(&mut self, expression: &Expression, what: &str) -> Option<i128> {
+        match self.constants.value(expression, self.diagnostics) {
+            Ok(value) => Some(value),
+            Err(NoValue::Undefined(span, name)) => {
+                let message = format!("`{name}` is not defined, but this {what} has to be known");
+                let hint = format!("give it a value with `const {name} = ..;` or `-D {name}=..`");
+                self.diagnostics
+                    .push(Diagnostic::error(span, message).hint(hint));
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    pub(super) fn u32(&mut self, value: i128, span: Span, what: &str) -> u32 {
+        u32::try_from(value).unwrap_or_else(|_| {
+            let message = match value {
+                ..0 => format!("a {what} cannot be negative, and this is {value}"),
+                _ => format!("this {what} is {value}, which does not fit into 32 bits"),
+            };
+            self.diagnostics.push(Diagnostic::error(span, message));
+            0
+        })
+    }
+
+    pub(super) fn fields(&mut self, declarations: &[Declaration]) -> Vec<Field> {
+        self.refuse_twice(
+            "field",
+            declarations.iter().map(|declaration| &declaration.name),
+        );
+        declarations
+            .iter()
+            .map(|declaration| self.field(declaration))
+            .collect()
+    }
+
+    pub(super) fn field(&mut self, declaration: &Declaration) -> Field {
+        Field {
+            name: declaration.name.text.clone(),
+            doc: declaration.doc.clone(),
+            ty: self.type_use(&declaration.ty),
+        }
+    }
+
+    /// Names that are in one scope have to differ.
+    pub(super) fn refuse_twice<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n Name>) {
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for name in names {
+            if let Some(first) = seen.insert(&name.text, name.span) {
+                let message = format!("there are two {what}s called `{}`", name.text);
+                let error = Diagnostic::error(name.span, message);
+                self.diagnostics.push(error.related(first, "the first one"));
+            }
+        }
+    }
+
+    pub(super) fn members(&mut self, members: &[Member]) -> Vec<EnumMember> {
+        let mut next = 0;
+        let mut resolved = Vec::new();
+        for member in members {
+            let value = match &member.value {
+                Some(value) => self.number(value, "value").unwrap_or(0),
+                None => next,
+            };
+            next = value + 1;
+            resolved.push(EnumMember {
+                name: member.name.text.clone(),
+                doc: member.doc.clone(),
+                value: self.member_value(value, member.name.span),
+            });
+        }
+        resolved
+    }
+
+    /// RFC 4506 section 4.3: an enum is a signed 32-bit integer. C programs write flags of 32
+    /// bits all the same, and mean those bits.
+    fn member_value(&mut self, value: i128, span: Span) -> i32 {
+        if let Ok(value) = i32::try_from(value) {
+            return value;
+        }
+        match u32::try_from(value) {
+            Ok(bits) => {
+                let message = format!("{value} does not fit into the 31 bits an enum has for it");
+                let label = format!("taken as {}", bits as i32);
+                self.diagnostics
+                    .push(Diagnostic::warning(span, message).label(label));
+                bits as i32
+            }
+            Err(_) => {
+                let message = format!("the value of this member is {value}: too big for an enum");
+                self.diagnostics.push(Diagnostic::error(span, message));
+                0
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Discriminated unions (RFC 4506 section 4.15).
+
+use std::collections::{HashMap, HashSet};
+
+use tenon_schema::{Arm, Case, Type, TypeDef, TypeKind, Union};
+
+use crate::ast::{self, Expression};
+use crate::diagnostics::Diagnostic;
+use crate::source::Span;
+
+use super::Resolver;
+
+/// The labels of a union, kept until all types are known.
+pub(super) struct Labels {
+    discriminant: Type,
+    discriminant_span: Span,
+    list: Vec<Label>,
+}
+
+/// One label, before it is known what the discriminant makes of it.
+struct Label {
+    span: Span,
+    text: String,
+    value: i128,
+}
+
+impl Resolver<'_> {
+    pub(super) fn union(&mut self, union: &ast::Union) -> Union {
+        let discriminant = self.field(&union.discriminant);
+        let mut labels = Labels {
+            discriminant: discriminant.ty.clone(),
+            discriminant_span: union.discriminant.ty.span,
+            list: Vec::new(),
+        };
+        let arms = union.arms.iter();
+        let arms = arms.map(|arm| self.arm(arm, &mut labels)).collect();
+        let default = union.default.as_ref();
+        let default = default.map(|field| field.as_ref().map(|field| self.field(field)));
+        let fields = union.arms.iter().filter_map(|arm| arm.field.as_ref());
+        let fields = fields.chain(union.default.iter().flatten());
+        self.refuse_twice("field", fields.map(|field| &field.name));
+        self.refuse_same_values(&labels);
+        self.labels.push(labels);
+        Union {
+            discriminant: discriminant.name,
+            discriminant_type: discriminant.ty,
+            arms,
+            default,
+        }
+    }
+
+    fn arm(&mut self, arm: &ast::Arm, labels: &mut Labels) -> Arm {
+        let mut cases = Vec::new();
+        for case in &arm.cases {
+            if let Some(label) = self.label(case) {
+                cases.push(Case {
+                    label: label.text.clone(),
+                    value: label.value as i32,
+                });
+                labels.list.push(label);
+            }
+        }
+        let field = arm.field.as_ref().map(|field| self.field(field));
+        Arm { cases, field }
+    }
+
+    fn label(&mut self, case: &Expression) -> Option<Label> {
+        let value = self.number(case, "label")?;
+        let text = self.sources.text(case.span).to_string();
+        if value < i128::from(i32::MIN) || value > i128::from(u32::MAX) {
+            let message = format!("this label is {value}, which does not fit into 32 bits");
+            self.diagnostics.push(Diagnostic::error(case.span, message));
+            return None;
+        }
+        Some(Label {
+            span: case.span,
+            text,
+            value,
+        })
+    }
+
+    fn refuse_same_values(&mut self, labels: &Labels) {
+        let mut seen: HashMap<i32, Span> = HashMap::new();
+        for label in &labels.list {
+            if let Some(first) = seen.insert(label.value as i32, label.span) {
+                let message = format!("`{}` selects an arm already", label.text);
+                let error = Diagnostic::error(label.span, message);
+                self.diagnostics
+                    .push(error.related(first, "the first label of this value"));
+            }
+        }
+    }
+
+    /// Checks all labels against the discriminants, now that all types are known.
+    pub(super) fn check_labels(&mut self) {
+        for labels in std::mem::take(&mut self.labels) {
+            self.check_union_labels(&labels);
+        }
+    }
+
+    fn check_union_labels(&mut self, labels: &Labels) {
+        let (min, max, name) = match self.schema.resolve(&labels.discriminant) {
+            Type::Uint | Type::Ushort | Type::Uchar => (0, i128::from(u32::MAX), "unsigned"),
+            Type::Int | Type::Short | Type::Char => (
+                i128::from(i32::MIN),
+                i128::from(i32::MAX),
+                "a signed integer",
+            ),
+            Type::Bool => (0, 1, "a bool"),
+            Type::Named(id) => {
+                let def = self.schema.type_def(*id).clone();
+                return self.check_named_labels(labels, &def);
+            }
+            _ => return self.refuse_discriminant(labels),
+        };
+        for label in &labels.list {
+            if label.value < min || label.value > max {
+                let message = format!(
+                    "`{}` is {}, but the discriminant is {name}",
+                    label.text, label.value
+                );
+                self.diagnostics
+                    .push(Diagnostic::error(label.span, message));
+            }
+        }
+    }
+
+    fn check_named_labels(&mut self, labels: &Labels, def: &TypeDef) {
+        match &def.kind {
+            TypeKind::Enum(members) => {
+                let values = members.iter().map(|member| member.value).collect();
+                labels
+                    .list
+                    .iter()
+                    .for_each(|label| self.check_enum_label(label, &def.name, &values));
+            }
+            // Nothing is known of it; the use of its name has drawn a warning.
+            TypeKind::External => {}
+            TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Typedef(_) => {
+                self.refuse_discriminant(labels);
+            }
+        }
+    }
+
+    /// RFC 4506 section 4.15: for an enum, every label is one of its members.
+    fn check_enum_label(&mut self, label: &Label, name: &str, values: &HashSet<i32>) {
+        let is_value = values.contains(&(label.value as i32));
+        let foreign = self.constants.enum_of(&label.text).filter(|of| *of != name);
+        let message = match (is_value, foreign) {
+            (true, None) => return,
+            (_, Some(of)) => format!("`{}` belongs to `{of}`, not to `{name}`", label.text),
+            (false, None) => format!("`{}` is no value of `{name}`", label.text),
+        };
+        let error = Diagnostic::error(label.span, &message);
+        self.diagnostics.push(match is_value {
+            true => Diagnostic::warning(label.span, message).label("its value happens to fit"),
+            false => error.label(format!("expected a member of `{name}`")),
+        });
+    }
+
+    fn refuse_discriminant(&mut self, labels: &Labels) {
+        let message = "no union can be switched by this type";
+        let error = Diagnostic::error(labels.discriminant_span, message);
+        self.diagnostics
+            .push(error.label("expected int, unsigned int, bool or an enum"));
+    }
+}

@@ -1,0 +1,198 @@
+//! The texts that took part in a run, and spans that point into them.
+
+use std::sync::Arc;
+
+use tenon_schema::Origin;
+
+/// A text of [`Sources`], by position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(u32);
+
+/// A stretch of one text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The text.
+    pub file: FileId,
+    /// The first byte.
+    pub start: u32,
+    /// The byte behind the last.
+    pub end: u32,
+}
+
+impl Span {
+    /// From the start of `self` to the end of `last`; `self` alone where they stand in
+    /// different files.
+    pub fn to(self, last: Span) -> Span {
+        if self.file != last.file || last.end < self.start {
+            return self;
+        }
+        Span {
+            end: last.end,
+            ..self
+        }
+    }
+}
+
+/// A place that a person can find.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The file as the user named it, or as a `#line` names it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+/// One text.
+#[derive(Debug)]
+struct SourceFile {
+    name: String,
+    text: Arc<str>,
+    line_starts: Vec<u32>,
+    included: bool,
+    /// `#line` markers in the order of the text.
+    markers: Vec<Marker>,
+}
+
+/// "From here on, count from this line of that file."
+#[derive(Debug)]
+struct Marker {
+    /// The physical line (from 0) the marker speaks of: the one behind it.
+    physical: u32,
+    line: u32,
+    name: String,
+}
+
+/// All texts of a run: the file that was asked for, what it includes, and the command line's
+/// definitions.
+#[derive(Debug, Default)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+}
+
+impl Sources {
+    /// Takes a text in. A text has to be smaller than 4 GiB, which the loader's limit ensures.
+    pub(crate) fn add(&mut self, name: &str, text: String, included: bool) -> FileId {
+        let line_starts = line_starts(&text);
+        self.files.push(SourceFile {
+            name: name.to_string(),
+            text: text.into(),
+            line_starts,
+            included,
+            markers: Vec::new(),
+        });
+        FileId(self.files.len() as u32 - 1)
+    }
+
+    /// Notes that the line behind the one `at` stands in is line `line` of `name`.
+    pub(crate) fn mark_line(&mut self, at: Span, line: u32, name: Option<String>) {
+        let physical = self.physical_line(at) + 1;
+        let file = &mut self.files[at.file.0 as usize];
+        let name = name
+            .or_else(|| file.markers.last().map(|marker| marker.name.clone()))
+            .unwrap_or_else(|| file.name.clone());
+        file.markers.push(Marker {
+            physical,
+            line,
+            name,
+        });
+    }
+
+    /// The whole of one text.
+    pub(crate) fn whole(&self, file: FileId) -> Arc<str> {
+        Arc::clone(&self.files[file.0 as usize].text)
+    }
+
+    /// The name of a text, as the user gave it.
+    pub fn name(&self, file: FileId) -> &str {
+        &self.files[file.0 as usize].name
+    }
+
+    /// What stands at `span`.
+    pub fn text(&self, span: Span) -> &str {
+        let text = &self.files[span.file.0 as usize].text;
+        text.get(span.start as usize..span.end as usize)
+            .unwrap_or("")
+    }
+
+    /// Where `span` starts, for a person.
+    pub fn locate(&self, span: Span) -> Location {
+        let physical = self.physical_line(span);
+        let file = &self.files[span.file.0 as usize];
+        let start = file.line_starts[physical as usize];
+        let before = Span {
+            start,
+            end: span.start,
+            file: span.file,
+        };
+        let (name, line) = file.named_line(physical);
+        Location {
+            file: name.to_string(),
+            line,
+            column: self.text(before).chars().count() as u32 + 1,
+        }
+    }
+
+    /// The line in which `span` starts, as a span without its line end.
+    pub(crate) fn line_around(&self, span: Span) -> Span {
+        let file = &self.files[span.file.0 as usize];
+        let physical = self.physical_line(span) as usize;
+        let start = file.line_starts[physical];
+        let next = file.line_starts.get(physical + 1).copied();
+        let whole = Span {
+            start,
+            end: next.unwrap_or(file.text.len() as u32),
+            ..span
+        };
+        let kept = self.text(whole).trim_end_matches(['\n', '\r']).len() as u32;
+        Span {
+            end: start + kept,
+            ..whole
+        }
+    }
+
+    /// The number of the line in which `span` starts, from 0, `#line` left out of account.
+    pub(crate) fn physical_line(&self, span: Span) -> u32 {
+        let starts = &self.files[span.file.0 as usize].line_starts;
+        starts.partition_point(|start| *start <= span.start) as u32 - 1
+    }
+
+    /// Where a definition stands, as the schema wants it.
+    pub(crate) fn origin(&self, span: Span) -> Origin {
+        let file = &self.files[span.file.0 as usize];
+        let (name, line) = file.named_line(self.physical_line(span));
+        let first = file
+            .markers
+            .first()
+            .map_or(&file.name, |marker| &marker.name);
+        Origin {
+            included: file.included || (name != *first && name != file.name),
+            file: name.to_string(),
+            line,
+        }
+    }
+}
+
+impl SourceFile {
+    /// The file and line that a physical line (from 0) goes by.
+    fn named_line(&self, physical: u32) -> (&str, u32) {
+        let count = self
+            .markers
+            .partition_point(|marker| marker.physical <= physical);
+        match count.checked_sub(1).map(|index| &self.markers[index]) {
+            Some(marker) => {
+                let line = marker.line.saturating_add(physical - marker.physical);
+                (&marker.name, line)
+            }
+            None => (&self.name, physical + 1),
+        }
+    }
+}
+
+fn line_starts(text: &str) -> Vec<u32> {
+    let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+    std::iter::once(0)
+        .chain(ends.map(|(at, _)| at as u32 + 1))
+        .collect()
+}
