@@ -265,10 +265,6 @@ pub struct DemoArgs {
     /// Only serve, and print the addresses
     #[arg(long, conflicts_with_all = ["calls", "json"])]
     pub serve: bool,
-
-    /// Only call the server at these addresses
-    #[arg(long, hide = true, num_args = 1.., value_name = "ADDRESS")]
-    pub call: Vec<String>,
 }
 
 fn parse_program(text: &str) -> Result<ProgramVersion, String> {

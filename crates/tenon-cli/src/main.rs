@@ -1,3 +1,29 @@
-//! The command `tenon`.
+//! The command `tenon`: the command line and what it prints. All work is done by the libraries.
 
-fn main() {}
+mod args;
+mod commands;
+mod failure;
+mod interface;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Check(args) => commands::check::run(&args),
+        Command::Gen(args) => commands::generate::run(&args),
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::Call(args) => commands::call::run(&args),
+        Command::Ping(args) => commands::ping::run(&args),
+        Command::Demo(args) => commands::demo::run(&args),
+        Command::Completions { shell } => commands::completions::run(shell),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -81,7 +81,7 @@ impl<'a> Printer<'a> {
                 body,
             } => {
                 self.line(format_args!(
-                    "loop {at}: {count} of at least {element_min} bytes"
+                    "loop {at}: {count} of {element_min} bytes or more"
                 ));
                 self.element(layout.at(self.schema, place), body);
             }

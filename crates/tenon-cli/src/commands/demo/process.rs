@@ -1,0 +1,93 @@
+//! The demonstration's server process, and the private folder of its Unix socket.
+
+use std::fs::{DirBuilder, remove_dir_all};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::failure::Failure;
+
+/// How many addresses a server announces: TCP, UDP and Unix.
+const ADDRESSES: usize = 3;
+
+/// A child that serves. It ends when this process does, for then its input ends.
+pub struct ServerProcess {
+    child: Child,
+    addresses: Vec<String>,
+}
+
+impl ServerProcess {
+    /// Starts this program again as the server and reads where it listens.
+    pub fn start() -> Result<Self, Failure> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["demo", "--serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| Failure::new(format!("cannot start the server process: {error}")))?;
+        let mut addresses = Vec::new();
+        if let Some(output) = child.stdout.take() {
+            let lines = BufReader::new(output).lines().take(ADDRESSES);
+            addresses = lines.collect::<io::Result<_>>()?;
+        }
+        let server = Self { child, addresses };
+        match server.addresses.len() {
+            ADDRESSES => Ok(server),
+            _ => Err(Failure::new("the server process ended before it served")),
+        }
+    }
+
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// Ends its input and waits for it.
+    pub fn stop(mut self) -> Result<(), Failure> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait()?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!("the server process failed: {status}"))),
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // A server that failed has said why itself.
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder that goes away with the server.
+pub struct PrivateDirectory(PathBuf);
+
+/// Makes a folder that only this user can enter.
+pub fn private_directory() -> io::Result<PrivateDirectory> {
+    let name = format!("tenon-demo-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    DirBuilder::new().mode(0o700).create(&path)?;
+    Ok(PrivateDirectory(path))
+}
+
+impl PrivateDirectory {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for PrivateDirectory {
+    fn drop(&mut self) {
+        // What is left over in the folder for temporary files does no harm.
+        let _ = remove_dir_all(&self.0);
+    }
+}

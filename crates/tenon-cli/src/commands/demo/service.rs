@@ -1,0 +1,100 @@
+//! The demonstration's server: procedures over values that are known only at run time.
+
+use std::path::Path;
+
+use tenon::wire::{BString, Decoder, Encoder};
+use tenon::{CallInfo, Refusal, Server, Service};
+use tenon_exec::{Interface, Value};
+
+use crate::failure::Failure;
+
+/// `enum kind` of the interface.
+const PERSON: i32 = 1;
+const MACHINE: i32 = 2;
+
+/// Serves `interface` over TCP, UDP and a Unix socket at `path`.
+pub fn start(interface: Interface, path: &Path) -> Result<Server, Failure> {
+    let unix = format!("unix://{}", path.display());
+    let mut builder = Server::builder();
+    for address in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix] {
+        builder = builder.listen(address).map_err(Failure::new)?;
+    }
+    builder
+        .service(Demo { interface })
+        .start()
+        .map_err(Failure::new)
+}
+
+struct Demo {
+    interface: Interface,
+}
+
+impl Service for Demo {
+    fn program(&self) -> u32 {
+        self.interface.schema().programs[0].number
+    }
+
+    fn version(&self) -> u32 {
+        self.interface.schema().programs[0].versions[0].number
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        let mut procedures = self.interface.procedures();
+        let procedure = procedures
+            .find(|procedure| procedure.number() == call.procedure)
+            .ok_or(Refusal::ProcedureUnavailable)?;
+        let arguments = procedure.decode_arguments(arguments)?;
+        let value = answer(procedure.name(), &arguments).ok_or(Refusal::ProcedureUnavailable)?;
+        Ok(procedure.encode_result(&value, result)?)
+    }
+}
+
+/// What the procedure `name` returns; `None` for one that is not implemented.
+pub fn answer(name: &str, arguments: &Value) -> Option<Value> {
+    let Value::Struct(arguments) = arguments else {
+        return None;
+    };
+    match (name, arguments.as_slice()) {
+        ("SAY_HELLO", [Value::String(name)]) => Some(say_hello(name)),
+        ("AVERAGE", [Value::Array(numbers)]) => Some(average(numbers)),
+        ("COUNT_TO", [Value::Int(last)]) => Some(count_to(*last)),
+        ("LOOK_UP", [Value::String(name)]) => Some(look_up(name)),
+        _ => None,
+    }
+}
+
+fn say_hello(name: &BString) -> Value {
+    let mut greeting = BString::from("Hello, ");
+    greeting.extend_from_slice(name);
+    Value::String(greeting)
+}
+
+fn average(numbers: &[Value]) -> Value {
+    let number = |value: &Value| match value {
+        Value::Int(number) => f64::from(*number),
+        _ => 0.0,
+    };
+    let sum: f64 = numbers.iter().map(number).sum();
+    Value::Double(sum / numbers.len().max(1) as f64)
+}
+
+fn count_to(last: i32) -> Value {
+    const NUMBERS_MAX: i32 = 100_000;
+    Value::Array((1..=last.min(NUMBERS_MAX)).map(Value::Int).collect())
+}
+
+fn look_up(name: &BString) -> Value {
+    match name.as_slice() {
+        b"Ada" => Value::some(Value::union(PERSON, Value::Int(42))),
+        b"printer" => {
+            let address = Value::Opaque(vec![0x02, 0x00, 0x5e, 0x10, 0x00, 0x01]);
+            Value::some(Value::union(MACHINE, address))
+        }
+        _ => Value::Optional(None),
+    }
+}

@@ -1,0 +1,11 @@
+//! One file per command.
+
+pub mod call;
+pub mod check;
+pub mod completions;
+pub mod connect;
+pub mod demo;
+pub mod explain;
+pub mod generate;
+pub mod ping;
+pub mod table;

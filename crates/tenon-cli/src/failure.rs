@@ -1,0 +1,55 @@
+//! How a command ends that could not do its work: what went wrong, what to do, exit status 1.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub struct Failure {
+    message: Option<String>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure that stderr has not heard of yet.
+    pub fn new(message: impl Display) -> Self {
+        Self {
+            message: Some(message.to_string()),
+            hint: None,
+        }
+    }
+
+    /// A failure that has been explained already, by diagnostics for instance.
+    pub fn explained() -> Self {
+        Self {
+            message: None,
+            hint: None,
+        }
+    }
+
+    /// Says what to do about it.
+    pub fn hint(self, hint: impl Display) -> Self {
+        Self {
+            hint: Some(hint.to_string()),
+            ..self
+        }
+    }
+
+    /// Tells stderr and hands out the exit status.
+    pub fn report(self) -> ExitCode {
+        if let Some(message) = self.message {
+            eprintln!("tenon: {message}");
+        }
+        if let Some(hint) = self.hint {
+            eprintln!("  hint: {hint}");
+        }
+        ExitCode::from(1)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new(error)
+    }
+}

@@ -1,0 +1,46 @@
+//! Reading interface files as the command line asks, with diagnostics on stderr.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use tenon_exec::Interface;
+use tenon_idl::{Define, Options, Parsed, Style};
+use tenon_schema::Schema;
+
+use crate::args::InterfaceArgs;
+use crate::failure::Failure;
+
+impl InterfaceArgs {
+    /// How the front end is to read.
+    pub fn options(&self) -> Options {
+        Options {
+            include_dirs: self.include.clone(),
+            defines: self.define.iter().map(|text| Define::parse(text)).collect(),
+            strict_rpcgen: self.strict_rpcgen,
+            ..Options::default()
+        }
+    }
+
+    /// Reads `file`; its diagnostics go to stderr.
+    pub fn schema(&self, file: &Path) -> Result<Schema, Failure> {
+        let parsed = tenon_idl::parse_file(file, &self.options());
+        show(&parsed);
+        parsed.schema.ok_or_else(Failure::explained)
+    }
+
+    /// Reads `file` and makes its plans.
+    pub fn interface(&self, file: &Path) -> Result<Interface, Failure> {
+        let schema = self.schema(file)?;
+        Interface::new(schema).map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+    }
+}
+
+/// Prints diagnostics for people.
+pub fn show(parsed: &Parsed) {
+    let is_colored = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let style = match is_colored {
+        true => Style::Colored,
+        false => Style::Plain,
+    };
+    eprint!("{}", parsed.render(style));
+}
