@@ -208,6 +208,7 @@ pub struct CallArgs {
     pub procedure: String,
 
     /// The arguments as JSON; `-` reads them from stdin
+    #[arg(allow_negative_numbers = true)]
     pub json: Option<String>,
 
     /// The version to call, if the procedure's name occurs in several

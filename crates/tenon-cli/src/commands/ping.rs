@@ -7,7 +7,7 @@ use tenon::{CallError, Client, Refused};
 
 use crate::args::PingArgs;
 use crate::commands::connect;
-use crate::commands::table::{micros, percentile};
+use crate::commands::table::{in_micros, micros, percentile};
 use crate::failure::Failure;
 use crate::output;
 
@@ -93,7 +93,7 @@ fn as_json(args: &PingArgs, version: u32, median: Duration, p99: Duration) -> Js
         "program": args.program.program,
         "version": version,
         "calls": args.count,
-        "median_us": median.as_secs_f64() * 1e6,
-        "p99_us": p99.as_secs_f64() * 1e6,
+        "median_us": in_micros(median),
+        "p99_us": in_micros(p99),
     })
 }

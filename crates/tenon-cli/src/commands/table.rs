@@ -11,10 +11,14 @@ pub fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted[rank - 1]
 }
 
-/// Microseconds with three significant digits or more.
+/// Microseconds, for machines.
+pub fn in_micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
+}
+
+/// Microseconds, for people, with three significant digits or more.
 pub fn micros(time: Duration) -> String {
-    let micros = time.as_secs_f64() * 1e6;
-    match micros {
+    match in_micros(time) {
         m if m < 10.0 => format!("{m:.2}"),
         m if m < 100.0 => format!("{m:.1}"),
         m => format!("{m:.0}"),

@@ -14,7 +14,7 @@ use tenon_idl::Options;
 use self::client::Figure;
 use self::process::ServerProcess;
 use crate::args::DemoArgs;
-use crate::commands::table::{micros, render};
+use crate::commands::table::{in_micros, micros, render};
 use crate::failure::Failure;
 use crate::output;
 
@@ -90,8 +90,8 @@ fn as_json(figures: &[Figure]) -> Json {
             "procedure": figure.procedure,
             "transport": figure.transport,
             "calls": figure.calls,
-            "median_us": figure.median.as_secs_f64() * 1e6,
-            "p99_us": figure.p99.as_secs_f64() * 1e6,
+            "median_us": in_micros(figure.median),
+            "p99_us": in_micros(figure.p99),
         })
     };
     Json::Array(figures.iter().map(row).collect())

@@ -1,0 +1,169 @@
+//! `tenon call`, `ping` and `demo` against servers in other processes and in this one.
+
+mod common;
+
+use common::{DemoServer, tenon, tenon_reading};
+use tenon::wire::{Decoder, Encoder};
+use tenon::{CallInfo, Credential, Refusal, Server, Service};
+
+const DEMO: &str = "interfaces/demo.x";
+const TORTURE: &str = "interfaces/torture.x";
+
+/// Answers every procedure with the bytes of its arguments.
+struct Echo;
+
+impl Service for Echo {
+    fn program(&self) -> u32 {
+        let parsed = tenon_idl::parse_file(
+            &common::root().join(TORTURE),
+            &tenon_idl::Options::default(),
+        );
+        parsed.schema.expect("the interface is right").programs[0].number
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        // ECHO_INT tells the caller's user number instead.
+        if let (1, Credential::Sys(sys)) = (call.procedure, call.credential) {
+            result.room(4).copy_from_slice(&sys.uid().to_be_bytes());
+            return Ok(());
+        }
+        let bytes = arguments.rest();
+        result.room(bytes.len()).copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn echo_server() -> (Server, String) {
+    let server = Server::builder()
+        .listen("tcp://127.0.0.1:0")
+        .expect("the address is right")
+        .service(Echo)
+        .start()
+        .expect("a port is free");
+    let address = server.addresses()[0].to_string();
+    (server, address)
+}
+
+#[test]
+fn a_call_goes_over_every_transport() {
+    let server = DemoServer::start();
+    for address in [&server.tcp, &server.udp, &server.unix] {
+        let answer = tenon(&["call", address, DEMO, "SAY_HELLO", "\"Ada\""]).ok();
+        assert_eq!(answer, "\"Hello, Ada\"\n", "{address}");
+    }
+}
+
+#[test]
+fn arguments_come_from_stdin_and_answers_go_on_one_line() {
+    let server = DemoServer::start();
+    let arguments = ["call", &server.tcp, DEMO, "COUNT_TO", "-", "--compact"];
+    assert_eq!(tenon_reading(&arguments, "3").ok(), "[1,2,3]\n");
+}
+
+/// Every value comes back as it was written: the echo returns the same bytes.
+#[test]
+fn every_kind_of_value_survives_the_way_there_and_back() {
+    let (_server, address) = echo_server();
+    for (procedure, json) in [
+        ("ECHO_HYPER", "-9223372036854775808"),
+        ("ECHO_UHYPER", "18446744073709551615"),
+        ("ECHO_DOUBLE", "-0.1"),
+        ("ECHO_DOUBLE", "\"NaN\""),
+        ("ECHO_BOOL", "true"),
+        ("ECHO_STRING", "\"gr\u{fc}\u{df} dich\""),
+        ("ECHO_STRING", r#"{"hex":"ff00fe"}"#),
+        ("ECHO_SHORT", "-32768"),
+        ("ECHO_BLOB", "\"00ff10\""),
+        ("ECHO_WORDS", r#"["to","","be"]"#),
+        ("ECHO_NODE_LIST", "[]"),
+        ("ECHO_TREE", "null"),
+    ] {
+        let answer = tenon(&["call", &address, TORTURE, procedure, json, "--compact"]).ok();
+        assert_eq!(answer.trim_end(), json, "{procedure}");
+    }
+}
+
+#[test]
+fn auth_sys_says_who_calls() {
+    let (_server, address) = echo_server();
+    let call = |auth| {
+        let arguments = ["call", &address, TORTURE, "ECHO_INT", "-1", "--auth", auth];
+        tenon(&arguments).ok()
+    };
+    assert_eq!(call("none"), "-1\n");
+    let user = rustix::process::getuid().as_raw();
+    assert_eq!(call("sys"), format!("{user}\n"));
+}
+
+#[test]
+fn what_goes_wrong_is_said_with_what_to_do() {
+    let server = DemoServer::start();
+    let call = |rest: &[&str]| {
+        let arguments = [&["call", &server.tcp, DEMO], rest].concat();
+        tenon(&arguments).fails_with(1)
+    };
+    assert!(call(&["AVERAGE", "[1, \"x\"]"]).contains("$[1]"));
+    assert!(call(&["AVERAGE", "[1,"]).contains("not JSON"));
+    assert!(
+        call(&["SHOUT"]).contains("SAY_HELLO"),
+        "the procedures there are"
+    );
+    assert!(call(&["SAY_HELLO", "\"Ada\"", "--version", "9"]).contains("version 9"));
+    let nobody = tenon(&["call", "tcp://127.0.0.1:1", DEMO, "DEMO_NULL"]).fails_with(1);
+    assert!(nobody.contains("tcp://127.0.0.1:1"), "{nobody}");
+    let stranger = tenon(&["call", "http://x", DEMO, "DEMO_NULL"]).fails_with(1);
+    assert!(stranger.contains("the schemes are tcp"), "{stranger}");
+}
+
+#[test]
+fn a_server_that_is_silent_costs_the_timeout_and_no_more() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = format!("tcp://{}", silent.local_addr().expect("it is bound"));
+    let arguments = ["call", &address, DEMO, "DEMO_NULL", "--timeout", "200ms"];
+    let stderr = tenon(&arguments).fails_with(1);
+    assert!(stderr.contains("no reply within 200ms"), "{stderr}");
+}
+
+#[test]
+fn ping_finds_the_versions_there_are() {
+    let server = DemoServer::start();
+    let answer = tenon(&["ping", &server.udp, "0x2000d340"]).ok();
+    assert!(
+        answer.starts_with("program 536924992 version 1 answers: "),
+        "{answer}"
+    );
+    let json = tenon(&["ping", &server.tcp, "0x2000d340.1", "-c", "20", "--json"]).ok();
+    let report: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(
+        (&report["version"], &report["calls"]),
+        (&1.into(), &20.into())
+    );
+    let mismatch = tenon(&["ping", &server.tcp, "0x2000d340.7"]).fails_with(1);
+    assert!(mismatch.contains("versions 1 to 1"), "{mismatch}");
+    let unavailable = tenon(&["ping", &server.tcp, "100003"]).fails_with(1);
+    assert!(unavailable.contains("PROG_UNAVAIL"), "{unavailable}");
+}
+
+#[test]
+fn the_demonstration_checks_every_answer_over_every_transport() {
+    let json = tenon(&["demo", "--calls", "100", "--json"]).ok();
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&json).expect("it is JSON");
+    for transport in ["tcp", "udp", "unix"] {
+        let of_transport = rows.iter().filter(|row| row["transport"] == transport);
+        assert_eq!(of_transport.count(), 6, "{transport}");
+    }
+    let table = tenon(&["demo", "--calls", "100"]).ok();
+    assert!(
+        table.contains("procedure") && table.contains("p99 us"),
+        "{table}"
+    );
+}

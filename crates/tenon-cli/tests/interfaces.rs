@@ -1,0 +1,177 @@
+//! `tenon check`, `gen` and `explain`: what a user sees of interface files.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::tenon;
+
+const BROKEN: &str = "struct point {\n    int x\n    int y;\n};\nstruct point { int z; };\n";
+
+/// A file that goes away with this value.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn file(name: &str, text: &str) -> Self {
+        let name = format!("tenon-cli-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, text).expect("the folder for temporary files can be written");
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("the path is UTF-8")
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_good_file_is_summed_up() {
+    let summary = tenon(&["check", "interfaces/demo.x"]).ok();
+    assert_eq!(
+        summary,
+        "interfaces/demo.x: ok, 5 types, 1 constant, 1 program, 1 version, 5 procedures\n"
+    );
+}
+
+#[test]
+fn errors_name_file_line_column_and_show_the_line() {
+    let file = Temporary::file("broken.x", BROKEN);
+    let stderr = tenon(&["check", file.path()]).fails_with(1);
+    assert!(
+        stderr.contains(&format!("{}:2:10", file.path())),
+        "{stderr}"
+    );
+    assert!(stderr.contains("2 |     int x"), "{stderr}");
+    assert!(
+        stderr.matches("error: ").count() >= 2,
+        "several errors in one run: {stderr}"
+    );
+    assert!(stderr.contains("1 of 1 files failed"), "{stderr}");
+}
+
+#[test]
+fn diagnostics_are_json_when_asked_for() {
+    let file = Temporary::file("broken-json.x", BROKEN);
+    let run = tenon(&["check", "--json", file.path()]);
+    assert_eq!(run.status, Some(1));
+    for line in run.stdout.lines() {
+        let report: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
+        assert_eq!(report["file"], file.path());
+        assert!(report["line"].as_u64() > Some(0) && report["message"].is_string());
+    }
+    assert!(run.stdout.lines().count() >= 2);
+}
+
+#[test]
+fn every_file_of_rpcsvc_passes() {
+    let mut files = 0;
+    for entry in fs::read_dir("/usr/include/rpcsvc").expect("libnsl-dev and rpcsvc-proto are there")
+    {
+        let path = entry.expect("the folder can be read").path();
+        if path.extension().is_some_and(|extension| extension == "x") {
+            tenon(&["check", path.to_str().expect("the path is UTF-8")]).ok();
+            files += 1;
+        }
+    }
+    assert!(files >= 15, "only {files} interface files");
+}
+
+#[test]
+fn strict_reading_refuses_what_rpcgen_refuses() {
+    let file = Temporary::file(
+        "dialect.x",
+        "struct s { int x; }; // a comment of C++\nenum e { A, };\n",
+    );
+    tenon(&["check", file.path()]).ok();
+    tenon(&["check", "--strict-rpcgen", file.path()]).fails_with(1);
+}
+
+#[test]
+fn definitions_and_include_folders_reach_the_preprocessor() {
+    let file = Temporary::file(
+        "conditional.x",
+        "#ifdef WIDE\ntypedef hyper word;\n#else\ntypedef int word;\n#endif\n",
+    );
+    let explain =
+        |arguments: &[&str]| tenon(&[&["explain", file.path(), "word"], arguments].concat()).ok();
+    assert!(explain(&[]).contains("i32"));
+    assert!(explain(&["-D", "WIDE"]).contains("i64"));
+}
+
+#[test]
+fn explain_shows_the_plan_of_a_type_and_of_a_procedure() {
+    let entry = tenon(&["explain", "interfaces/demo.x", "entry"]).ok();
+    assert!(entry.starts_with("union entry: 8 to 12 bytes"), "{entry}");
+    let procedure = tenon(&["explain", "interfaces/demo.x", "LOOK_UP"]).ok();
+    assert!(
+        procedure.contains("arguments:") && procedure.contains("result:"),
+        "{procedure}"
+    );
+    let stderr = tenon(&["explain", "interfaces/demo.x", "nothing"]).fails_with(1);
+    assert!(stderr.contains("`nothing`"), "{stderr}");
+}
+
+#[test]
+fn stubs_go_to_stdout_or_into_a_folder() {
+    let printed = tenon(&["gen", "--lang", "rust", "interfaces/demo.x"]).ok();
+    assert!(printed.contains("pub struct DemoV1Client"), "{printed}");
+    let folder = std::env::temp_dir().join(format!("tenon-cli-gen-{}", std::process::id()));
+    let folder_name = folder.to_str().expect("the path is UTF-8");
+    tenon(&[
+        "gen",
+        "--lang",
+        "rust",
+        "interfaces/demo.x",
+        "-o",
+        folder_name,
+    ])
+    .ok();
+    let written = fs::read_to_string(folder.join("demo.rs")).expect("demo.rs is written");
+    fs::remove_dir_all(&folder).expect("the folder is ours");
+    assert_eq!(printed, written);
+}
+
+#[test]
+fn a_wrong_command_line_ends_with_status_2() {
+    for arguments in [
+        &["gen", "interfaces/demo.x"][..],
+        &["nonsense"],
+        &["ping", "tcp://h", "x"],
+    ] {
+        tenon(arguments).fails_with(2);
+    }
+}
+
+#[test]
+fn help_teaches_by_example() {
+    for command in [
+        "check",
+        "gen",
+        "explain",
+        "call",
+        "ping",
+        "demo",
+        "completions",
+    ] {
+        let help = tenon(&[command, "--help"]).ok();
+        assert!(help.contains("Examples:\n  tenon "), "{command}: {help}");
+    }
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = tenon(&["completions", shell]).ok();
+        assert!(
+            script.contains("explain") && script.contains("strict-rpcgen"),
+            "{shell}"
+        );
+    }
+}
