@@ -39,13 +39,18 @@ pub enum FindError {
         versions: Vec<u32>,
     },
     /// Several programs have one.
-    #[error("`{name}` is in several programs: {}", .programs.join(", "))]
+    #[error("`{name}` is in several programs; say which: {}", qualified(.programs, .name))]
     Ambiguous {
         /// What was asked for.
         name: String,
         /// The names of the programs.
         programs: Vec<String>,
     },
+}
+
+fn qualified(programs: &[String], name: &str) -> String {
+    let names = programs.iter().map(|program| format!("{program}.{name}"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 impl Interface {
@@ -59,24 +64,20 @@ impl Interface {
     }
 
     /// The procedure called `name`, in `version` or else in the highest version that has it.
+    /// `PROGRAM.NAME` looks in one program only.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// There is none, or several programs have one.
     pub fn procedure(&self, name: &str, version: Option<u32>) -> Result<Procedure<'_>, FindError> {
-        let found: Vec<_> = self.procedures().filter(|it| it.name() == name).collect();
-        let wanted =
-            |it: &&Procedure<'_>| version.is_none_or(|wanted| it.version().number == wanted);
-        let Some(best) = found
-            .iter()
-            .filter(wanted)
-            .max_by_key(|it| it.version().number)
-        else {
+        let found: Vec<_> = self.procedures().filter(|it| it.is_called(name)).collect();
+        let wanted = |it: &&Procedure<'_>| version.is_none_or(|it_is| it.version().number == it_is);
+        let wanted: Vec<_> = found.iter().filter(wanted).collect();
+        let Some(best) = wanted.iter().max_by_key(|it| it.version().number) else {
             return Err(self.not_found(name, version, &found));
         };
-        let elsewhere = |it: &&Procedure<'_>| it.plan.program != best.plan.program;
-        match found.iter().filter(wanted).any(|it| elsewhere(&it)) {
-            true => Err(ambiguous(name, &found)),
-            false => Ok(*best),
+        match wanted.iter().all(|it| it.plan.program == best.plan.program) {
+            true => Ok(**best),
+            false => Err(ambiguous(name, &wanted)),
         }
     }
 
@@ -96,7 +97,7 @@ impl Interface {
     }
 }
 
-fn ambiguous(name: &str, found: &[Procedure<'_>]) -> FindError {
+fn ambiguous(name: &str, found: &[&Procedure<'_>]) -> FindError {
     let mut programs: Vec<_> = found.iter().map(|it| it.program().name.clone()).collect();
     programs.dedup();
     FindError::Ambiguous {
@@ -124,6 +125,13 @@ impl<'a> Procedure<'a> {
     /// Its name.
     pub fn name(self) -> &'a str {
         &self.definition().name
+    }
+
+    fn is_called(self, name: &str) -> bool {
+        match name.split_once('.') {
+            Some((program, name)) => self.program().name == program && self.name() == name,
+            None => self.name() == name,
+        }
     }
 
     /// Its number.
@@ -183,6 +191,14 @@ impl<'a> Procedure<'a> {
     /// The JSON does not fit the parameters.
     pub fn read_arguments(self, arguments: Option<&Json>) -> Result<Value, JsonError> {
         json::read_arguments(self.interface.schema(), self.parameters(), arguments)
+    }
+
+    /// The arguments as JSON; see [`json::write_arguments`].
+    ///
+    /// # Errors
+    /// The value is not one of these types.
+    pub fn write_arguments(self, arguments: &Value) -> Result<Json, JsonError> {
+        json::write_arguments(self.interface.schema(), self.parameters(), arguments)
     }
 
     /// The result as JSON; `null` if there is none.

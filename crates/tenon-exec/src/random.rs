@@ -4,6 +4,8 @@
 //! Strings hold no zero byte, so that C can hold them too, but often bytes that are not UTF-8.
 //! Numbers are extreme more often than chance would have it.
 
+use std::cell::OnceCell;
+
 use bstr::BString;
 use tenon_plan::Sizes;
 use tenon_plan::links::{linked_list, memory_fields};
@@ -73,7 +75,7 @@ impl Random {
         Generator {
             random: self,
             schema,
-            sizes: Sizes::new(schema),
+            sizes: OnceCell::new(),
             items_left: items,
             depth: 0,
         }
@@ -86,7 +88,8 @@ const MAX_DEPTH: u32 = 24;
 struct Generator<'a> {
     random: &'a mut Random,
     schema: &'a Schema,
-    sizes: Sizes<'a>,
+    /// Needed only on the way out.
+    sizes: OnceCell<Sizes<'a>>,
     items_left: usize,
     depth: u32,
 }
@@ -217,16 +220,21 @@ impl Generator<'_> {
             let other = self.other_value(union);
             choices.extend(other.map(|value| (value, field.as_ref())));
         }
-        let fewest_bytes = |choice: &&(i32, Option<&Field>)| {
-            choice.1.map_or(0, |field| self.sizes.of(&field.ty).min)
+        let bytes = |choice: &&(i32, Option<&Field>)| {
+            choice.1.map_or(0, |field| self.fewest_bytes(&field.ty))
         };
         let chosen = match self.is_spent() {
-            true => choices.iter().min_by_key(fewest_bytes).copied(),
+            true => choices.iter().min_by_key(bytes).copied(),
             false => choices
                 .get(self.random.below(choices.len() as u64) as usize)
                 .copied(),
         };
         chosen.unwrap_or_else(|| panic!("no value selects an arm of {union:?}"))
+    }
+
+    fn fewest_bytes(&self, ty: &Type) -> u64 {
+        let sizes = self.sizes.get_or_init(|| Sizes::new(self.schema));
+        sizes.of(ty).min
     }
 
     /// A value of the discriminant that has no arm of its own, if chance finds one.

@@ -72,6 +72,9 @@ pub struct Union {
     pub value: Value,
 }
 
+/// What a decoder pays for each element. A word of four bytes must pay for a struct of one.
+const _: () = assert!(size_of::<Value>() <= 32);
+
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

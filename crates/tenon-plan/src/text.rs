@@ -81,7 +81,7 @@ impl<'a> Printer<'a> {
                 body,
             } => {
                 self.line(format_args!(
-                    "loop {at}: {count} of {element_min} bytes or more"
+                    "loop {at}: {count} of at least {element_min} bytes"
                 ));
                 self.element(layout.at(self.schema, place), body);
             }

@@ -5,6 +5,7 @@
 #[path = "common/caller.rs"]
 mod caller;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -144,6 +145,41 @@ fn more_busy_peers_than_threads_are_all_served() {
         }
     });
     assert_eq!(server.counters().calls, 20 * 200);
+}
+
+#[test]
+fn peers_that_never_pause_starve_nobody() {
+    let limits = limited(|limits| limits.threads = 1);
+    let server = builder().limits(limits).start().unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for mut caller in Caller::on_all(&server) {
+            let mut reader = caller.twin();
+            let is_datagram = matches!(caller, Caller::Udp(_));
+            let batch = match is_datagram {
+                true => call(1, ECHO, &[]),
+                false => record(&call(1, ECHO, &[])).repeat(50),
+            };
+            let is_over = &is_over;
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    caller.send_raw(&batch);
+                }
+                if !is_datagram {
+                    caller.finish_sending().unwrap();
+                }
+            });
+            if !is_datagram {
+                scope.spawn(move || while let Ok(Some(_)) = reader.try_receive() {});
+            }
+        }
+        let mut others = Caller::on_all(&server);
+        others.truncate(2);
+        for _ in 0..50 {
+            others.iter_mut().for_each(Caller::expect_service);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn field(of: &mut Value, position: usize) -> &mut Value {
 }
 
 /// Names the field, if nothing further inside has done so.
-fn named(mut error: DecodeError, name: impl FnOnce() -> Option<String>) -> DecodeError {
+pub(super) fn named(mut error: DecodeError, name: impl FnOnce() -> Option<String>) -> DecodeError {
     if error.field.is_empty() {
         error.field = name().map_or(Cow::Borrowed(""), Cow::Owned);
     }

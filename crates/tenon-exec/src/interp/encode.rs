@@ -305,7 +305,7 @@ fn shape() -> EncodeError {
 }
 
 /// Names the field, if nothing further inside has done so.
-fn named(mut error: EncodeError, name: impl FnOnce() -> Option<String>) -> EncodeError {
+pub(super) fn named(mut error: EncodeError, name: impl FnOnce() -> Option<String>) -> EncodeError {
     if error.field.is_empty() {
         error.field = name().map_or(Cow::Borrowed(""), Cow::Owned);
     }

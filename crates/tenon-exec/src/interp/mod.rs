@@ -26,7 +26,9 @@ impl Interface {
     ) -> Result<(), EncodeError> {
         let frame = self.frame(id);
         match links::is_link(self.schema(), id) {
-            true => frame.encode_list(value, true, out),
+            true => frame
+                .encode_list(value, true, out)
+                .map_err(|error| encode::named(error, || Some(frame.name.to_owned()))),
             false => frame.encode(value, out),
         }
     }
@@ -41,7 +43,9 @@ impl Interface {
     pub fn decode(&self, id: TypeId, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
         let frame = self.frame(id);
         match links::is_link(self.schema(), id) {
-            true => frame.decode_list(true, input),
+            true => frame
+                .decode_list(true, input)
+                .map_err(|error| decode::named(error, || Some(frame.name.to_owned()))),
             false => frame.decode(input),
         }
     }

@@ -17,6 +17,9 @@
 //! An arm that has the name of its discriminant gets a `_` behind it. The arguments of a
 //! procedure are nothing for none, the value for one, and for several an object by name or an
 //! array by position.
+//!
+//! Recursive types can nest deeper than the 128 levels at which `serde_json` stops parsing: such
+//! values can be printed, but their text cannot be read again.
 
 mod bytes;
 mod error;
@@ -26,7 +29,7 @@ mod write;
 
 pub use error::JsonError;
 pub use read::{read, read_arguments};
-pub use write::write;
+pub use write::{write, write_arguments};
 
 use tenon_plan::links::linked_list;
 use tenon_schema::{Schema, Type, Union};

@@ -20,6 +20,25 @@ pub fn write(schema: &Schema, ty: &Type, value: &Value) -> Result<Json, JsonErro
         .map_err(JsonError::at_root)
 }
 
+/// Writes the arguments of a procedure: `null` for none, the value for one, and for several an
+/// object by name.
+///
+/// # Errors
+/// The value is not one of these types.
+pub fn write_arguments(
+    schema: &Schema,
+    parameters: &[Field],
+    arguments: &Value,
+) -> Result<Json, JsonError> {
+    let writer = Writer { schema };
+    let written = match (parameters, arguments) {
+        ([], Value::Struct(values)) if values.is_empty() => Ok(Json::Null),
+        ([one], Value::Struct(values)) if values.len() == 1 => writer.item(&one.ty, &values[0]),
+        (several, arguments) => writer.fields(several, arguments),
+    };
+    written.map_err(JsonError::at_root)
+}
+
 struct Writer<'a> {
     schema: &'a Schema,
 }
@@ -69,7 +88,10 @@ impl Writer<'_> {
     }
 
     fn structure(&self, id: TypeId, value: &Value) -> Result<Json, JsonError> {
-        let fields = memory_fields(self.schema, id).unwrap_or_default();
+        self.fields(memory_fields(self.schema, id).unwrap_or_default(), value)
+    }
+
+    fn fields(&self, fields: &[Field], value: &Value) -> Result<Json, JsonError> {
         let Value::Struct(values) = value else {
             return Err(shape());
         };

@@ -88,7 +88,8 @@ impl ServerBuilder {
 
     /// Serves `service` too, on every address. Its handlers run on the thread that received the
     /// call, which is the fastest way for handlers that do not wait: nothing is copied and nobody
-    /// is woken. Calls of one connection are executed one after the other.
+    /// is woken. Calls of one connection are executed one after the other, and so are all that come
+    /// in datagrams to one address.
     #[must_use]
     pub fn service(self, service: impl Service) -> Self {
         self.add(service, Execution::Inline)

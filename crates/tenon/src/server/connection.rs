@@ -84,16 +84,16 @@ impl Connection {
     fn serve(&mut self, core: &Core) -> Result<Fate, Reason> {
         let mut patience = Patience::default();
         loop {
-            match self.answer_what_came(core)? {
-                Progress::NoRoom => return Ok(Fate::Stall),
-                Progress::Complete => patience.renew(),
-                Progress::Partial if patience.is_over() => break,
-                Progress::Partial => {}
-            }
+            let progress = self.answer_what_came(core)?;
             if core.is_stopping() {
                 return Err(Reason::Stopping);
             }
-            if !self.receive(core)? {
+            match progress {
+                Progress::NoRoom => return Ok(Fate::Stall),
+                Progress::Complete => patience.renew(),
+                Progress::Partial => {}
+            }
+            if patience.is_over(progress, core) || !self.receive(core)? {
                 break;
             }
         }
@@ -204,8 +204,9 @@ fn answer(
     Ok(None)
 }
 
-/// How long a thread stays with a connection that sends, but never a complete request: the linger
-/// time. The clock is asked only after a receive that completed nothing.
+/// Whether a thread stays with a connection that still sends: for the linger time while no request
+/// becomes complete, and after one that did unless others wait for the thread. The clock is asked
+/// only after a receive that completed nothing.
 #[derive(Debug, Default)]
 struct Patience {
     waiting_since: Option<Instant>,
@@ -218,10 +219,13 @@ impl Patience {
         self.was_renewed = true;
     }
 
-    fn is_over(&mut self) -> bool {
-        self.waiting_since
-            .get_or_insert_with(Instant::now)
-            .elapsed()
-            > LINGER
+    fn is_over(&mut self, progress: Progress, core: &Core) -> bool {
+        match progress {
+            Progress::Complete => core.pool.is_crowded(),
+            Progress::Partial | Progress::NoRoom => {
+                let since = self.waiting_since.get_or_insert_with(Instant::now);
+                since.elapsed() > LINGER
+            }
+        }
     }
 }

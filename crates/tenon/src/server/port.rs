@@ -61,6 +61,9 @@ impl Port {
                 // An earlier reply met a closed port, or the like: the error is consumed.
                 Err(error) => tracing::debug!(%error, "receiving a datagram failed"),
             }
+            if core.pool.is_crowded() {
+                return;
+            }
         }
     }
 

@@ -1,0 +1,115 @@
+//! Procedures found by name, their arguments from JSON and their results as JSON.
+
+mod support;
+
+use serde_json::{Value as Json, json};
+use support::interface;
+use tenon_exec::{Interface, Procedure};
+use tenon_wire::{Buffer, Decoder, Encoder};
+
+fn sample() -> Interface {
+    interface(
+        "struct entry { int id; entry *next; };
+         program FIRST {
+             version ONE { void NOTHING(void) = 0; int ADD(int, int) = 1; } = 1;
+             version THREE { hyper ADD(hyper a, hyper b) = 7; entry LIST(entry) = 2; } = 3;
+         } = 1000;
+         program SECOND { version ONLY { void NOTHING(void) = 0; } = 9; } = 1001;",
+    )
+}
+
+/// The bytes of JSON arguments.
+fn arguments(procedure: Procedure<'_>, json: Option<Json>) -> Result<Vec<u8>, String> {
+    let value = procedure
+        .read_arguments(json.as_ref())
+        .map_err(|error| error.to_string())?;
+    let mut buffer = Buffer::default();
+    let done = procedure.encode_arguments(&value, &mut Encoder::new(&mut buffer));
+    done.map_err(|error| error.to_string())?;
+    let read = procedure.decode_arguments(&mut Decoder::new(buffer.as_slice()));
+    assert_eq!(read, Ok(value));
+    Ok(buffer.as_slice().to_vec())
+}
+
+#[test]
+fn the_highest_version_is_found_unless_one_is_asked_for() {
+    let interface = sample();
+    let add = interface.procedure("ADD", None).unwrap();
+    assert_eq!(
+        (add.program().number, add.version().number, add.number()),
+        (1000, 3, 7)
+    );
+    let add = interface.procedure("ADD", Some(1)).unwrap();
+    assert_eq!(
+        (add.version().number, add.number(), add.parameters().len()),
+        (1, 1, 2)
+    );
+}
+
+#[test]
+fn what_cannot_be_found_is_explained() {
+    let interface = sample();
+    let refusal = |name, version| interface.procedure(name, version).unwrap_err().to_string();
+    assert_eq!(
+        refusal("SUB", None),
+        "no procedure is called `SUB`; there are NOTHING, ADD, ADD, LIST, NOTHING"
+    );
+    assert_eq!(
+        refusal("ADD", Some(2)),
+        "`ADD` is not in version 2; it is in [1, 3]"
+    );
+    assert_eq!(
+        refusal("NOTHING", None),
+        "`NOTHING` is in several programs; say which: FIRST.NOTHING, SECOND.NOTHING"
+    );
+    let program = |name, version| {
+        let found = interface.procedure(name, version);
+        found.map(|procedure| procedure.program().number)
+    };
+    assert_eq!(program("NOTHING", Some(9)), Ok(1001));
+    assert_eq!(program("FIRST.NOTHING", None), Ok(1000));
+    assert!(program("SECOND.ADD", None).is_err());
+}
+
+#[test]
+fn arguments_come_by_name_by_position_alone_or_not_at_all() {
+    let interface = sample();
+    let add = interface.procedure("ADD", None).unwrap();
+    let expected = Ok([[0, 0, 0, 0, 0, 0, 0, 1], [0xff; 8]].concat());
+    assert_eq!(arguments(add, Some(json!([1, -1]))), expected);
+    assert_eq!(arguments(add, Some(json!({"b": -1, "a": 1}))), expected);
+    assert_eq!(
+        arguments(add, Some(json!([1]))).unwrap_err(),
+        "$: expected 2 arguments, an array of 2 or an object with `a`, `b`, found an array of 1"
+    );
+    let list = interface.procedure("LIST", None).unwrap();
+    let expected = Ok(vec![0, 0, 0, 5, 0, 0, 0, 0]);
+    assert_eq!(arguments(list, Some(json!([{"id": 5}]))), expected);
+    let nothing = interface.procedure("NOTHING", Some(1)).unwrap();
+    assert_eq!(arguments(nothing, None), Ok(vec![]));
+    assert_eq!(arguments(nothing, Some(Json::Null)), Ok(vec![]));
+    assert_eq!(
+        arguments(nothing, Some(json!(1))).unwrap_err(),
+        "$: expected no arguments, found 1"
+    );
+}
+
+#[test]
+fn results_become_json() {
+    let interface = sample();
+    let list = interface.procedure("LIST", None).unwrap();
+    let bytes = [0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 0];
+    let result = list.decode_result(&mut Decoder::new(&bytes)).unwrap();
+    assert_eq!(
+        list.write_result(&result),
+        Ok(json!([{"id": 5}, {"id": 6}]))
+    );
+    let mut buffer = Buffer::default();
+    list.encode_result(&result, &mut Encoder::new(&mut buffer))
+        .unwrap();
+    assert_eq!(buffer.as_slice(), bytes);
+
+    let nothing = interface.procedure("NOTHING", Some(1)).unwrap();
+    let result = nothing.decode_result(&mut Decoder::new(&[])).unwrap();
+    assert_eq!(nothing.write_result(&result), Ok(Json::Null));
+}
