@@ -87,6 +87,11 @@ fn a_record_of_one_fragment_is_handed_out_where_it_was_received() {
         receive(&mut reader, &record(body));
         let found = reader.next_record().unwrap().unwrap();
         assert_eq!((found, found.as_ptr()), (&body[..], place));
+        assert_eq!(
+            reader.record(),
+            body,
+            "and is still there for a second look"
+        );
         assert_eq!(reader.next_record(), Ok(None));
     }
 }
