@@ -4,12 +4,15 @@
 //! Everything here is for tests, so it panics where a test would.
 #![allow(clippy::unwrap_used)]
 
+pub mod compiled;
 mod peers;
+mod private_network;
 mod process;
 
 use std::path::{Path, PathBuf};
 
 pub use peers::{Addresses, Peer, Transport, peer, python_script, xdrdump};
+pub use private_network::{in_private_network, start_rpcbind, wait_for_port};
 pub use process::{Process, run};
 
 /// The root of the workspace.

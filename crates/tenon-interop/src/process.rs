@@ -17,16 +17,24 @@ pub struct Process {
 }
 
 impl Process {
+    /// Starts `command`, whose output is of no interest.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn background(mut command: Command) -> Process {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Process {
+            child: spawn(&mut command),
+            lines: Vec::new(),
+        }
+    }
+
     /// Starts `command` and waits until it prints a line `ready`.
     ///
     /// # Panics
     /// If it cannot be started, or ends or dawdles before it is ready.
     pub fn start(mut command: Command) -> Process {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let mut child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()));
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut process = Process {
             child,
@@ -56,6 +64,12 @@ impl Drop for Process {
     }
 }
 
+fn spawn(command: &mut Command) -> Child {
+    command
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
+}
+
 fn lines_before_ready(output: impl BufRead + Send + 'static) -> Result<Vec<String>, String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -83,12 +97,11 @@ fn lines_before_ready(output: impl BufRead + Send + 'static) -> Result<Vec<Strin
 /// # Panics
 /// If it cannot be started, fails, or takes longer than a minute.
 pub fn run(mut command: Command) -> String {
-    let child = command
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        .stderr(Stdio::piped());
+    let child = spawn(&mut command);
     let id = child.id();
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait_with_output()));

@@ -1,0 +1,60 @@
+//! The physical limit, client's side: so many bytes sent, so many received, over one socket.
+//!
+//! usage: `raw_client CALL_BYTES REPLY_BYTES ADDRESS...`
+
+use std::error::Error;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+
+use tenon_bench::address::Address;
+use tenon_bench::measure::serve_rounds;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, call_bytes, reply_bytes, address @ ..] = &arguments[..] else {
+        return Err("usage: raw_client CALL_BYTES REPLY_BYTES ADDRESS...".into());
+    };
+    let call = vec![0; call_bytes.parse()?];
+    let mut reply = vec![0; reply_bytes.parse()?];
+    match Address::from_arguments(address)? {
+        Address::Tcp(at) => {
+            let stream = TcpStream::connect(at)?;
+            stream.set_nodelay(true)?;
+            exchange_stream(stream, &call, &mut reply)
+        }
+        Address::Unix(path) => exchange_stream(UnixStream::connect(path)?, &call, &mut reply),
+        Address::Udp(at) => {
+            let socket = UdpSocket::bind("127.0.0.1:0")?;
+            socket.connect(at)?;
+            exchange_datagrams(&socket, &call, &mut reply)
+        }
+    }
+}
+
+fn exchange_stream(
+    mut stream: impl Read + Write,
+    call: &[u8],
+    reply: &mut [u8],
+) -> Result<(), Box<dyn Error>> {
+    serve_rounds(|| {
+        stream.write_all(call)?;
+        stream.read_exact(reply)?;
+        Ok(())
+    })
+}
+
+fn exchange_datagrams(
+    socket: &UdpSocket,
+    call: &[u8],
+    reply: &mut [u8],
+) -> Result<(), Box<dyn Error>> {
+    serve_rounds(|| {
+        socket.send(call)?;
+        if socket.recv(reply)? == reply.len() {
+            Ok(())
+        } else {
+            Err(io::Error::other("a reply of another length").into())
+        }
+    })
+}

@@ -1,0 +1,131 @@
+//! The operations of the section `rpc`, their values, and how many bytes they put on the wire.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes in the result of MaxResult.
+pub const MAX_RESULT_BYTES: usize = 1440;
+
+/// Members of the LargeData records of the interface.
+pub const MEMBERS: [u32; 4] = [128, 1024, 4096, 8192];
+
+/// Bytes of a call and of a reply in front of arguments and results, with AUTH_NONE (RFC 5531
+/// section 9).
+const CALL_HEADER_BYTES: usize = 40;
+const REPLY_HEADER_BYTES: usize = 24;
+
+/// An operation and its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Nothing there and back.
+    Null,
+    /// Nothing there, one packet back.
+    MaxResult,
+    /// So many numbers there, their mean back.
+    Average(u32),
+    /// A count there, so many numbers back.
+    GetRandNums(u32),
+    /// A record of so many members there and back.
+    Large(u32),
+}
+
+impl Operation {
+    /// Every operation and size that is measured.
+    pub fn all() -> Vec<Operation> {
+        const COUNTS: [u32; 5] = [10, 100, 1000, 10_000, 100_000];
+        [Operation::Null, Operation::MaxResult]
+            .into_iter()
+            .chain(COUNTS.map(Operation::Average))
+            .chain(COUNTS.map(Operation::GetRandNums))
+            .chain(MEMBERS.map(Operation::Large))
+            .collect()
+    }
+
+    /// The two arguments by which clients know it: a procedure and a count.
+    pub fn arguments(self) -> [String; 2] {
+        let (procedure, count) = match self {
+            Operation::Null => ("null".to_owned(), 0),
+            Operation::MaxResult => ("maxresult".to_owned(), 0),
+            Operation::Average(count) => ("average".to_owned(), count),
+            Operation::GetRandNums(count) => ("getrandnums".to_owned(), count),
+            Operation::Large(members) => (format!("large{members}"), 0),
+        };
+        [procedure, count.to_string()]
+    }
+
+    /// The operation behind a client's first two arguments.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn from_arguments(procedure: &str, count: &str) -> Result<Operation, String> {
+        let count = u32::from_str(count).map_err(|error| error.to_string())?;
+        let known = |operation: &Operation| operation.arguments()[0] == procedure;
+        match Operation::all().into_iter().find(known) {
+            Some(Operation::Average(_)) => Ok(Operation::Average(count)),
+            Some(Operation::GetRandNums(_)) => Ok(Operation::GetRandNums(count)),
+            Some(other) => Ok(other),
+            None => Err(format!("{procedure} is no operation")),
+        }
+    }
+
+    /// Bytes of the call message, without a record mark.
+    pub fn call_bytes(self) -> usize {
+        CALL_HEADER_BYTES
+            + match self {
+                Operation::Null | Operation::MaxResult => 0,
+                Operation::Average(count) => 4 + 4 * count as usize,
+                Operation::GetRandNums(_) => 4,
+                Operation::Large(members) => 4 * members as usize,
+            }
+    }
+
+    /// Bytes of the reply message, without a record mark.
+    pub fn reply_bytes(self) -> usize {
+        REPLY_HEADER_BYTES
+            + match self {
+                Operation::Null => 0,
+                Operation::MaxResult => MAX_RESULT_BYTES,
+                Operation::Average(_) => 8,
+                Operation::GetRandNums(count) => 4 + 4 * count as usize,
+                Operation::Large(members) => 4 * members as usize,
+            }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [procedure, count] = self.arguments();
+        f.write_str(&procedure)?;
+        match self {
+            Operation::Average(_) | Operation::GetRandNums(_) => f.write_str(&count),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The numbers 1 to `count`, whose mean is known.
+pub fn one_to(count: u32) -> Vec<i32> {
+    (1..=count as i32).collect()
+}
+
+/// The sequence that GetRandNums returns.
+pub fn rand_nums(count: u32) -> Vec<i32> {
+    let step = |x: &u32| Some(x.wrapping_mul(1_103_515_245).wrapping_add(12345) & 0x7fff_ffff);
+    std::iter::successors(Some(1), step)
+        .skip(1)
+        .take(count as usize)
+        .map(|x| x as i32)
+        .collect()
+}
+
+/// The result of MaxResult.
+pub fn max_result() -> [u8; MAX_RESULT_BYTES] {
+    std::array::from_fn(|at| at as u8)
+}
+
+/// The members of a LargeData record as they are on the wire.
+pub fn large_data(members: u32) -> Vec<u8> {
+    (0..members)
+        .flat_map(|at| at.wrapping_mul(16_777_619).wrapping_add(1).to_be_bytes())
+        .collect()
+}

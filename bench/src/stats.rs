@@ -1,0 +1,28 @@
+//! Medians and their spread.
+
+/// The median of some values, and the lowest and highest of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// The median.
+    pub median: f64,
+    /// The lowest.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+}
+
+impl Summary {
+    /// Of at least one value.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Summary {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Summary {
+            median: sorted[sorted.len() / 2],
+            low: sorted[0],
+            high: sorted[sorted.len() - 1],
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Generates stubs for the tests: those of the shared interfaces as a user would, and, for every
+//! interface whose bytes are compared with rpcgen's, stubs in which each type can be found by name.
+
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenon_gen::rust;
+use tenon_idl::Style;
+use tenon_plan::{Pass, lower, specialize};
+use tenon_schema::{Field, Origin, Schema, Type, TypeDef, TypeId, TypeKind};
+
+/// Interfaces of this repository.
+const OWN: [&str; 4] = ["hprpc", "torture", "nfs3", "mount3"];
+
+/// Interfaces of `/usr/include/rpcsvc` that Debian's rpcgen compiles.
+const RPCSVC: [&str; 15] = [
+    "bootparam_prot",
+    "key_prot",
+    "klm_prot",
+    "mount",
+    "nfs_prot",
+    "nis_object",
+    "nlm_prot",
+    "rex",
+    "rquota",
+    "rstat",
+    "rusers",
+    "sm_inter",
+    "spray",
+    "yp",
+    "yppasswd",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let own = OWN.map(|name| root.join(format!("interfaces/{name}.x")));
+    let rpcsvc = RPCSVC.map(|name| PathBuf::from(format!("/usr/include/rpcsvc/{name}.x")));
+    let mut index = String::from(
+        "/// Every interface whose bytes are compared.\npub const INTERFACES: &[Interface] = &[\n",
+    );
+    let mut modules = String::new();
+    for file in own.iter().chain(&rpcsvc) {
+        println!("cargo::rerun-if-changed={}", file.display());
+        if !file.exists() {
+            println!("cargo::warning={} is missing: ./test setup", file.display());
+            continue;
+        }
+        let name = file_stem(file);
+        write_findable(file)?;
+        writeln!(
+            modules,
+            "/// Stubs of `{name}.x`.\n#[allow(missing_docs)]\npub mod {name} {{ include!(concat!(env!(\"OUT_DIR\"), \"/findable_{name}.rs\")); }}"
+        )?;
+        writeln!(
+            index,
+            "Interface {{ name: {name:?}, path: {path:?}, types: {name}::TYPES }},",
+            path = file.display().to_string()
+        )?;
+    }
+    fs::write(out("interfaces.rs")?, modules + &index + "];\n")?;
+    Ok(())
+}
+
+fn out(name: &str) -> Result<PathBuf, env::VarError> {
+    Ok(Path::new(&env::var("OUT_DIR")?).join(name))
+}
+
+fn file_stem(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+/// Writes the stubs of an interface with a table of its types by name.
+fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
+    let parsed = tenon_idl::parse_file(file, &tenon_idl::Options::default());
+    let said = parsed.render(Style::Plain);
+    let mut schema = parsed.schema.ok_or(said)?;
+    let table = wrap_types(&mut schema);
+    let mut plans = lower(&schema)?;
+    specialize(&schema, &mut plans, Pass::ALL)?;
+    let options = rust::Options {
+        source: file_stem(file) + ".x",
+        for_include: true,
+        ..rust::Options::default()
+    };
+    let stubs = rust::generate(&schema, &plans, &options);
+    fs::write(
+        out(&format!("findable_{}.rs", file_stem(file)))?,
+        stubs + &table,
+    )?;
+    Ok(())
+}
+
+/// Adds a struct around each type, which has the bytes of the type, and returns a table that
+/// leads from the types' names to these structs. What a typedef becomes in Rust need not have a
+/// representation of its own; a struct always does.
+fn wrap_types(schema: &mut Schema) -> String {
+    let mut table =
+        String::from("/// Each type by name.\npub const TYPES: &[(&str, super::Recode)] = &[\n");
+    for index in 0..schema.types.len() {
+        let wrapped = &schema.types[index];
+        if wrapped.kind == TypeKind::External {
+            continue;
+        }
+        let _ = writeln!(
+            table,
+            "({:?}, super::recode::<Wrapped{index}>),",
+            wrapped.name
+        );
+        schema.types.push(TypeDef {
+            name: format!("Wrapped{index}"),
+            doc: String::new(),
+            origin: Origin::default(),
+            kind: TypeKind::Struct(vec![Field {
+                name: "value".to_owned(),
+                doc: String::new(),
+                ty: Type::Named(TypeId(index as u32)),
+            }]),
+        });
+    }
+    table + "];\n"
+}

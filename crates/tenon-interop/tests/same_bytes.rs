@@ -1,0 +1,181 @@
+//! For every type of every interface that rpcgen compiles: random values have the same bytes
+//! whether our interpreter, our compiled stubs or rpcgen's routines on libtirpc write them, and
+//! each reads what the others wrote.
+
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::thread;
+
+use tenon::wire::{Buffer, Decoder, Encoder};
+use tenon_exec::random::Random;
+use tenon_exec::{Interface, Value};
+use tenon_interop::compiled::{self, INTERFACES, Recode};
+use tenon_interop::xdrdump;
+use tenon_schema::{Type, TypeId};
+
+/// Values per type.
+const VALUES: usize = 1000;
+
+/// Parts of a value, about.
+const ITEMS: usize = 30;
+
+/// What a complete machine has: four interfaces of ours and fifteen of rpcsvc.
+const INTERFACES_MIN: usize = 19;
+
+#[test]
+fn rpcgen_and_tenon_write_and_read_the_same_bytes() {
+    assert_eq!(INTERFACES.len(), INTERFACES_MIN, "./test setup");
+    let types: usize = thread::scope(|scope| {
+        let each = INTERFACES
+            .iter()
+            .map(|listed| scope.spawn(|| compare_all(listed)));
+        let running: Vec<_> = each.collect();
+        let counts = running
+            .into_iter()
+            .map(|one| one.join().expect("its types agree"));
+        counts.sum()
+    });
+    println!("{types} types, {VALUES} values each");
+    assert!(types > 250, "only {types} types were compared");
+}
+
+/// Compares every type of an interface and returns how many there are.
+fn compare_all(listed: &compiled::Interface) -> usize {
+    let subject = Subject::new(listed);
+    let mut theirs = Theirs::start(listed.name);
+    for (name, recode) in listed.types {
+        subject.compare(name, *recode, &mut theirs);
+    }
+    listed.types.len()
+}
+
+/// An interface of which types are compared.
+struct Subject {
+    name: &'static str,
+    interface: Interface,
+}
+
+impl Subject {
+    fn new(listed: &compiled::Interface) -> Subject {
+        let parsed = tenon_idl::parse_file(listed.path.as_ref(), &tenon_idl::Options::default());
+        let schema = parsed.schema.expect("the build has read it already");
+        Subject {
+            name: listed.name,
+            interface: Interface::new(schema).expect("the build has lowered it already"),
+        }
+    }
+
+    fn compare(&self, name: &str, recode: Recode, theirs: &mut Theirs) {
+        let id = self.interface.schema().find_type(name).expect("a type");
+        let values = self.random_values(id);
+        let ours: Vec<Vec<u8>> = values.iter().map(|value| self.encode(id, value)).collect();
+        let answers = theirs.recode(name, &ours);
+        for ((value, bytes), answer) in values.iter().zip(&ours).zip(answers) {
+            let what = || format!("{}.x, {name}: {value:?}, as {bytes:02x?}", self.name);
+            assert_eq!(&self.decode(id, bytes), value, "interpreter: {}", what());
+            assert_eq!(recode(bytes).as_ref(), Ok(bytes), "compiled: {}", what());
+            assert_eq!(answer.as_ref(), Ok(bytes), "rpcgen: {}", what());
+        }
+    }
+
+    fn random_values(&self, id: TypeId) -> Vec<Value> {
+        let mut random = Random::new(u64::from(id.0) + 1);
+        let ty = Type::Named(id);
+        let value = |_| random.value(self.interface.schema(), &ty, ITEMS);
+        (0..VALUES).map(value).collect()
+    }
+
+    fn encode(&self, id: TypeId, value: &Value) -> Vec<u8> {
+        let mut buffer = Buffer::with_capacity(256);
+        self.interface
+            .encode(id, value, &mut Encoder::new(&mut buffer))
+            .unwrap_or_else(|error| panic!("{}.x: {value:?}: {error}", self.name));
+        buffer.as_slice().to_vec()
+    }
+
+    fn decode(&self, id: TypeId, bytes: &[u8]) -> Value {
+        let mut input = Decoder::new(bytes);
+        let value = self.interface.decode(id, &mut input).expect("our bytes");
+        assert_eq!(input.left(), 0, "{}.x: bytes are left", self.name);
+        value
+    }
+}
+
+/// rpcgen's routines for one interface, in a process that speaks the protocol of `xdrdump.c`.
+struct Theirs {
+    process: Child,
+    input: Option<BufWriter<ChildStdin>>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Theirs {
+    fn start(interface: &str) -> Theirs {
+        let mut process = xdrdump(interface)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("xdrdump starts");
+        Theirs {
+            input: process.stdin.take().map(BufWriter::new),
+            output: BufReader::new(process.stdout.take().expect("a pipe")),
+            process,
+        }
+    }
+
+    /// Sends all encodings and collects the answers at the same time, so that no pipe fills up.
+    fn recode(&mut self, name: &str, encodings: &[Vec<u8>]) -> Vec<Result<Vec<u8>, String>> {
+        let mut input = self.input.take().expect("one batch at a time");
+        thread::scope(|scope| {
+            let writer = scope.spawn(move || {
+                let sent = encodings.iter().try_for_each(|bytes| {
+                    write_sized(&mut input, name.as_bytes())?;
+                    write_sized(&mut input, bytes)
+                });
+                sent.and_then(|()| input.flush()).map(|()| input)
+            });
+            let answers = encodings
+                .iter()
+                .map(|bytes| self.answer(bytes.len()))
+                .collect();
+            let input = writer.join().expect("the writer does not panic");
+            self.input = Some(input.expect("xdrdump takes its requests"));
+            answers
+        })
+    }
+
+    /// One answer to an encoding of `length` bytes.
+    fn answer(&mut self, length: usize) -> Result<Vec<u8>, String> {
+        let mut number = || {
+            let mut word = [0; 4];
+            self.output
+                .read_exact(&mut word)
+                .map(|()| u32::from_be_bytes(word))
+        };
+        let mut numbers = || Ok::<_, io::Error>((number()?, number()?, number()?));
+        let (status, consumed, answered) = numbers().map_err(|error| error.to_string())?;
+        let mut bytes = vec![0; answered as usize];
+        self.output
+            .read_exact(&mut bytes)
+            .map_err(|error| error.to_string())?;
+        match status {
+            0 if consumed as usize == length => Ok(bytes),
+            0 => Err(format!("{consumed} bytes were read of {length}")),
+            1 => Err(format!("does not decode, from byte {consumed} on")),
+            2 => Err("does not encode".to_owned()),
+            _ => Err("does not know the type".to_owned()),
+        }
+    }
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        // It ends with its input; if it does not, it is not worth waiting for.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn write_sized(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(&(bytes.len() as u32).to_be_bytes())?;
+    to.write_all(bytes)
+}
