@@ -8,6 +8,7 @@ pub mod compiled;
 mod peers;
 mod private_network;
 mod process;
+pub mod services;
 
 use std::path::{Path, PathBuf};
 
