@@ -85,7 +85,10 @@ fn every_kind_of_value_survives_the_way_there_and_back() {
         ("ECHO_BLOB", "\"00ff10\""),
         ("ECHO_WORDS", r#"["to","","be"]"#),
         ("ECHO_NODE_LIST", "[]"),
-        ("ECHO_TREE", "null"),
+        (
+            "ECHO_TREE",
+            r#"[{"value":1,"left":[{"value":0,"left":[]}]}]"#,
+        ),
     ] {
         let answer = tenon(&["call", &address, TORTURE, procedure, json, "--compact"]).ok();
         assert_eq!(answer.trim_end(), json, "{procedure}");
