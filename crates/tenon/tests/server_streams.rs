@@ -153,6 +153,7 @@ fn peers_that_never_pause_starve_nobody() {
     let server = builder().limits(limits).start().unwrap();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _set_at_the_end = SetOnDrop(&is_over);
         for mut caller in Caller::on_all(&server) {
             let mut reader = caller.twin();
             let is_datagram = matches!(caller, Caller::Udp(_));
@@ -178,8 +179,16 @@ fn peers_that_never_pause_starve_nobody() {
         for _ in 0..50 {
             others.iter_mut().for_each(Caller::expect_service);
         }
-        is_over.store(true, Ordering::Relaxed);
     });
+}
+
+/// Ends the threads of a test that fails, too.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
