@@ -137,11 +137,6 @@ impl Size {
         }
     }
 
-    /// Whether every value takes the same number of bytes.
-    pub fn is_fixed(self) -> bool {
-        self.max == Some(self.min)
-    }
-
     /// The fewest bytes, as a plan holds them.
     pub(crate) fn min_u32(self) -> u32 {
         u32::try_from(self.min).unwrap_or(u32::MAX)

@@ -1,5 +1,5 @@
 //! Passes: each makes plans better by one law and keeps their meaning. A new pass is a file of
-//! its own, a variant of [`Pass`] and a line in each match below.
+//! its own, a variant of [`Pass`] and its lines below.
 
 mod merge_checks;
 
@@ -18,13 +18,6 @@ pub enum Pass {
 impl Pass {
     /// All of them, in the order in which they work best.
     pub const ALL: &'static [Self] = &[Self::MergeChecks];
-
-    /// The name for people, as in ARCHITECTURE.md.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MergeChecks => "merge_checks",
-        }
-    }
 
     fn rewrite(self) -> fn(&mut Body) {
         match self {
