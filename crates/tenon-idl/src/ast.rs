@@ -44,7 +44,7 @@ pub(crate) struct ConstantExpression {
 pub(crate) enum Body {
     Enum(Vec<Member>),
     Struct(Vec<Declaration>),
-    Union(Union),
+    Union(Box<Union>),
 }
 
 #[derive(Debug)]

@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
     /// The word at hand as an error message calls it.
     pub(crate) fn describe(&self) -> String {
         match self.peek().kind {
-            TokenKind::End => "the end of the file".to_string(),
+            TokenKind::End => "the end".to_string(),
             _ => format!("`{}`", shorten(self.text(self.peek()))),
         }
     }

@@ -33,9 +33,18 @@ pub struct Diagnostic {
     /// What to write under the marked text: usually what was expected.
     pub label: String,
     /// Another place that has to do with it, and what is there.
-    pub related: Option<(Span, String)>,
+    pub related: Option<Box<Related>>,
     /// What to do about it.
     pub hint: Option<String>,
+}
+
+/// Another place that has to do with a diagnostic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Related {
+    /// Where.
+    pub span: Span,
+    /// What is there.
+    pub what: String,
 }
 
 /// A diagnostic for machines: all places resolved, no borrowed parts.
@@ -92,7 +101,8 @@ impl Diagnostic {
     }
 
     pub(crate) fn related(mut self, span: Span, what: impl Into<String>) -> Diagnostic {
-        self.related = Some((span, what.into()));
+        let what = what.into();
+        self.related = Some(Box::new(Related { span, what }));
         self
     }
 
@@ -155,7 +165,10 @@ impl Diagnostics {
         self.errors > 0
     }
 
+    /// All that was kept, in the order of the text.
     pub(crate) fn into_list(mut self) -> Vec<Diagnostic> {
+        self.list
+            .sort_by_key(|diagnostic| diagnostic.span.map(|span| (span.file, span.start)));
         if self.exhausted() {
             let message = format!("more than {ERRORS_MAX} errors; the rest is not shown");
             self.list.push(Diagnostic::without_place(message));

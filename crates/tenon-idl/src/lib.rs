@@ -17,16 +17,19 @@
 //! with no other predefined macro.
 //!
 //! # Strict reading
-//! [`Options::strict_rpcgen`] refuses what Debian's rpcgen 1.4.3 refuses: computed constants, types
-//! that are defined where they are used, `()` and named arguments, several arguments (rpcgen takes
-//! them with `-N` only), strings without a bound, indented `%` lines, `namespace` and `pragma`, a
-//! comma behind the last member of an enum, an empty enum, struct or version, `default` in front
-//! of a `case`, a `;` that ends nothing, and invisible characters.
+//! [`Options::strict_rpcgen`] refuses what Debian's rpcgen 1.4.3 refuses: computed constants, `0X`
+//! and `5L` as numbers, types that are defined where they are used, `long long`, `program`,
+//! `version`, `string`, `opaque` and the like as names, several arguments (rpcgen takes them with
+//! `-N` only), pointers and arrays as results and arguments, strings without a bound, `//`
+//! comments, indented and continued `%` lines, `namespace` and `pragma`, a comma behind the last member of an
+//! enum, an empty enum, struct or version, `default` in front of a `case`, a `;` that ends
+//! nothing, and invisible characters.
 
 mod ast;
 mod cursor;
 mod diagnostics;
 mod docs;
+mod dump;
 mod expression;
 mod lexer;
 mod load;
@@ -42,7 +45,8 @@ use std::path::Path;
 
 use tenon_schema::Schema;
 
-pub use diagnostics::{Diagnostic, Report, Severity};
+pub use diagnostics::{Diagnostic, Related, Report, Severity};
+pub use dump::dump;
 pub use options::{Define, Files, Limits, Options, Output};
 pub use render::{Style, render};
 pub use source::{FileId, Location, Sources, Span};
@@ -54,7 +58,7 @@ use diagnostics::Diagnostics;
 pub struct Parsed {
     /// What it means; `None` if there is an error among the diagnostics.
     pub schema: Option<Schema>,
-    /// What there is to say about it, in the order of discovery.
+    /// What there is to say about it, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// The texts that the diagnostics point into.
     pub sources: Sources,

@@ -36,11 +36,11 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
         };
         place.write(&mut out, gutter, paint);
     }
-    if let Some((span, what)) = &diagnostic.related {
+    if let Some(related) = &diagnostic.related {
         let place = Excerpt {
             sources,
-            span: *span,
-            label: what,
+            span: related.span,
+            label: &related.what,
             mark: '-',
             color: BLUE,
         };
@@ -62,7 +62,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
 /// Space for the longest line number.
 fn gutter_width(diagnostic: &Diagnostic, sources: &Sources) -> usize {
     let spans = diagnostic.span.into_iter();
-    let spans = spans.chain(diagnostic.related.as_ref().map(|(span, _)| *span));
+    let spans = spans.chain(diagnostic.related.as_ref().map(|related| related.span));
     let widths = spans.map(|span| sources.locate(span).line.to_string().len());
     widths.max().unwrap_or(1)
 }

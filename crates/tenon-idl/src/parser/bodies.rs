@@ -11,7 +11,7 @@ impl Parser<'_> {
     pub(super) fn body(&mut self, keyword: &str) -> Parse<Body> {
         match keyword {
             "enum" => Ok(Body::Enum(self.enum_body()?)),
-            "union" => Ok(Body::Union(self.union_body()?)),
+            "union" => Ok(Body::Union(Box::new(self.union_body()?))),
             _ => Ok(Body::Struct(self.struct_body()?)),
         }
     }

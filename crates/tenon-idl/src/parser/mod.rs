@@ -4,13 +4,15 @@ mod bodies;
 mod programs;
 mod types;
 
-use crate::ast::{ConstantExpression, Definition, DefinitionKind, Expression, Name};
+use crate::ast::{
+    ConstantExpression, Definition, DefinitionKind, Expression, ExpressionKind, Name,
+};
 use crate::cursor::Cursor;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::docs::Comments;
 use crate::expression::{self, Within};
 use crate::options::Options;
-use crate::preprocess::Unit;
+use crate::preprocess::{MacroConstant, Unit};
 use crate::source::{Sources, Span};
 use crate::token::{Token, TokenKind};
 
@@ -110,21 +112,17 @@ impl Parser<'_> {
         Ok(Definition::new(name, DefinitionKind::Constant(constant)))
     }
 
-    /// `namespace name;` (and `{`..`}` around definitions) and `pragma ...;` say nothing about
-    /// the wire.
+    /// `namespace name;` and `pragma ..`, up to a `;` or the end of the line: they say nothing
+    /// about the wire.
     fn skip_dialect_line(&mut self) -> Parse<Option<Definition>> {
         let first = self.cursor.advance();
         let message = format!("`{}` is not known to rpcgen", self.cursor.text(first));
         self.dialect(first.span, message);
-        while !self.at_end() && !self.cursor.peek().is(";") {
-            let next = self.cursor.peek();
-            let starts_definition = next.first_on_line && self.at_definition();
-            if starts_definition || next.is("{") {
-                return Err(self.expected("`;`", ""));
+        while !self.at_end() && !self.cursor.peek().first_on_line {
+            if self.cursor.advance().is(";") {
+                break;
             }
-            self.cursor.advance();
         }
-        self.semicolon()?;
         Ok(None)
     }
 
@@ -209,7 +207,7 @@ impl Parser<'_> {
             .collect()
     }
 
-    fn macro_constant(&self, made: &crate::preprocess::MacroConstant) -> Option<Definition> {
+    fn macro_constant(&self, made: &MacroConstant) -> Option<Definition> {
         let end = made.body.last()?.span;
         let mut cursor = Cursor::new(self.cursor.sources, &made.body, end);
         let nesting_max = self.options.limits.nesting_max;
@@ -234,15 +232,29 @@ impl Parser<'_> {
     }
 
     fn expression(&mut self, within: Within) -> Parse<Expression> {
+        let first = self.cursor.position();
         let parsed = expression::parse(&mut self.cursor, within, self.options.limits.nesting_max);
         let value = parsed.map_err(|error| self.fail(error))?;
-        if matches!(value.kind, crate::ast::ExpressionKind::Binary(..)) {
+        let words = self.cursor.position() - first;
+        let negative = matches!(value.kind, ExpressionKind::Unary("-", _));
+        if words > 1 + usize::from(negative) {
             self.dialect(
                 value.span,
                 "rpcgen does not compute: it takes a number or a name",
             );
         }
+        self.check_number_form(&value);
         Ok(value)
+    }
+
+    /// C takes `0X1F`, `5L` and `'\n'`; rpcgen does not.
+    fn check_number_form(&mut self, value: &Expression) {
+        let text = self.cursor.text(self.cursor.previous());
+        let is_number = text.starts_with(|char: char| char.is_ascii_digit());
+        let is_odd = is_number && (text.starts_with("0X") || text.ends_with(['u', 'U', 'l', 'L']));
+        if is_odd || text.starts_with("'\\") {
+            self.dialect(value.span, "rpcgen does not know this form of a number");
+        }
     }
 
     /// The name of something; `what` says of what, for the error message.
@@ -255,6 +267,9 @@ impl Parser<'_> {
                 _ => "",
             };
             return Err(self.expected(what, hint));
+        }
+        if self.cursor.word().is_some_and(is_keyword_of_rpcgen) {
+            self.dialect(token.span, "this word is a keyword of rpcgen");
         }
         self.cursor.advance();
         Ok(Name {
@@ -373,5 +388,13 @@ fn is_reserved(word: &str) -> bool {
             | "bool"
             | "float"
             | "double"
+    )
+}
+
+/// Words that only rpcgen refuses as names.
+fn is_keyword_of_rpcgen(word: &str) -> bool {
+    matches!(
+        word,
+        "program" | "version" | "string" | "opaque" | "char" | "short" | "long" | "hyper"
     )
 }

@@ -1,10 +1,12 @@
 //! Programs, versions and procedures (RFC 5531 section 12).
 
 use crate::ast::{
-    Argument, Definition, DefinitionKind, Expression, Procedure, Program, TypeUse, Version,
+    Argument, Definition, DefinitionKind, Expression, Procedure, Program, TypeUse, TypeUseKind,
+    Version,
 };
 use crate::diagnostics::Diagnostic;
 use crate::expression::Within;
+use crate::source::Span;
 
 use super::types::Specifier;
 use super::{Failed, Parse, Parser};
@@ -92,21 +94,21 @@ impl Parser<'_> {
 
     /// A result: like a field without a name.
     fn passed_type(&mut self, specifier: Specifier) -> Parse<TypeUse> {
+        let token = self.cursor.peek();
+        if ["*", "<", "["].iter().any(|mark| token.is(mark)) {
+            self.dialect(token.span, "a result is one word: use a typedef");
+        }
         let optional = self.optional();
         self.nameless(specifier, optional)
     }
 
     /// A `string` needs no bound where it is passed.
-    fn nameless(
-        &mut self,
-        specifier: Specifier,
-        optional: Option<crate::source::Span>,
-    ) -> Parse<TypeUse> {
+    fn nameless(&mut self, specifier: Specifier, optional: Option<Span>) -> Parse<TypeUse> {
         let bare = !self.cursor.peek().is("<") && !self.cursor.peek().is("[");
         match specifier {
             Specifier::String(span) if bare && optional.is_none() => Ok(TypeUse {
                 span,
-                kind: crate::ast::TypeUseKind::String(None),
+                kind: TypeUseKind::String(None),
             }),
             other => self.declared_type(other, optional),
         }
@@ -115,8 +117,6 @@ impl Parser<'_> {
     fn arguments(&mut self) -> Parse<Vec<Argument>> {
         let mut arguments = Vec::new();
         if self.cursor.eat(")") {
-            let span = self.cursor.previous().span;
-            self.dialect(span, "no arguments are written `(void)`");
             return Ok(arguments);
         }
         loop {
@@ -142,16 +142,13 @@ impl Parser<'_> {
     fn argument(&mut self, specifier: Specifier) -> Parse<Argument> {
         let optional = self.optional();
         let name = match self.cursor.word() {
-            Some(_) => {
-                let name = self.name("the name of the argument")?;
-                self.dialect(name.span, "rpcgen's arguments have no names");
-                Some(name)
-            }
+            Some(_) => Some(self.name("the name of the argument")?),
             None => None,
         };
-        Ok(Argument {
-            name,
-            ty: self.nameless(specifier, optional)?,
-        })
+        let ty = self.nameless(specifier, optional)?;
+        if matches!(ty.kind, TypeUseKind::Array(..) | TypeUseKind::Opaque(_)) {
+            self.dialect(ty.span, "no argument is an array: use a typedef");
+        }
+        Ok(Argument { name, ty })
     }
 }

@@ -165,6 +165,9 @@ impl Parser<'_> {
             };
             return TypeUse { span: start, kind };
         }
+        if words.iter().filter(|word| **word == "long").count() > 1 {
+            self.dialect(start, "rpcgen knows no `long long`: use `hyper`");
+        }
         let kind = TypeUseKind::Builtin(integer_type(&words));
         TypeUse {
             span: start.to(self.cursor.previous().span),

@@ -143,6 +143,11 @@ impl Preprocessor<'_> {
     }
 
     fn comment(&mut self, token: Token) {
+        let is_line = self.sources.text(token.spelled).starts_with("//");
+        if is_line && self.options.strict_rpcgen {
+            let error = Diagnostic::error(token.span, "rpcgen knows no `//` comments");
+            self.report(error.label("refused by rpcgen"));
+        }
         let aside = self.aside(token);
         self.unit.comments.push(aside);
     }

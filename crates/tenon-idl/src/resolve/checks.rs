@@ -114,7 +114,12 @@ impl Walk<'_, '_> {
     }
 
     fn report_cycle(&mut self, id: TypeId, steps: &[Step]) {
-        let name = &self.resolver.schema.type_def(id).name;
+        let schema = &self.resolver.schema;
+        let is_typedef = |step: &Step| typedef_target(&schema.type_def(step.id).kind).is_some();
+        if steps.iter().all(is_typedef) {
+            return; // reported by `check_typedefs`, whatever is in between
+        }
+        let name = &schema.type_def(id).name;
         let message = format!("`{name}` contains itself, so it would have no end");
         let mut error = Diagnostic::error(self.resolver.spans[id.0 as usize], message);
         if let [_, inner, ..] = steps {

@@ -172,8 +172,9 @@ impl Resolver<'_> {
             let after = self.ends.partition_point(|end| *end <= aside.position);
             let text = self.sources.text(aside.span);
             let indented = self.sources.line_around(aside.span).start != aside.span.start;
-            if indented && self.options.strict_rpcgen {
-                let error = Diagnostic::error(aside.span, "a `%` line starts in the first column");
+            if self.options.strict_rpcgen && (indented || text.contains('\n')) {
+                let message = "a `%` line is one line and starts in the first column";
+                let error = Diagnostic::error(aside.span, message);
                 self.diagnostics.push(error.label("refused by rpcgen"));
             }
             self.schema.passthrough.push(Passthrough {
