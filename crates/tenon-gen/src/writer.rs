@@ -141,7 +141,7 @@ fn find<'h, 'a>(holes: &'h [(&str, Hole<'a>)], name: &str) -> &'h Hole<'a> {
 pub fn markdown(line: &str) -> String {
     let visible = line.chars().filter(|char| !is_invisible(*char));
     let visible: String = visible.collect::<String>().trim().to_owned();
-    let is_code_paired = visible.matches('`').count() % 2 == 0 && !visible.contains("``");
+    let is_code_paired = visible.matches('`').count().is_multiple_of(2) && !visible.contains("``");
     let mut shown = String::new();
     let mut in_code = false;
     for char in visible.chars() {

@@ -6,10 +6,13 @@ use crate::writer::Writer;
 /// Most columns of a line.
 const WIDTH: usize = 100;
 
+/// Most columns of the fields of a literal that stands on one line.
+const LITERAL_WIDTH: usize = 18;
+
 /// Columns of one level of indentation.
 const INDENT: usize = 4;
 
-/// Most columns of the arguments of a call that stands on one line.
+/// Most columns of the arguments of a call that stands on one line, if there are several.
 const ARGUMENTS_WIDTH: usize = 60;
 
 /// An expression.
@@ -25,6 +28,8 @@ pub enum Expr {
     InField(Box<Expr>, String),
     /// `of?`
     Try(Box<Expr>),
+    /// `return of`
+    Return(Box<Expr>),
     /// `path { name: value, .. }`
     Struct(&'static str, Vec<(String, Expr)>),
     /// `match on { pattern => .., }`
@@ -83,7 +88,9 @@ impl Expr {
             }
             Self::InField(of, name) => format!("{}.field({name})", of.flat()?),
             Self::Try(of) => format!("{}?", of.flat()?),
-            Self::Struct(..) | Self::Match(..) => return None,
+            Self::Return(value) => format!("return {}", value.flat()?),
+            Self::Struct(path, fields) => format!("{path} {{ {} }}", flat_fields(fields)?),
+            Self::Match(..) => return None,
         })
     }
 
@@ -94,13 +101,18 @@ impl Expr {
         {
             return w.line(format!("{before}{flat}{after}"));
         }
-        if self.write_on_next_line(w, before, after) {
-            return;
+        if !self.write_on_next_line(w, before, after) {
+            self.write_broken(w, before, after);
         }
+    }
+
+    /// Writes the expression on several lines, if it can be broken.
+    fn write_broken(&self, w: &mut Writer, before: &str, after: &str) {
         match self {
             Self::Text(text) => w.line(format!("{before}{text}{after}")),
-            Self::Try(of) => of.write(w, before, &format!("?{after}")),
+            Self::Try(of) => of.write_broken(w, before, &format!("?{after}")),
             Self::InField(of, name) => write_in_field(w, of, name, before, after),
+            Self::Return(of) => of.write(w, &format!("{before}return "), after),
             Self::Call(path, arguments) => write_call(w, path, arguments, before, after),
             Self::Closure(parameters, body) => {
                 body.write_braced(w, &format!("{before}{parameters}"), after);
@@ -143,6 +155,48 @@ impl Expr {
     }
 }
 
+/// What stands before the body of a function.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// Everything up to the name.
+    pub name: String,
+    /// The parameters with their types.
+    pub parameters: Vec<String>,
+    /// The type of the result.
+    pub result: String,
+}
+
+impl Head {
+    /// Writes the head and `after`, on one line if there is room.
+    pub fn write(&self, w: &mut Writer, after: &str) {
+        let (name, result) = (&self.name, &self.result);
+        let flat = format!("{name}({}) -> {result}{after}", self.parameters.join(", "));
+        match w.column() + flat.len() {
+            // Where the `;` alone would be too much, rustfmt moves the result to the next line.
+            WIDTH if after == ";" => {
+                w.line(format!("{name}({})", self.parameters.join(", ")));
+                return w.line(format!("-> {result};"));
+            }
+            0..=WIDTH => return w.line(flat),
+            _ => {}
+        }
+        w.line(format!("{name}("));
+        w.indented(|w| {
+            for parameter in &self.parameters {
+                w.line(format!("{parameter},"));
+            }
+        });
+        w.line(format!(") -> {result}{after}"));
+    }
+
+    /// Writes the head and the body.
+    pub fn write_function(&self, w: &mut Writer, body: &Block) {
+        self.write(w, " {");
+        w.indented(|w| body.write(w));
+        w.line("}");
+    }
+}
+
 impl Block {
     /// Only a value.
     pub fn value(value: Expr) -> Self {
@@ -162,8 +216,10 @@ impl Block {
                 Statement::Do(value) => value.write(w, "", ";"),
             }
         }
-        if let Some(value) = &self.value {
-            value.write(w, "", "");
+        match &self.value {
+            Some(value @ Expr::Return(_)) => value.write(w, "", ";"),
+            Some(value) => value.write(w, "", ""),
+            None => {}
         }
     }
 
@@ -174,18 +230,34 @@ impl Block {
     }
 }
 
+/// The fields of a literal that is short enough for one line.
+fn flat_fields(fields: &[(String, Expr)]) -> Option<String> {
+    let flat = fields.iter().map(|(name, value)| match value {
+        Expr::Text(text) if text == name => Some(name.clone()),
+        value => Some(format!("{name}: {}", value.flat()?)),
+    });
+    let flat = flat.collect::<Option<Vec<_>>>()?.join(", ");
+    (flat.len() <= LITERAL_WIDTH).then_some(flat)
+}
+
 fn flat_arguments(arguments: &[Expr]) -> Option<String> {
     let flat: Option<Vec<_>> = arguments.iter().map(Expr::flat).collect();
     let flat = flat?.join(", ");
-    (flat.len() <= ARGUMENTS_WIDTH).then_some(flat)
+    let is_chain = matches!(arguments, [only] if !only.is_call());
+    (flat.len() <= ARGUMENTS_WIDTH || is_chain).then_some(flat)
 }
 
 /// `of.field(name)`, the call on a line of its own.
 fn write_in_field(w: &mut Writer, of: &Expr, name: &str, before: &str, after: &str) {
-    let fits = |flat: String| w.column() + before.len() + flat.len() <= WIDTH;
-    let is_one_line = of.flat().is_some_and(fits);
-    of.write(w, before, "");
     let call = format!(".field({name}){after}");
+    let width = |flat: String| w.column() + flat.len();
+    let width = of.flat().map_or(usize::MAX, width);
+    if before.ends_with("= ") && width > WIDTH - before.len() && width <= WIDTH - INDENT {
+        w.line(before.trim_end());
+        return w.indented(|w| write_in_field(w, of, name, "", after));
+    }
+    let is_one_line = width <= WIDTH - before.len();
+    of.write(w, before, "");
     match is_one_line {
         true => w.indented(|w| w.line(call)),
         false => w.line(call),
@@ -195,6 +267,11 @@ fn write_in_field(w: &mut Writer, of: &Expr, name: &str, before: &str, after: &s
 /// A call on several lines: either only its last argument, a closure, needs them, or each
 /// argument gets its own.
 fn write_call(w: &mut Writer, path: &str, arguments: &[Expr], before: &str, after: &str) {
+    if let [only] = arguments
+        && only.is_call()
+    {
+        return only.write_broken(w, &format!("{before}{path}("), &format!("){after}"));
+    }
     if let [first @ .., last] = arguments
         && !first
             .iter()
@@ -217,6 +294,15 @@ fn write_call(w: &mut Writer, path: &str, arguments: &[Expr], before: &str, afte
 }
 
 impl Expr {
+    /// Whether the expression ends with the arguments of a call.
+    fn is_call(&self) -> bool {
+        match self {
+            Self::Call(..) => true,
+            Self::Try(of) => of.is_call(),
+            _ => false,
+        }
+    }
+
     /// How the first line of a last argument begins that may run over several.
     fn tail(&self) -> Option<String> {
         match self {
@@ -248,24 +334,13 @@ fn write_arm(w: &mut Writer, (pattern, body): &(String, Block)) {
     match (body.statements.as_slice(), &body.value) {
         ([], None) => w.line(format!("{before} {{}}")),
         ([], Some(value)) => {
-            let width = |flat: String| w.column() + before.len() + 1 + flat.len() + 1;
-            match value.flat().map(width).is_none_or(|width| width > WIDTH) && !value.hugs() {
+            let flat = value.flat().map_or(WIDTH, |flat| w.column() + flat.len());
+            let fits_behind = flat + before.len() + " ,".len() <= value.width();
+            match !fits_behind && flat + INDENT <= value.width() {
                 true => body.write_braced(w, &before, ""),
                 false => value.write(w, &format!("{before} "), ","),
             }
         }
         _ => body.write_braced(w, &before, ""),
-    }
-}
-
-impl Expr {
-    /// Whether the expression stays behind a `=>` though it takes several lines.
-    fn hugs(&self) -> bool {
-        match self {
-            Self::Call(..) | Self::Struct(..) | Self::Match(..) => true,
-            Self::Try(of) => of.hugs(),
-            Self::InField(of, _) => of.flat().is_none(),
-            Self::Text(_) | Self::Closure(..) => false,
-        }
     }
 }

@@ -86,8 +86,8 @@ fn starts_word(chars: &[char], index: usize) -> bool {
         let ends_word = before.is_lowercase() || before.is_ascii_digit();
         return ends_word || before.is_uppercase() && small_follows;
     }
-    let letters = chars[..index].iter().rev();
-    let before_digits = letters.skip_while(|char| char.is_ascii_digit()).next();
+    let mut letters = chars[..index].iter().rev();
+    let before_digits = letters.find(|char| !char.is_ascii_digit());
     char.is_lowercase()
         && before.is_ascii_digit()
         && before_digits.is_some_and(|char| char.is_uppercase())

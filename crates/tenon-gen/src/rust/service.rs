@@ -5,7 +5,7 @@ use tenon_plan::ProcedurePlan;
 use tenon_schema::{Procedure, Program, Version};
 
 use super::Rust;
-use super::code::{Block, Expr, Statement};
+use super::code::{Block, Expr, Head, Statement};
 use super::marshal::{self, Item};
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
 use super::shape::Shape;
@@ -116,6 +116,13 @@ fn write_client(
         "Credential",
         "PendingCall",
     ]);
+    let client = |function: &str, first: &str| {
+        let arguments = [first, &program.number, &names.number].map(Expr::text);
+        Expr::call(format!("Client::{function}"), arguments)
+    };
+    let connected = Expr::Try(Box::new(client("connect", "address")));
+    let connect = Block::value(Expr::ok(Expr::call("Self", [connected])));
+    let over = Block::value(Expr::call("Self", [client("over", "channel")]));
     w.gap();
     w.skeleton(
         "
@@ -130,12 +137,12 @@ impl $client$ {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Client::connect(address, $program$, $number$).map(Self)
+        $connect$
     }
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, $program$, $number$))
+        $over$
     }
 
     /// The same client with `timeout` for each call.
@@ -155,8 +162,8 @@ impl $client$ {
         &[
             ("version", Hole::Text(&version.name)),
             ("client", Hole::Text(&names.client)),
-            ("program", Hole::Text(&program.number)),
-            ("number", Hole::Text(&names.number)),
+            ("connect", Hole::Lines(&|w| connect.write(w))),
+            ("over", Hole::Lines(&|w| over.write(w))),
             (
                 "methods",
                 Hole::Lines(&|w| {
@@ -178,14 +185,12 @@ fn write_calls(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
     w.line("///");
     w.line("/// # Errors");
     w.line("/// The call failed; the error says who is to blame.");
-    let head = signature(
-        &method.names.method,
-        "&self",
-        &borrowed(rust, method),
-        &result,
-        "CallError",
-    );
-    write_function(w, &head, &call(rust, method, "self.0.call"));
+    let head = Head {
+        name: format!("pub fn {}", method.names.method),
+        parameters: borrowed(rust, method),
+        result: format!("Result<{result}, CallError>"),
+    };
+    head.write_function(w, &call(rust, method, "self.0.call"));
     w.gap();
     w.line(format!(
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
@@ -194,15 +199,12 @@ fn write_calls(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
     w.line("///");
     w.line("/// # Errors");
     w.line("/// The call cannot be sent.");
-    let result = format!("PendingCall<{result}>");
-    let head = signature(
-        &method.names.start,
-        "&self",
-        &borrowed(rust, method),
-        &result,
-        "CallError",
-    );
-    write_function(w, &head, &call(rust, method, "self.0.start"));
+    let head = Head {
+        name: format!("pub fn {}", method.names.start),
+        result: format!("Result<PendingCall<{result}>, CallError>"),
+        ..head
+    };
+    head.write_function(w, &call(rust, method, "self.0.start"));
 }
 
 fn write_method_doc(w: &mut Writer, method: &Method<'_>) {
@@ -212,45 +214,12 @@ fn write_method_doc(w: &mut Writer, method: &Method<'_>) {
     }
 }
 
-/// The head of a function, as lines.
-fn signature(
-    name: &str,
-    receiver: &str,
-    parameters: &[String],
-    ok: &str,
-    error: &str,
-) -> Vec<String> {
-    let result = format!("Result<{ok}, {error}>");
-    let all: Vec<&str> = [receiver]
-        .into_iter()
-        .chain(parameters.iter().map(String::as_str))
-        .collect();
-    let flat = format!("fn {name}({}) -> {result}", all.join(", "));
-    if flat.len() + "    pub  {".len() <= 100 {
-        return vec![flat];
-    }
-    let mut lines = vec![format!("fn {name}(")];
-    lines.extend(all.iter().map(|parameter| format!("    {parameter},")));
-    lines.push(format!(") -> {result}"));
-    lines
-}
-
-fn write_function(w: &mut Writer, head: &[String], body: &Block) {
-    for (index, line) in head.iter().enumerate() {
-        let public = if index == 0 { "pub " } else { "" };
-        let brace = if index + 1 == head.len() { " {" } else { "" };
-        w.line(format!("{public}{line}{brace}"));
-    }
-    w.indented(|w| body.write(w));
-    w.line("}");
-}
-
 /// The parameters of a client's method.
 fn borrowed(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
-    parameters
-        .map(|(shape, name)| format!("{name}: {}", borrowed_type(rust, shape)))
-        .collect()
+    let borrowed =
+        parameters.map(|(shape, name)| format!("{name}: {}", borrowed_type(rust, shape)));
+    ["&self".to_owned()].into_iter().chain(borrowed).collect()
 }
 
 fn borrowed_type(rust: &Rust<'_>, shape: &Shape) -> String {
@@ -274,7 +243,8 @@ fn is_by_value(shape: &Shape) -> bool {
 fn owned(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
     let owned = parameters.map(|(shape, name)| format!("{name}: {}", rust.type_text(shape)));
-    ["call: &CallInfo<'_>".to_owned()]
+    ["&self", "call: &CallInfo<'_>"]
+        .map(str::to_owned)
         .into_iter()
         .chain(owned)
         .collect()
@@ -357,17 +327,12 @@ fn write_trait(
             w.line("/// # Errors");
             w.line("/// The caller is told that the call is not carried out.");
             let result = result_text(rust, method);
-            let mut head = signature(
-                &method.names.method,
-                "&self",
-                &owned(rust, method),
-                &result,
-                "Refusal",
-            );
-            if let Some(last) = head.last_mut() {
-                last.push(';');
-            }
-            head.iter().for_each(|line| w.line(line));
+            let head = Head {
+                name: format!("fn {}", method.names.method),
+                parameters: owned(rust, method),
+                result: format!("Result<{result}, Refusal>"),
+            };
+            head.write(w, ";");
         }
     });
 }

@@ -31,9 +31,9 @@ pub fn write_constant(w: &mut Writer, constant: &Constant, name: &str) {
 fn number_type(number: i128) -> &'static str {
     match number {
         0..=0xffff_ffff => "u32",
-        0..=0xffff_ffff_ffff_ffff => "u64",
+        0x1_0000_0000..=0xffff_ffff_ffff_ffff => "u64",
         -0x8000_0000..0 => "i32",
-        -0x8000_0000_0000_0000..0 => "i64",
+        -0x8000_0000_0000_0000..-0x8000_0000 => "i64",
         _ => "i128",
     }
 }

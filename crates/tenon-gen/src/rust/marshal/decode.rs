@@ -128,8 +128,11 @@ pub fn union(rust: &Rust<'_>, plan: &Plan, _: &Union, variants: &Variants) -> Bl
     if !variants.is_total {
         rust.uses(&["wire::xdr"]);
         let number = Variants::number(*discriminant, "other");
-        let refuse = Expr::text(format!("return Err(xdr::unknown_value(input, {number}))"));
-        cases.push(("other".to_owned(), Block::value(refuse)));
+        let refuse = Expr::text(format!("Err(xdr::unknown_value(input, {number}))"));
+        cases.push((
+            "other".to_owned(),
+            Block::value(Expr::Return(Box::new(refuse))),
+        ));
     }
     let value = Statement::Let("value".to_owned(), Expr::Match(Box::new(on), cases));
     let mut body = Block {

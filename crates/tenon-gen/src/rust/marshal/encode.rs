@@ -225,8 +225,8 @@ impl<'a> Encoding<'a> {
             Op::Call { place, .. } | Op::External { place, .. } => {
                 self.rust.uses(&["wire::Xdr"]);
                 let item = item(place);
-                let encode = Expr::text(format!("{}.encode(out)", item.receiver));
-                self.fallible(encode, item);
+                let arguments = [whole(item), "out".to_owned()].map(Expr::text);
+                self.fallible(Expr::call("Xdr::encode", arguments), item);
             }
         }
     }
@@ -332,9 +332,20 @@ fn refused<'a>(
 ) -> impl Iterator<Item = (String, Block)> + 'a {
     all.variants.iter().filter_map(|variant| {
         let (value, pattern) = variant.value.as_ref()?;
-        let refuse = Expr::text(format!("return Err(xdr::bad_discriminant({value}))"));
-        Some((default.pattern(pattern, "_"), Block::value(refuse)))
+        let refuse = Expr::text(format!("Err(xdr::bad_discriminant({value}))"));
+        Some((
+            default.pattern(pattern, "_"),
+            Block::value(Expr::Return(Box::new(refuse))),
+        ))
     })
+}
+
+/// A reference to an item without its box.
+fn whole(item: &Item) -> String {
+    match item.shape.real() {
+        Shape::Boxed(_) => format!("&*{}", item.value),
+        _ => item.reference.clone(),
+    }
 }
 
 /// A reference to an array that coerces to a slice.

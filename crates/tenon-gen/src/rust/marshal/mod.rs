@@ -9,7 +9,8 @@ mod parts;
 use tenon_plan::{Place, Plan, Scalar};
 use tenon_schema::TypeId;
 
-use super::code::{Block, Expr, Statement};
+use super::code::{Block, Expr, Head, Statement};
+use super::names::TypeNames;
 use super::shape::Shape;
 use super::{Rust, variants};
 use crate::writer::{Hole, Writer, literal};
@@ -245,34 +246,36 @@ fn write_functions(w: &mut Writer, rust: &Rust<'_>, id: TypeId, shape: Shape) {
     let (plan, names) = (rust.plans.of_type(id), rust.names.of_type(id));
     let label = literal(&rust.schema.type_def(id).name);
     let subject = Subject::whole(Item::behind("value", shape, Some(label)));
-    let encode = encode::item(rust, &plan.body, &subject);
-    let decode = decode::item(rust, &plan.body, &subject);
-    w.skeleton(
-        "
-/// Appends a [`$name$`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn $encode$(value: &$name$, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    $encode_body$
+    write_function_doc(
+        w,
+        "Appends",
+        names,
+        "The value breaks a bound of the interface.",
+    );
+    let head = Head {
+        name: format!("pub fn {}", names.encode),
+        parameters: vec![
+            format!("value: &{}", names.name),
+            "out: &mut Encoder<'_>".to_owned(),
+        ],
+        result: "Result<(), EncodeError>".to_owned(),
+    };
+    head.write_function(w, &encode::item(rust, &plan.body, &subject));
+    w.gap();
+    write_function_doc(w, "Reads", names, "The bytes are not a value of this type.");
+    let head = Head {
+        name: format!("pub fn {}", names.decode),
+        parameters: vec!["input: &mut Decoder<'_>".to_owned()],
+        result: format!("Result<{}, DecodeError>", names.name),
+    };
+    head.write_function(w, &decode::item(rust, &plan.body, &subject));
 }
 
-/// Reads a [`$name$`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn $decode$(input: &mut Decoder<'_>) -> Result<$name$, DecodeError> {
-    $decode_body$
-}
-",
-        &[
-            ("name", Hole::Text(&names.name)),
-            ("encode", Hole::Text(&names.encode)),
-            ("decode", Hole::Text(&names.decode)),
-            ("encode_body", Hole::Lines(&|w| encode.write(w))),
-            ("decode_body", Hole::Lines(&|w| decode.write(w))),
-        ],
-    );
+fn write_function_doc(w: &mut Writer, does: &str, names: &TypeNames, errors: &str) {
+    w.line(format!("/// {does} a [`{}`].", names.name));
+    w.line("///");
+    w.line("/// # Errors");
+    w.line(format!("/// {errors}"));
 }
 
 /// Whether not every word is a value of the scalar.

@@ -1,0 +1,60 @@
+//! The interfaces that the tests generate stubs from.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+
+use tenon_gen::rust::{self, Options};
+use tenon_plan::{Pass, Plans};
+use tenon_schema::Schema;
+
+/// The interface in the file `path`.
+pub fn schema(path: &Path) -> Schema {
+    let parsed = tenon_idl::parse_file(path, &tenon_idl::Options::default());
+    let problems = parsed.render(tenon_idl::Style::Plain);
+    parsed.schema.unwrap_or_else(|| panic!("{problems}"))
+}
+
+/// The specialised plans of `schema`.
+pub fn plans(schema: &Schema) -> Plans {
+    let mut plans = tenon_plan::lower(schema).expect("every corpus interface has plans");
+    tenon_plan::specialize(schema, &mut plans, Pass::ALL).expect("the passes keep plans sound");
+    plans
+}
+
+/// The stubs for the interface in the file `path`.
+pub fn stubs(path: &Path) -> String {
+    let schema = schema(path);
+    let options = Options {
+        source: file_name(path),
+        ..Options::default()
+    };
+    rust::generate(&schema, &plans(&schema), &options)
+}
+
+/// The interfaces that the stubs in `tests/golden` are made from.
+pub fn corpus() -> Vec<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = interfaces(&here.join("tests/corpus"));
+    files.extend(interfaces(&here.join("../../interfaces")));
+    files
+}
+
+/// The `.x` files of a folder, sorted; none if it does not exist.
+pub fn interfaces(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "x"));
+    files.sort();
+    files
+}
+
+/// The interface that torments marshalling code.
+pub fn torture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interfaces/torture.x")
+}
+
+/// The last part of a path.
+pub fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
