@@ -5,14 +5,17 @@
 //!    where small letters follow capitals and digits (`LOOKUP3args`).
 //! 2. Types, traits and variants join the words as `UpperCamelCase`, fields, methods and
 //!    functions as `snake_case`, constants as `SCREAMING_SNAKE_CASE`.
-//! 3. The procedures of a version lose the words that all of them start with, if there are at
-//!    least two of them and a name is left for each: `NFSPROC3_READ` is the method `read`.
+//! 3. The procedures of a version and the members of an enum lose the words that all of them
+//!    start with, if there are at least two of them and a name that starts with a letter is left
+//!    for each: `NFSPROC3_READ` is the method `read`, `NFS3ERR_IO` the variant `ErrIo`. The
+//!    variants of a union are called as its case labels, those numbers `Case7`, `CaseMinus1`.
 //! 4. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
 //! 5. Of names that are now the same in one scope, the first in the interface keeps it and the
 //!    others get `2`, `3`, ... at the end (`_2`, `_3` unless in `UpperCamelCase`).
 
 use std::collections::{HashMap, HashSet};
 
+use tenon_plan::Scalar;
 use tenon_schema::{EnumMember, Field, Procedure, Schema, TypeDef, TypeId, TypeKind, Union};
 
 /// The three ways to join words.
@@ -51,8 +54,9 @@ impl Scope {
         while self.taken.contains_key(&name) {
             let number = self.taken.entry(wanted.clone()).or_insert(1);
             *number += 1;
+            let stem = wanted.trim_end_matches('_');
             let separator = if case == Case::Camel { "" } else { "_" };
-            name = format!("{wanted}{separator}{number}");
+            name = format!("{stem}{separator}{number}");
         }
         self.taken.insert(name.clone(), 1);
         name
@@ -188,7 +192,7 @@ impl Names {
             types: schema
                 .types
                 .iter()
-                .map(|def| type_names(def, &mut types, &mut values))
+                .map(|def| type_names(schema, def, &mut types, &mut values))
                 .collect(),
             constants: schema
                 .constants
@@ -226,7 +230,7 @@ impl Names {
     }
 }
 
-fn type_names(def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames {
+fn type_names(schema: &Schema, def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames {
     let (mut encode, mut decode) = (String::new(), String::new());
     if let TypeKind::Typedef(_) = def.kind {
         encode = values.name(&format!("encode_{}", def.name), Case::Snake);
@@ -239,7 +243,7 @@ fn type_names(def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames
         parts: match &def.kind {
             TypeKind::Struct(fields) => field_names(fields),
             TypeKind::Enum(members) => member_names(members),
-            TypeKind::Union(union) => variant_names(union),
+            TypeKind::Union(union) => variant_names(schema, union),
             TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
         },
     }
@@ -249,13 +253,19 @@ fn type_names(def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames
 fn member_names(members: &[EnumMember]) -> Vec<String> {
     let mut scope = Scope::new(&[]);
     let mut values = HashSet::new();
-    let names = members
-        .iter()
-        .map(|member| match values.insert(member.value) {
-            true => scope.name(&member.name, Case::Camel),
-            false => scope.name(&member.name, Case::Screaming),
-        });
+    let common = common_words_of_members(members);
+    let names = members.iter().map(|member| {
+        let name = without_words(&member.name, common);
+        match values.insert(member.value) {
+            true => scope.name(&name, Case::Camel),
+            false => scope.name(&name, Case::Screaming),
+        }
+    });
     names.collect()
+}
+
+fn common_words_of_members(members: &[EnumMember]) -> usize {
+    common_words(members.iter().map(|member| member.name.as_str()))
 }
 
 fn field_names(fields: &[Field]) -> Vec<String> {
@@ -266,11 +276,24 @@ fn field_names(fields: &[Field]) -> Vec<String> {
     names.collect()
 }
 
-fn variant_names(union: &Union) -> Vec<String> {
+/// The members of the enum that selects the arm are called as they are there.
+fn variant_names(schema: &Schema, union: &Union) -> Vec<String> {
     let mut scope = Scope::new(&[]);
+    let members = match Scalar::of(schema, &union.discriminant_type) {
+        Some(Scalar::Enum(id)) => match &schema.type_def(id).kind {
+            TypeKind::Enum(members) => members.as_slice(),
+            _ => &[],
+        },
+        _ => &[],
+    };
+    let common = common_words_of_members(members);
+    let is_member = |label: &str| members.iter().any(|member| member.name == label);
     let cases = union.arms.iter().flat_map(|arm| &arm.cases);
     let labels = cases
-        .map(|case| label(&case.label))
+        .map(|case| match is_member(&case.label) {
+            true => without_words(&case.label, common),
+            false => label(&case.label),
+        })
         .chain(["default".to_owned()]);
     labels
         .map(|label| scope.name(&label, Case::Camel))
@@ -295,18 +318,17 @@ fn procedure_names(
     numbers: &mut HashMap<(String, u32), String>,
 ) -> Vec<ProcedureNames> {
     let mut scope = Scope::new(RESERVED_METHODS);
-    let prefix = common_words(procedures);
+    let common = common_words(procedures.iter().map(|procedure| procedure.name.as_str()));
     let mut name_of = |procedure: &Procedure| {
         let key = (procedure.name.clone(), procedure.number);
         let number_is_known = numbers.contains_key(&key);
         let number = numbers
             .entry(key)
             .or_insert_with(|| values.name(&procedure.name, Case::Screaming));
-        let short = words(&procedure.name)[prefix..].join("_");
         ProcedureNames {
             number: number.clone(),
             number_is_known,
-            method: scope.name(&short, Case::Snake),
+            method: scope.name(&without_words(&procedure.name, common), Case::Snake),
             start: String::new(),
             parameters: parameter_names(&procedure.arguments),
         }
@@ -331,12 +353,14 @@ fn parameter_names(arguments: &[Field]) -> Vec<String> {
     names.collect()
 }
 
-/// How many words all procedures start with, such that each keeps a name of its own.
-fn common_words(procedures: &[Procedure]) -> usize {
-    let names: Vec<_> = procedures
-        .iter()
-        .map(|procedure| words(&procedure.name))
-        .collect();
+/// `name` without its first words.
+fn without_words(name: &str, count: usize) -> String {
+    words(name)[count..].join("_")
+}
+
+/// How many words all names start with, such that each keeps a name of its own.
+fn common_words<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    let names: Vec<_> = names.map(words).collect();
     let [first, others @ ..] = names.as_slice() else {
         return 0;
     };

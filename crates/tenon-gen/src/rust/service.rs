@@ -351,9 +351,7 @@ fn write_service(
         "wire::Decoder",
         "wire::Encoder",
     ]);
-    let reads = methods.iter().any(|method| !method.parameters.is_empty());
     let writes = methods.iter().any(|method| method.result.is_some());
-    let _ = reads;
     w.gap();
     w.skeleton(
         "
@@ -372,14 +370,11 @@ impl<T: $server$> Service for $service$<T> {
 
     fn call(
         &self,
-        call: &CallInfo<'_>,
+        $call$: &CallInfo<'_>,
         $input$: &mut Decoder<'_>,
         $out$: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
-            $arms$
-            _ => Err(Refusal::ProcedureUnavailable),
-        }
+        $body$
     }
 }
 ",
@@ -389,6 +384,10 @@ impl<T: $server$> Service for $service$<T> {
             ("program", Hole::Text(&program.number)),
             ("number", Hole::Text(&names.number)),
             (
+                "call",
+                Hole::Text(if methods.is_empty() { "_call" } else { "call" }),
+            ),
+            (
                 "input",
                 Hole::Text(if methods.is_empty() {
                     "_input"
@@ -397,18 +396,23 @@ impl<T: $server$> Service for $service$<T> {
                 }),
             ),
             ("out", Hole::Text(if writes { "out" } else { "_out" })),
-            (
-                "arms",
-                Hole::Lines(&|w| {
-                    for method in methods {
-                        w.braces(&format!("{} =>", method.names.number), |w| {
-                            serve(rust, method).write(w)
-                        });
-                    }
-                }),
-            ),
+            ("body", Hole::Lines(&|w| dispatch(rust, methods).write(w))),
         ],
     );
+}
+
+/// Finds the procedure by its number.
+fn dispatch(rust: &Rust<'_>, methods: &[&Method<'_>]) -> Block {
+    let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
+    if methods.is_empty() {
+        return Block::value(refuse);
+    }
+    let mut arms: Vec<_> = methods
+        .iter()
+        .map(|method| (method.names.number.clone(), serve(rust, method)))
+        .collect();
+    arms.push(("_".to_owned(), Block::value(refuse)));
+    Block::value(Expr::Match(Box::new(Expr::text("call.procedure")), arms))
 }
 
 /// Reads the arguments, has the server carry the call out and appends the result.

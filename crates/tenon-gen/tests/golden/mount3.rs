@@ -79,25 +79,25 @@ pub fn decode_name(input: &mut Decoder<'_>) -> Result<Name, DecodeError> {
 pub enum Mountstat3 {
     /// no error
     #[default]
-    Mnt3Ok = 0,
+    Ok = 0,
     /// not owner
-    Mnt3ErrPerm = 1,
+    ErrPerm = 1,
     /// no such file or directory
-    Mnt3ErrNoent = 2,
+    ErrNoent = 2,
     /// I/O error
-    Mnt3ErrIo = 5,
+    ErrIo = 5,
     /// permission denied
-    Mnt3ErrAcces = 13,
+    ErrAcces = 13,
     /// not a directory
-    Mnt3ErrNotdir = 20,
+    ErrNotdir = 20,
     /// invalid argument
-    Mnt3ErrInval = 22,
+    ErrInval = 22,
     /// file name too long
-    Mnt3ErrNametoolong = 63,
+    ErrNametoolong = 63,
     /// operation not supported
-    Mnt3ErrNotsupp = 10004,
+    ErrNotsupp = 10004,
     /// a failure on the server
-    Mnt3ErrServerfault = 10006,
+    ErrServerfault = 10006,
 }
 
 impl TryFrom<i32> for Mountstat3 {
@@ -105,16 +105,16 @@ impl TryFrom<i32> for Mountstat3 {
 
     fn try_from(value: i32) -> Result<Self, DecodeErrorKind> {
         match value {
-            0 => Ok(Self::Mnt3Ok),
-            1 => Ok(Self::Mnt3ErrPerm),
-            2 => Ok(Self::Mnt3ErrNoent),
-            5 => Ok(Self::Mnt3ErrIo),
-            13 => Ok(Self::Mnt3ErrAcces),
-            20 => Ok(Self::Mnt3ErrNotdir),
-            22 => Ok(Self::Mnt3ErrInval),
-            63 => Ok(Self::Mnt3ErrNametoolong),
-            10004 => Ok(Self::Mnt3ErrNotsupp),
-            10006 => Ok(Self::Mnt3ErrServerfault),
+            0 => Ok(Self::Ok),
+            1 => Ok(Self::ErrPerm),
+            2 => Ok(Self::ErrNoent),
+            5 => Ok(Self::ErrIo),
+            13 => Ok(Self::ErrAcces),
+            20 => Ok(Self::ErrNotdir),
+            22 => Ok(Self::ErrInval),
+            63 => Ok(Self::ErrNametoolong),
+            10004 => Ok(Self::ErrNotsupp),
+            10006 => Ok(Self::ErrServerfault),
             value => Err(DecodeErrorKind::UnknownValue(value)),
         }
     }
@@ -171,7 +171,7 @@ impl Xdr for Mountres3Ok {
 /// The result of MNT.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Mountres3 {
-    Mnt3Ok(Mountres3Ok),
+    Ok(Mountres3Ok),
     Default(Mountstat3),
 }
 
@@ -179,7 +179,7 @@ impl Mountres3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Mountstat3 {
         match self {
-            Self::Mnt3Ok(_) => Mountstat3::Mnt3Ok,
+            Self::Ok(_) => Mountstat3::Ok,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -187,7 +187,7 @@ impl Mountres3 {
 
 impl Default for Mountres3 {
     fn default() -> Self {
-        Self::Mnt3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -197,8 +197,8 @@ impl Xdr for Mountres3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Mnt3Ok(value) => Xdr::encode(value, out).field("mountres3.mountinfo")?,
-            Self::Default(Mountstat3::Mnt3Ok) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("mountres3.mountinfo")?,
+            Self::Default(Mountstat3::Ok) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_) => {}
         }
         Ok(())
@@ -206,7 +206,7 @@ impl Xdr for Mountres3 {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Mountstat3>(input).field("mountres3.fhs_status")? {
-            Mountstat3::Mnt3Ok => Self::Mnt3Ok(Xdr::decode(input).field("mountres3.mountinfo")?),
+            Mountstat3::Ok => Self::Ok(Xdr::decode(input).field("mountres3.mountinfo")?),
             discriminant => Self::Default(discriminant),
         };
         Ok(value)

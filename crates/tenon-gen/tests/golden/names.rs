@@ -19,7 +19,7 @@ pub const IF_2: u32 = 2;
 pub enum Type {
     #[default]
     Self_ = 0,
-    Self_2 = 1,
+    Self2 = 1,
     Crate = 2,
     Async = 3,
     Ok = 4,
@@ -36,7 +36,7 @@ impl TryFrom<i32> for Type {
     fn try_from(value: i32) -> Result<Self, DecodeErrorKind> {
         match value {
             0 => Ok(Self::Self_),
-            1 => Ok(Self::Self_2),
+            1 => Ok(Self::Self2),
             2 => Ok(Self::Crate),
             3 => Ok(Self::Async),
             4 => Ok(Self::Ok),
@@ -433,7 +433,7 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn connect__2(&self, args: i32) -> Result<i32, CallError> {
+    pub fn connect_2(&self, args: i32) -> Result<i32, CallError> {
         self.0.call(
             TYPE_CONNECT_2,
             |out| {
@@ -444,7 +444,7 @@ impl TypeVersionClient {
         )
     }
 
-    /// Starts [`connect__2`](Self::connect__2) and returns a ticket for its result.
+    /// Starts [`connect_2`](Self::connect_2) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
@@ -512,7 +512,7 @@ pub trait TypeVersion: Send + Sync + 'static {
     ///
     /// # Errors
     /// The caller is told that the call is not carried out.
-    fn connect__2(&self, call: &CallInfo<'_>, args: i32) -> Result<i32, Refusal>;
+    fn connect_2(&self, call: &CallInfo<'_>, args: i32) -> Result<i32, Refusal>;
 
     /// The procedure `TYPE_type`.
     ///
@@ -559,7 +559,7 @@ impl<T: TypeVersion> Service for TypeVersionService<T> {
             TYPE_CONNECT_2 => {
                 let args = xdr::next(input).field("TYPE_CONNECT.arg1")?;
                 input.finish()?;
-                let reply = self.0.connect__2(call, args)?;
+                let reply = self.0.connect_2(call, args)?;
                 xdr::put(out.block::<4>(), 0, reply);
                 Ok(())
             }

@@ -398,63 +398,63 @@ pub fn decode_count3(input: &mut Decoder<'_>) -> Result<Count3, DecodeError> {
 pub enum Nfsstat3 {
     /// the call succeeded
     #[default]
-    Nfs3Ok = 0,
+    Ok = 0,
     /// not owner
-    Nfs3ErrPerm = 1,
+    ErrPerm = 1,
     /// no such file or directory
-    Nfs3ErrNoent = 2,
+    ErrNoent = 2,
     /// hard error
-    Nfs3ErrIo = 5,
+    ErrIo = 5,
     /// no such device or address
-    Nfs3ErrNxio = 6,
+    ErrNxio = 6,
     /// permission denied
-    Nfs3ErrAcces = 13,
+    ErrAcces = 13,
     /// the file exists already
-    Nfs3ErrExist = 17,
+    ErrExist = 17,
     /// hard link across devices
-    Nfs3ErrXdev = 18,
+    ErrXdev = 18,
     /// no such device
-    Nfs3ErrNodev = 19,
+    ErrNodev = 19,
     /// not a directory
-    Nfs3ErrNotdir = 20,
+    ErrNotdir = 20,
     /// is a directory
-    Nfs3ErrIsdir = 21,
+    ErrIsdir = 21,
     /// invalid argument
-    Nfs3ErrInval = 22,
+    ErrInval = 22,
     /// file too large
-    Nfs3ErrFbig = 27,
+    ErrFbig = 27,
     /// no space left on the device
-    Nfs3ErrNospc = 28,
+    ErrNospc = 28,
     /// read-only file system
-    Nfs3ErrRofs = 30,
+    ErrRofs = 30,
     /// too many hard links
-    Nfs3ErrMlink = 31,
+    ErrMlink = 31,
     /// file name too long
-    Nfs3ErrNametoolong = 63,
+    ErrNametoolong = 63,
     /// directory not empty
-    Nfs3ErrNotempty = 66,
+    ErrNotempty = 66,
     /// quota exceeded
-    Nfs3ErrDquot = 69,
+    ErrDquot = 69,
     /// the file handle refers to a file that is gone
-    Nfs3ErrStale = 70,
+    ErrStale = 70,
     /// too many levels of remote in the path
-    Nfs3ErrRemote = 71,
+    ErrRemote = 71,
     /// the file handle is malformed
-    Nfs3ErrBadhandle = 10001,
+    ErrBadhandle = 10001,
     /// the guard of SETATTR does not match
-    Nfs3ErrNotSync = 10002,
+    ErrNotSync = 10002,
     /// the READDIR cookie is stale
-    Nfs3ErrBadCookie = 10003,
+    ErrBadCookie = 10003,
     /// operation not supported
-    Nfs3ErrNotsupp = 10004,
+    ErrNotsupp = 10004,
     /// buffer or request too small
-    Nfs3ErrToosmall = 10005,
+    ErrToosmall = 10005,
     /// a failure on the server that has no other name
-    Nfs3ErrServerfault = 10006,
+    ErrServerfault = 10006,
     /// a file type that the server does not support
-    Nfs3ErrBadtype = 10007,
+    ErrBadtype = 10007,
     /// started, but will take long: try again later
-    Nfs3ErrJukebox = 10008,
+    ErrJukebox = 10008,
 }
 
 impl TryFrom<i32> for Nfsstat3 {
@@ -462,35 +462,35 @@ impl TryFrom<i32> for Nfsstat3 {
 
     fn try_from(value: i32) -> Result<Self, DecodeErrorKind> {
         match value {
-            0 => Ok(Self::Nfs3Ok),
-            1 => Ok(Self::Nfs3ErrPerm),
-            2 => Ok(Self::Nfs3ErrNoent),
-            5 => Ok(Self::Nfs3ErrIo),
-            6 => Ok(Self::Nfs3ErrNxio),
-            13 => Ok(Self::Nfs3ErrAcces),
-            17 => Ok(Self::Nfs3ErrExist),
-            18 => Ok(Self::Nfs3ErrXdev),
-            19 => Ok(Self::Nfs3ErrNodev),
-            20 => Ok(Self::Nfs3ErrNotdir),
-            21 => Ok(Self::Nfs3ErrIsdir),
-            22 => Ok(Self::Nfs3ErrInval),
-            27 => Ok(Self::Nfs3ErrFbig),
-            28 => Ok(Self::Nfs3ErrNospc),
-            30 => Ok(Self::Nfs3ErrRofs),
-            31 => Ok(Self::Nfs3ErrMlink),
-            63 => Ok(Self::Nfs3ErrNametoolong),
-            66 => Ok(Self::Nfs3ErrNotempty),
-            69 => Ok(Self::Nfs3ErrDquot),
-            70 => Ok(Self::Nfs3ErrStale),
-            71 => Ok(Self::Nfs3ErrRemote),
-            10001 => Ok(Self::Nfs3ErrBadhandle),
-            10002 => Ok(Self::Nfs3ErrNotSync),
-            10003 => Ok(Self::Nfs3ErrBadCookie),
-            10004 => Ok(Self::Nfs3ErrNotsupp),
-            10005 => Ok(Self::Nfs3ErrToosmall),
-            10006 => Ok(Self::Nfs3ErrServerfault),
-            10007 => Ok(Self::Nfs3ErrBadtype),
-            10008 => Ok(Self::Nfs3ErrJukebox),
+            0 => Ok(Self::Ok),
+            1 => Ok(Self::ErrPerm),
+            2 => Ok(Self::ErrNoent),
+            5 => Ok(Self::ErrIo),
+            6 => Ok(Self::ErrNxio),
+            13 => Ok(Self::ErrAcces),
+            17 => Ok(Self::ErrExist),
+            18 => Ok(Self::ErrXdev),
+            19 => Ok(Self::ErrNodev),
+            20 => Ok(Self::ErrNotdir),
+            21 => Ok(Self::ErrIsdir),
+            22 => Ok(Self::ErrInval),
+            27 => Ok(Self::ErrFbig),
+            28 => Ok(Self::ErrNospc),
+            30 => Ok(Self::ErrRofs),
+            31 => Ok(Self::ErrMlink),
+            63 => Ok(Self::ErrNametoolong),
+            66 => Ok(Self::ErrNotempty),
+            69 => Ok(Self::ErrDquot),
+            70 => Ok(Self::ErrStale),
+            71 => Ok(Self::ErrRemote),
+            10001 => Ok(Self::ErrBadhandle),
+            10002 => Ok(Self::ErrNotSync),
+            10003 => Ok(Self::ErrBadCookie),
+            10004 => Ok(Self::ErrNotsupp),
+            10005 => Ok(Self::ErrToosmall),
+            10006 => Ok(Self::ErrServerfault),
+            10007 => Ok(Self::ErrBadtype),
+            10008 => Ok(Self::ErrJukebox),
             value => Err(DecodeErrorKind::UnknownValue(value)),
         }
     }
@@ -525,19 +525,19 @@ impl Xdr for Nfsstat3 {
 pub enum Ftype3 {
     /// regular file
     #[default]
-    Nf3Reg = 1,
+    Reg = 1,
     /// directory
-    Nf3Dir = 2,
+    Dir = 2,
     /// block special device
-    Nf3Blk = 3,
+    Blk = 3,
     /// character special device
-    Nf3Chr = 4,
+    Chr = 4,
     /// symbolic link
-    Nf3Lnk = 5,
+    Lnk = 5,
     /// socket
-    Nf3Sock = 6,
+    Sock = 6,
     /// named pipe
-    Nf3Fifo = 7,
+    Fifo = 7,
 }
 
 impl TryFrom<i32> for Ftype3 {
@@ -545,13 +545,13 @@ impl TryFrom<i32> for Ftype3 {
 
     fn try_from(value: i32) -> Result<Self, DecodeErrorKind> {
         match value {
-            1 => Ok(Self::Nf3Reg),
-            2 => Ok(Self::Nf3Dir),
-            3 => Ok(Self::Nf3Blk),
-            4 => Ok(Self::Nf3Chr),
-            5 => Ok(Self::Nf3Lnk),
-            6 => Ok(Self::Nf3Sock),
-            7 => Ok(Self::Nf3Fifo),
+            1 => Ok(Self::Reg),
+            2 => Ok(Self::Dir),
+            3 => Ok(Self::Blk),
+            4 => Ok(Self::Chr),
+            5 => Ok(Self::Lnk),
+            6 => Ok(Self::Sock),
+            7 => Ok(Self::Fifo),
             value => Err(DecodeErrorKind::UnknownValue(value)),
         }
     }
@@ -1339,7 +1339,7 @@ impl Xdr for Getattr3Resok {
 /// `GETATTR3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Getattr3Res {
-    Nfs3Ok(Getattr3Resok),
+    Ok(Getattr3Resok),
     Default(Nfsstat3),
 }
 
@@ -1347,7 +1347,7 @@ impl Getattr3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -1355,7 +1355,7 @@ impl Getattr3Res {
 
 impl Default for Getattr3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -1365,8 +1365,8 @@ impl Xdr for Getattr3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("GETATTR3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("GETATTR3res.resok")?,
+            Self::Default(Nfsstat3::Ok) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_) => {}
         }
         Ok(())
@@ -1374,7 +1374,7 @@ impl Xdr for Getattr3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("GETATTR3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("GETATTR3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("GETATTR3res.resok")?),
             discriminant => Self::Default(discriminant),
         };
         Ok(value)
@@ -1494,7 +1494,7 @@ impl Xdr for Setattr3Resfail {
 /// `SETATTR3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Setattr3Res {
-    Nfs3Ok(Setattr3Resok),
+    Ok(Setattr3Resok),
     Default(Nfsstat3, Setattr3Resfail),
 }
 
@@ -1502,7 +1502,7 @@ impl Setattr3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -1510,7 +1510,7 @@ impl Setattr3Res {
 
 impl Default for Setattr3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -1520,8 +1520,8 @@ impl Xdr for Setattr3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("SETATTR3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("SETATTR3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("SETATTR3res.resfail")?,
         }
         Ok(())
@@ -1529,7 +1529,7 @@ impl Xdr for Setattr3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("SETATTR3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("SETATTR3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("SETATTR3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("SETATTR3res.resfail")?,
@@ -1608,7 +1608,7 @@ impl Xdr for Lookup3Resfail {
 /// `LOOKUP3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Lookup3Res {
-    Nfs3Ok(Lookup3Resok),
+    Ok(Lookup3Resok),
     Default(Nfsstat3, Lookup3Resfail),
 }
 
@@ -1616,7 +1616,7 @@ impl Lookup3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -1624,7 +1624,7 @@ impl Lookup3Res {
 
 impl Default for Lookup3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -1634,8 +1634,8 @@ impl Xdr for Lookup3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("LOOKUP3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("LOOKUP3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("LOOKUP3res.resfail")?,
         }
         Ok(())
@@ -1643,7 +1643,7 @@ impl Xdr for Lookup3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("LOOKUP3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("LOOKUP3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("LOOKUP3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("LOOKUP3res.resfail")?,
@@ -1724,7 +1724,7 @@ impl Xdr for Access3Resfail {
 /// `ACCESS3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Access3Res {
-    Nfs3Ok(Access3Resok),
+    Ok(Access3Resok),
     Default(Nfsstat3, Access3Resfail),
 }
 
@@ -1732,7 +1732,7 @@ impl Access3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -1740,7 +1740,7 @@ impl Access3Res {
 
 impl Default for Access3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -1750,8 +1750,8 @@ impl Xdr for Access3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("ACCESS3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("ACCESS3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("ACCESS3res.resfail")?,
         }
         Ok(())
@@ -1759,7 +1759,7 @@ impl Xdr for Access3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("ACCESS3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("ACCESS3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("ACCESS3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("ACCESS3res.resfail")?,
@@ -1835,7 +1835,7 @@ impl Xdr for Readlink3Resfail {
 /// `READLINK3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Readlink3Res {
-    Nfs3Ok(Readlink3Resok),
+    Ok(Readlink3Resok),
     Default(Nfsstat3, Readlink3Resfail),
 }
 
@@ -1843,7 +1843,7 @@ impl Readlink3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -1851,7 +1851,7 @@ impl Readlink3Res {
 
 impl Default for Readlink3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -1861,8 +1861,8 @@ impl Xdr for Readlink3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("READLINK3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("READLINK3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("READLINK3res.resfail")?,
         }
         Ok(())
@@ -1870,7 +1870,7 @@ impl Xdr for Readlink3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("READLINK3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("READLINK3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("READLINK3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("READLINK3res.resfail")?,
@@ -1970,7 +1970,7 @@ impl Xdr for Read3Resfail {
 /// `READ3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Read3Res {
-    Nfs3Ok(Read3Resok),
+    Ok(Read3Resok),
     Default(Nfsstat3, Read3Resfail),
 }
 
@@ -1978,7 +1978,7 @@ impl Read3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -1986,7 +1986,7 @@ impl Read3Res {
 
 impl Default for Read3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -1996,8 +1996,8 @@ impl Xdr for Read3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("READ3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("READ3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("READ3res.resfail")?,
         }
         Ok(())
@@ -2005,7 +2005,7 @@ impl Xdr for Read3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("READ3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("READ3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("READ3res.resok")?),
             discriminant => {
                 Self::Default(discriminant, Xdr::decode(input).field("READ3res.resfail")?)
             }
@@ -2161,7 +2161,7 @@ impl Xdr for Write3Resfail {
 /// `WRITE3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Write3Res {
-    Nfs3Ok(Write3Resok),
+    Ok(Write3Resok),
     Default(Nfsstat3, Write3Resfail),
 }
 
@@ -2169,7 +2169,7 @@ impl Write3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -2177,7 +2177,7 @@ impl Write3Res {
 
 impl Default for Write3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -2187,8 +2187,8 @@ impl Xdr for Write3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("WRITE3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("WRITE3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("WRITE3res.resfail")?,
         }
         Ok(())
@@ -2196,7 +2196,7 @@ impl Xdr for Write3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("WRITE3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("WRITE3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("WRITE3res.resok")?),
             discriminant => {
                 Self::Default(discriminant, Xdr::decode(input).field("WRITE3res.resfail")?)
             }
@@ -2381,7 +2381,7 @@ impl Xdr for Create3Resfail {
 /// `CREATE3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Create3Res {
-    Nfs3Ok(Create3Resok),
+    Ok(Create3Resok),
     Default(Nfsstat3, Create3Resfail),
 }
 
@@ -2389,7 +2389,7 @@ impl Create3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -2397,7 +2397,7 @@ impl Create3Res {
 
 impl Default for Create3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -2407,8 +2407,8 @@ impl Xdr for Create3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("CREATE3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("CREATE3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("CREATE3res.resfail")?,
         }
         Ok(())
@@ -2416,7 +2416,7 @@ impl Xdr for Create3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("CREATE3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("CREATE3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("CREATE3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("CREATE3res.resfail")?,
@@ -2498,7 +2498,7 @@ impl Xdr for Mkdir3Resfail {
 /// `MKDIR3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Mkdir3Res {
-    Nfs3Ok(Mkdir3Resok),
+    Ok(Mkdir3Resok),
     Default(Nfsstat3, Mkdir3Resfail),
 }
 
@@ -2506,7 +2506,7 @@ impl Mkdir3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -2514,7 +2514,7 @@ impl Mkdir3Res {
 
 impl Default for Mkdir3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -2524,8 +2524,8 @@ impl Xdr for Mkdir3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("MKDIR3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("MKDIR3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("MKDIR3res.resfail")?,
         }
         Ok(())
@@ -2533,7 +2533,7 @@ impl Xdr for Mkdir3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("MKDIR3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("MKDIR3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("MKDIR3res.resok")?),
             discriminant => {
                 Self::Default(discriminant, Xdr::decode(input).field("MKDIR3res.resfail")?)
             }
@@ -2637,7 +2637,7 @@ impl Xdr for Symlink3Resfail {
 /// `SYMLINK3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Symlink3Res {
-    Nfs3Ok(Symlink3Resok),
+    Ok(Symlink3Resok),
     Default(Nfsstat3, Symlink3Resfail),
 }
 
@@ -2645,7 +2645,7 @@ impl Symlink3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -2653,7 +2653,7 @@ impl Symlink3Res {
 
 impl Default for Symlink3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -2663,8 +2663,8 @@ impl Xdr for Symlink3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("SYMLINK3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("SYMLINK3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("SYMLINK3res.resfail")?,
         }
         Ok(())
@@ -2672,7 +2672,7 @@ impl Xdr for Symlink3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("SYMLINK3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("SYMLINK3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("SYMLINK3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("SYMLINK3res.resfail")?,
@@ -2708,10 +2708,10 @@ impl Xdr for Devicedata3 {
 /// `mknoddata3` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Mknoddata3 {
-    Nf3Chr(Devicedata3),
-    Nf3Blk(Devicedata3),
-    Nf3Sock(Sattr3),
-    Nf3Fifo(Sattr3),
+    Chr(Devicedata3),
+    Blk(Devicedata3),
+    Sock(Sattr3),
+    Fifo(Sattr3),
     Default(Ftype3),
 }
 
@@ -2719,10 +2719,10 @@ impl Mknoddata3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Ftype3 {
         match self {
-            Self::Nf3Chr(_) => Ftype3::Nf3Chr,
-            Self::Nf3Blk(_) => Ftype3::Nf3Blk,
-            Self::Nf3Sock(_) => Ftype3::Nf3Sock,
-            Self::Nf3Fifo(_) => Ftype3::Nf3Fifo,
+            Self::Chr(_) => Ftype3::Chr,
+            Self::Blk(_) => Ftype3::Blk,
+            Self::Sock(_) => Ftype3::Sock,
+            Self::Fifo(_) => Ftype3::Fifo,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -2730,7 +2730,7 @@ impl Mknoddata3 {
 
 impl Default for Mknoddata3 {
     fn default() -> Self {
-        Self::Nf3Chr(Default::default())
+        Self::Chr(Default::default())
     }
 }
 
@@ -2740,14 +2740,14 @@ impl Xdr for Mknoddata3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nf3Chr(value) => Xdr::encode(value, out).field("mknoddata3.device")?,
-            Self::Nf3Blk(value) => Xdr::encode(value, out).field("mknoddata3.device")?,
-            Self::Nf3Sock(value) => Xdr::encode(value, out).field("mknoddata3.pipe_attributes")?,
-            Self::Nf3Fifo(value) => Xdr::encode(value, out).field("mknoddata3.pipe_attributes")?,
-            Self::Default(Ftype3::Nf3Chr) => return Err(xdr::bad_discriminant(4)),
-            Self::Default(Ftype3::Nf3Blk) => return Err(xdr::bad_discriminant(3)),
-            Self::Default(Ftype3::Nf3Sock) => return Err(xdr::bad_discriminant(6)),
-            Self::Default(Ftype3::Nf3Fifo) => return Err(xdr::bad_discriminant(7)),
+            Self::Chr(value) => Xdr::encode(value, out).field("mknoddata3.device")?,
+            Self::Blk(value) => Xdr::encode(value, out).field("mknoddata3.device")?,
+            Self::Sock(value) => Xdr::encode(value, out).field("mknoddata3.pipe_attributes")?,
+            Self::Fifo(value) => Xdr::encode(value, out).field("mknoddata3.pipe_attributes")?,
+            Self::Default(Ftype3::Chr) => return Err(xdr::bad_discriminant(4)),
+            Self::Default(Ftype3::Blk) => return Err(xdr::bad_discriminant(3)),
+            Self::Default(Ftype3::Sock) => return Err(xdr::bad_discriminant(6)),
+            Self::Default(Ftype3::Fifo) => return Err(xdr::bad_discriminant(7)),
             Self::Default(_) => {}
         }
         Ok(())
@@ -2755,14 +2755,10 @@ impl Xdr for Mknoddata3 {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Ftype3>(input).field("mknoddata3.type")? {
-            Ftype3::Nf3Chr => Self::Nf3Chr(Xdr::decode(input).field("mknoddata3.device")?),
-            Ftype3::Nf3Blk => Self::Nf3Blk(Xdr::decode(input).field("mknoddata3.device")?),
-            Ftype3::Nf3Sock => {
-                Self::Nf3Sock(Xdr::decode(input).field("mknoddata3.pipe_attributes")?)
-            }
-            Ftype3::Nf3Fifo => {
-                Self::Nf3Fifo(Xdr::decode(input).field("mknoddata3.pipe_attributes")?)
-            }
+            Ftype3::Chr => Self::Chr(Xdr::decode(input).field("mknoddata3.device")?),
+            Ftype3::Blk => Self::Blk(Xdr::decode(input).field("mknoddata3.device")?),
+            Ftype3::Sock => Self::Sock(Xdr::decode(input).field("mknoddata3.pipe_attributes")?),
+            Ftype3::Fifo => Self::Fifo(Xdr::decode(input).field("mknoddata3.pipe_attributes")?),
             discriminant => Self::Default(discriminant),
         };
         Ok(value)
@@ -2841,7 +2837,7 @@ impl Xdr for Mknod3Resfail {
 /// `MKNOD3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Mknod3Res {
-    Nfs3Ok(Mknod3Resok),
+    Ok(Mknod3Resok),
     Default(Nfsstat3, Mknod3Resfail),
 }
 
@@ -2849,7 +2845,7 @@ impl Mknod3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -2857,7 +2853,7 @@ impl Mknod3Res {
 
 impl Default for Mknod3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -2867,8 +2863,8 @@ impl Xdr for Mknod3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("MKNOD3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("MKNOD3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("MKNOD3res.resfail")?,
         }
         Ok(())
@@ -2876,7 +2872,7 @@ impl Xdr for Mknod3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("MKNOD3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("MKNOD3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("MKNOD3res.resok")?),
             discriminant => {
                 Self::Default(discriminant, Xdr::decode(input).field("MKNOD3res.resfail")?)
             }
@@ -2948,7 +2944,7 @@ impl Xdr for Remove3Resfail {
 /// `REMOVE3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Remove3Res {
-    Nfs3Ok(Remove3Resok),
+    Ok(Remove3Resok),
     Default(Nfsstat3, Remove3Resfail),
 }
 
@@ -2956,7 +2952,7 @@ impl Remove3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -2964,7 +2960,7 @@ impl Remove3Res {
 
 impl Default for Remove3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -2974,8 +2970,8 @@ impl Xdr for Remove3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("REMOVE3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("REMOVE3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("REMOVE3res.resfail")?,
         }
         Ok(())
@@ -2983,7 +2979,7 @@ impl Xdr for Remove3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("REMOVE3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("REMOVE3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("REMOVE3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("REMOVE3res.resfail")?,
@@ -3056,7 +3052,7 @@ impl Xdr for Rmdir3Resfail {
 /// `RMDIR3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Rmdir3Res {
-    Nfs3Ok(Rmdir3Resok),
+    Ok(Rmdir3Resok),
     Default(Nfsstat3, Rmdir3Resfail),
 }
 
@@ -3064,7 +3060,7 @@ impl Rmdir3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -3072,7 +3068,7 @@ impl Rmdir3Res {
 
 impl Default for Rmdir3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -3082,8 +3078,8 @@ impl Xdr for Rmdir3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("RMDIR3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("RMDIR3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("RMDIR3res.resfail")?,
         }
         Ok(())
@@ -3091,7 +3087,7 @@ impl Xdr for Rmdir3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("RMDIR3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("RMDIR3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("RMDIR3res.resok")?),
             discriminant => {
                 Self::Default(discriminant, Xdr::decode(input).field("RMDIR3res.resfail")?)
             }
@@ -3172,7 +3168,7 @@ impl Xdr for Rename3Resfail {
 /// `RENAME3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Rename3Res {
-    Nfs3Ok(Rename3Resok),
+    Ok(Rename3Resok),
     Default(Nfsstat3, Rename3Resfail),
 }
 
@@ -3180,7 +3176,7 @@ impl Rename3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -3188,7 +3184,7 @@ impl Rename3Res {
 
 impl Default for Rename3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -3198,8 +3194,8 @@ impl Xdr for Rename3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("RENAME3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("RENAME3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("RENAME3res.resfail")?,
         }
         Ok(())
@@ -3207,7 +3203,7 @@ impl Xdr for Rename3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("RENAME3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("RENAME3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("RENAME3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("RENAME3res.resfail")?,
@@ -3289,7 +3285,7 @@ impl Xdr for Link3Resfail {
 /// `LINK3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Link3Res {
-    Nfs3Ok(Link3Resok),
+    Ok(Link3Resok),
     Default(Nfsstat3, Link3Resfail),
 }
 
@@ -3297,7 +3293,7 @@ impl Link3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -3305,7 +3301,7 @@ impl Link3Res {
 
 impl Default for Link3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -3315,8 +3311,8 @@ impl Xdr for Link3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("LINK3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("LINK3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("LINK3res.resfail")?,
         }
         Ok(())
@@ -3324,7 +3320,7 @@ impl Xdr for Link3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("LINK3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("LINK3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("LINK3res.resok")?),
             discriminant => {
                 Self::Default(discriminant, Xdr::decode(input).field("LINK3res.resfail")?)
             }
@@ -3476,7 +3472,7 @@ impl Xdr for Readdir3Resfail {
 /// `READDIR3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Readdir3Res {
-    Nfs3Ok(Readdir3Resok),
+    Ok(Readdir3Resok),
     Default(Nfsstat3, Readdir3Resfail),
 }
 
@@ -3484,7 +3480,7 @@ impl Readdir3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -3492,7 +3488,7 @@ impl Readdir3Res {
 
 impl Default for Readdir3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -3502,8 +3498,8 @@ impl Xdr for Readdir3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("READDIR3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("READDIR3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("READDIR3res.resfail")?,
         }
         Ok(())
@@ -3511,7 +3507,7 @@ impl Xdr for Readdir3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("READDIR3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("READDIR3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("READDIR3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("READDIR3res.resfail")?,
@@ -3674,7 +3670,7 @@ impl Xdr for Readdirplus3Resfail {
 /// `READDIRPLUS3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Readdirplus3Res {
-    Nfs3Ok(Readdirplus3Resok),
+    Ok(Readdirplus3Resok),
     Default(Nfsstat3, Readdirplus3Resfail),
 }
 
@@ -3682,7 +3678,7 @@ impl Readdirplus3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -3690,7 +3686,7 @@ impl Readdirplus3Res {
 
 impl Default for Readdirplus3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -3700,8 +3696,8 @@ impl Xdr for Readdirplus3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("READDIRPLUS3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("READDIRPLUS3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("READDIRPLUS3res.resfail")?,
         }
         Ok(())
@@ -3709,7 +3705,7 @@ impl Xdr for Readdirplus3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("READDIRPLUS3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("READDIRPLUS3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("READDIRPLUS3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("READDIRPLUS3res.resfail")?,
@@ -3821,7 +3817,7 @@ impl Xdr for Fsstat3Resfail {
 /// `FSSTAT3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Fsstat3Res {
-    Nfs3Ok(Fsstat3Resok),
+    Ok(Fsstat3Resok),
     Default(Nfsstat3, Fsstat3Resfail),
 }
 
@@ -3829,7 +3825,7 @@ impl Fsstat3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -3837,7 +3833,7 @@ impl Fsstat3Res {
 
 impl Default for Fsstat3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -3847,8 +3843,8 @@ impl Xdr for Fsstat3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("FSSTAT3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("FSSTAT3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("FSSTAT3res.resfail")?,
         }
         Ok(())
@@ -3856,7 +3852,7 @@ impl Xdr for Fsstat3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("FSSTAT3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("FSSTAT3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("FSSTAT3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("FSSTAT3res.resfail")?,
@@ -3979,7 +3975,7 @@ impl Xdr for Fsinfo3Resfail {
 /// `FSINFO3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Fsinfo3Res {
-    Nfs3Ok(Fsinfo3Resok),
+    Ok(Fsinfo3Resok),
     Default(Nfsstat3, Fsinfo3Resfail),
 }
 
@@ -3987,7 +3983,7 @@ impl Fsinfo3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -3995,7 +3991,7 @@ impl Fsinfo3Res {
 
 impl Default for Fsinfo3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -4005,8 +4001,8 @@ impl Xdr for Fsinfo3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("FSINFO3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("FSINFO3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("FSINFO3res.resfail")?,
         }
         Ok(())
@@ -4014,7 +4010,7 @@ impl Xdr for Fsinfo3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("FSINFO3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("FSINFO3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("FSINFO3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("FSINFO3res.resfail")?,
@@ -4122,7 +4118,7 @@ impl Xdr for Pathconf3Resfail {
 /// `PATHCONF3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pathconf3Res {
-    Nfs3Ok(Pathconf3Resok),
+    Ok(Pathconf3Resok),
     Default(Nfsstat3, Pathconf3Resfail),
 }
 
@@ -4130,7 +4126,7 @@ impl Pathconf3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -4138,7 +4134,7 @@ impl Pathconf3Res {
 
 impl Default for Pathconf3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -4148,8 +4144,8 @@ impl Xdr for Pathconf3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("PATHCONF3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("PATHCONF3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("PATHCONF3res.resfail")?,
         }
         Ok(())
@@ -4157,7 +4153,7 @@ impl Xdr for Pathconf3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("PATHCONF3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("PATHCONF3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("PATHCONF3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("PATHCONF3res.resfail")?,
@@ -4247,7 +4243,7 @@ impl Xdr for Commit3Resfail {
 /// `COMMIT3res` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Commit3Res {
-    Nfs3Ok(Commit3Resok),
+    Ok(Commit3Resok),
     Default(Nfsstat3, Commit3Resfail),
 }
 
@@ -4255,7 +4251,7 @@ impl Commit3Res {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> Nfsstat3 {
         match self {
-            Self::Nfs3Ok(_) => Nfsstat3::Nfs3Ok,
+            Self::Ok(_) => Nfsstat3::Ok,
             Self::Default(discriminant, _) => *discriminant,
         }
     }
@@ -4263,7 +4259,7 @@ impl Commit3Res {
 
 impl Default for Commit3Res {
     fn default() -> Self {
-        Self::Nfs3Ok(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -4273,8 +4269,8 @@ impl Xdr for Commit3Res {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         xdr::put_word(out.block::<4>(), 0, self.discriminant());
         match self {
-            Self::Nfs3Ok(value) => Xdr::encode(value, out).field("COMMIT3res.resok")?,
-            Self::Default(Nfsstat3::Nfs3Ok, _) => return Err(xdr::bad_discriminant(0)),
+            Self::Ok(value) => Xdr::encode(value, out).field("COMMIT3res.resok")?,
+            Self::Default(Nfsstat3::Ok, _) => return Err(xdr::bad_discriminant(0)),
             Self::Default(_, value) => Xdr::encode(value, out).field("COMMIT3res.resfail")?,
         }
         Ok(())
@@ -4282,7 +4278,7 @@ impl Xdr for Commit3Res {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match xdr::next_word::<Nfsstat3>(input).field("COMMIT3res.status")? {
-            Nfsstat3::Nfs3Ok => Self::Nfs3Ok(Xdr::decode(input).field("COMMIT3res.resok")?),
+            Nfsstat3::Ok => Self::Ok(Xdr::decode(input).field("COMMIT3res.resok")?),
             discriminant => Self::Default(
                 discriminant,
                 Xdr::decode(input).field("COMMIT3res.resfail")?,

@@ -432,12 +432,10 @@ impl<T: EmptyV1> Service for EmptyV1Service<T> {
 
     fn call(
         &self,
-        call: &CallInfo<'_>,
+        _call: &CallInfo<'_>,
         _input: &mut Decoder<'_>,
         _out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
-            _ => Err(Refusal::ProcedureUnavailable),
-        }
+        Err(Refusal::ProcedureUnavailable)
     }
 }

@@ -306,9 +306,8 @@ impl Xdr for OnlyDefault {
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let value = match xdr::next::<i32>(input).field("only_default.i")? {
-            discriminant => Self::Default(discriminant, xdr::next(input).field("only_default.x")?),
-        };
+        let discriminant = xdr::next::<i32>(input).field("only_default.i")?;
+        let value = Self::Default(discriminant, xdr::next(input).field("only_default.x")?);
         Ok(value)
     }
 }

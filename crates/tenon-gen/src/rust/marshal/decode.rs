@@ -134,9 +134,21 @@ pub fn union(rust: &Rust<'_>, plan: &Plan, _: &Union, variants: &Variants) -> Bl
             Block::value(Expr::Return(Box::new(refuse))),
         ));
     }
-    let value = Statement::Let("value".to_owned(), Expr::Match(Box::new(on), cases));
+    let statements = match (on, cases.as_mut_slice()) {
+        (on, [(pattern, only)]) => {
+            only.statements
+                .insert(0, Statement::Let(pattern.clone(), on));
+            let value = only.value.take();
+            let value = value.map(|value| Statement::Let("value".to_owned(), value));
+            only.statements.drain(..).chain(value).collect()
+        }
+        (on, _) => vec![Statement::Let(
+            "value".to_owned(),
+            Expr::Match(Box::new(on), cases),
+        )],
+    };
     let mut body = Block {
-        statements: vec![value],
+        statements,
         value: None,
     };
     match plan.recursive {
