@@ -3,6 +3,17 @@
 #![deny(warnings)]
 #![allow(missing_docs, dead_code)]
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tenon::wire::{
+    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeError, EncodeErrorKind,
+    Encoder, Limits, Xdr,
+};
+use tenon_exec::Interface;
+use tenon_exec::random::Random;
+use tenon_schema::{Type, TypeId};
+
 mod common;
 
 #[path = "golden/arrays.rs"]
@@ -35,3 +46,413 @@ mod unions;
 /// What the interface `external.x` leaves to the module around its stubs.
 pub type ElsewhereT = arrays::Point;
 
+/// Holds the stubs of one interface against the interpreter.
+struct Check {
+    interface: Interface,
+    random: Random,
+    checked: BTreeSet<String>,
+}
+
+impl Check {
+    fn of(path: &Path) -> Self {
+        Self {
+            interface: Interface::new(common::schema(path)).expect("the interface has plans"),
+            random: Random::new(1),
+            checked: BTreeSet::new(),
+        }
+    }
+
+    /// Random values of the type `name` take the same bytes, both ways; bytes that are cut off
+    /// or changed are refused by both or by none.
+    fn moves<T>(
+        &mut self,
+        name: &str,
+        encode: impl Fn(&T, &mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: impl Fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) {
+        let id = self.interface.schema().find_type(name).expect(name);
+        let recode = |bytes: &[u8], mode| {
+            let mut input = Decoder::with(bytes, mode, Limits::default());
+            let value = decode(&mut input)?;
+            input.finish()?;
+            Ok::<_, DecodeError>(written(|out| encode(&value, out)))
+        };
+        for _ in 0..200 {
+            let value = self
+                .random
+                .value(self.interface.schema(), &Type::Named(id), 40);
+            let bytes = written(|out| self.interface.encode(id, &value, out));
+            assert_eq!(
+                recode(&bytes, DecodeMode::Strict),
+                Ok(bytes.clone()),
+                "{name}: {value:?}"
+            );
+            for end in (0..bytes.len()).step_by(1 + bytes.len() / 16) {
+                assert!(
+                    recode(&bytes[..end], DecodeMode::Lenient).is_err(),
+                    "{name}: {end}"
+                );
+            }
+            self.agrees_on_damage(id, &bytes, &recode);
+        }
+        self.checked.insert(name.to_owned());
+    }
+
+    fn agrees_on_damage(
+        &mut self,
+        id: TypeId,
+        bytes: &[u8],
+        recode: &impl Fn(&[u8], DecodeMode) -> Result<Vec<u8>, DecodeError>,
+    ) {
+        for mode in [DecodeMode::Strict, DecodeMode::Lenient] {
+            let mut damaged = bytes.to_vec();
+            let bit = self.random.below(8 * bytes.len() as u64) as usize;
+            if let Some(byte) = damaged.get_mut(bit / 8) {
+                *byte ^= 1 << (bit % 8);
+            }
+            let mut input = Decoder::with(&damaged, mode, Limits::default());
+            let value = self.interface.decode(id, &mut input);
+            let expected = value.and_then(|value| input.finish().map(|()| value));
+            match (expected, recode(&damaged, mode)) {
+                (Ok(value), Ok(compiled)) => {
+                    let interpreted = written(|out| self.interface.encode(id, &value, out));
+                    assert_eq!(compiled, interpreted, "{damaged:?}");
+                }
+                (Err(_), Err(_)) => {}
+                (interpreted, compiled) => panic!("{damaged:?}: {interpreted:?} {compiled:?}"),
+            }
+        }
+    }
+
+    /// No type of the interface was forgotten.
+    fn is_complete(&self) {
+        for def in &self.interface.schema().types {
+            assert!(
+                self.checked.contains(&def.name),
+                "{} is not checked",
+                def.name
+            );
+        }
+    }
+}
+
+fn written(encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Vec<u8> {
+    let mut buffer = Buffer::default();
+    encode(&mut Encoder::new(&mut buffer)).expect("the value can be sent");
+    buffer.as_slice().to_vec()
+}
+
+/// A list that is used by value, as the interpreter takes types that are links.
+mod bare {
+    use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Xdr, xdr};
+
+    #[allow(clippy::ptr_arg)]
+    pub fn encode<T: Xdr>(list: &Vec<T>, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        xdr::put_bare_list(out, list, Xdr::encode)
+    }
+
+    pub fn decode<T: Xdr>(input: &mut Decoder<'_>) -> Result<Vec<T>, DecodeError> {
+        xdr::get_bare_list(input, Xdr::decode)
+    }
+}
+
+#[test]
+fn compiled_and_interpreted_torture_agree() {
+    let mut check = Check::of(&common::torture());
+    check.moves("scalars", Xdr::encode, <torture::Scalars>::decode);
+    check.moves(
+        "small_scalars",
+        Xdr::encode,
+        <torture::SmallScalars>::decode,
+    );
+    check.moves("temperature", Xdr::encode, <torture::Temperature>::decode);
+    check.moves("color", Xdr::encode, <torture::Color>::decode);
+    check.moves("lonely", Xdr::encode, <torture::Lonely>::decode);
+    check.moves(
+        "fixed_opaques",
+        Xdr::encode,
+        <torture::FixedOpaques>::decode,
+    );
+    check.moves(
+        "counted_opaques",
+        Xdr::encode,
+        <torture::CountedOpaques>::decode,
+    );
+    check.moves("strings", Xdr::encode, <torture::Strings>::decode);
+    check.moves("point", Xdr::encode, <torture::Point>::decode);
+    check.moves("line", Xdr::encode, <torture::Line>::decode);
+    check.moves("drawing", Xdr::encode, <torture::Drawing>::decode);
+    check.moves("holes", Xdr::encode, <torture::Holes>::decode);
+    check.moves("fixed_arrays", Xdr::encode, <torture::FixedArrays>::decode);
+    check.moves(
+        "counted_arrays",
+        Xdr::encode,
+        <torture::CountedArrays>::decode,
+    );
+    check.moves("small_arrays", Xdr::encode, <torture::SmallArrays>::decode);
+    check.moves("shade", Xdr::encode, <torture::Shade>::decode);
+    check.moves("weather", Xdr::encode, <torture::Weather>::decode);
+    check.moves("by_int", Xdr::encode, <torture::ByInt>::decode);
+    check.moves("by_uint", Xdr::encode, <torture::ByUint>::decode);
+    check.moves("by_bool", Xdr::encode, <torture::ByBool>::decode);
+    check.moves("nested_union", Xdr::encode, <torture::NestedUnion>::decode);
+    check.moves("optionals", Xdr::encode, <torture::Optionals>::decode);
+    check.moves("node", bare::encode::<torture::Node>, bare::decode);
+    check.moves("two_lists", Xdr::encode, <torture::TwoLists>::decode);
+    check.moves("group", bare::encode::<torture::Group>, bare::decode);
+    check.moves("tree", bare::encode::<torture::Tree>, bare::decode);
+    check.moves("directory", Xdr::encode, <torture::Directory>::decode);
+    check.moves("binary", Xdr::encode, <torture::Binary>::decode);
+    check.moves(
+        "expression_kind",
+        Xdr::encode,
+        <torture::ExpressionKind>::decode,
+    );
+    check.moves(
+        "expression_body",
+        Xdr::encode,
+        <torture::ExpressionBody>::decode,
+    );
+    check.moves("expression", Xdr::encode, <torture::Expression>::decode);
+    check.moves("everything", Xdr::encode, <torture::Everything>::decode);
+    check.moves("number", torture::encode_number, torture::decode_number);
+    check.moves(
+        "renamed_number",
+        torture::encode_renamed_number,
+        torture::decode_renamed_number,
+    );
+    check.moves(
+        "twice_renamed_number",
+        torture::encode_twice_renamed_number,
+        torture::decode_twice_renamed_number,
+    );
+    check.moves(
+        "wide_number",
+        torture::encode_wide_number,
+        torture::decode_wide_number,
+    );
+    check.moves("flag", torture::encode_flag, torture::decode_flag);
+    check.moves("real", torture::encode_real, torture::decode_real);
+    check.moves("paint", torture::encode_paint, torture::decode_paint);
+    check.moves("digest", torture::encode_digest, torture::decode_digest);
+    check.moves("blob", torture::encode_blob, torture::decode_blob);
+    check.moves(
+        "short_blob",
+        torture::encode_short_blob,
+        torture::decode_short_blob,
+    );
+    check.moves("text", torture::encode_text, torture::decode_text);
+    check.moves("label", torture::encode_label, torture::decode_label);
+    check.moves("row", torture::encode_row, torture::decode_row);
+    check.moves("matrix", torture::encode_matrix, torture::decode_matrix);
+    check.moves("rows", torture::encode_rows, torture::decode_rows);
+    check.moves(
+        "list_of_ints",
+        torture::encode_list_of_ints,
+        torture::decode_list_of_ints,
+    );
+    check.moves("ragged", torture::encode_ragged, torture::decode_ragged);
+    check.moves(
+        "ragged_pair",
+        torture::encode_ragged_pair,
+        torture::decode_ragged_pair,
+    );
+    check.moves("polygon", torture::encode_polygon, torture::decode_polygon);
+    check.moves(
+        "two_lines",
+        torture::encode_two_lines,
+        torture::decode_two_lines,
+    );
+    check.moves("words", torture::encode_words, torture::decode_words);
+    check.moves("labels", torture::encode_labels, torture::decode_labels);
+    check.moves(
+        "temperatures",
+        torture::encode_temperatures,
+        torture::decode_temperatures,
+    );
+    check.moves("reals", torture::encode_reals, torture::decode_reals);
+    check.moves("hypers", torture::encode_hypers, torture::decode_hypers);
+    check.moves("bools", torture::encode_bools, torture::decode_bools);
+    check.moves("octets", torture::encode_octets, torture::decode_octets);
+    check.moves(
+        "thousand",
+        torture::encode_thousand,
+        torture::decode_thousand,
+    );
+    check.moves("shades", torture::encode_shades, torture::decode_shades);
+    check.moves(
+        "optional_int",
+        torture::encode_optional_int,
+        torture::decode_optional_int,
+    );
+    check.moves(
+        "optional_point",
+        torture::encode_optional_point,
+        torture::decode_optional_point,
+    );
+    check.moves(
+        "optional_text",
+        torture::encode_optional_text,
+        torture::decode_optional_text,
+    );
+    check.moves(
+        "optional_shade",
+        torture::encode_optional_shade,
+        torture::decode_optional_shade,
+    );
+    check.moves(
+        "node_list",
+        torture::encode_node_list,
+        torture::decode_node_list,
+    );
+    check.moves(
+        "directories",
+        torture::encode_directories,
+        torture::decode_directories,
+    );
+    check.is_complete();
+}
+
+#[test]
+fn compiled_and_interpreted_corner_cases_agree() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut check = Check::of(&folder.join("arrays.x"));
+    check.moves("small", Xdr::encode, arrays::Small::decode);
+    check.moves("long_arrays", Xdr::encode, arrays::LongArrays::decode);
+    check.moves("counted", Xdr::encode, arrays::Counted::decode);
+    check.moves("nothing", Xdr::encode, arrays::Nothing::decode);
+    let mut check = Check::of(&folder.join("lists.x"));
+    check.moves("dirlist", Xdr::encode, lists::Dirlist::decode);
+    check.moves("listing", Xdr::encode, lists::Listing::decode);
+    check.moves("ticks", bare::encode::<lists::Ticks>, bare::decode);
+    let mut check = Check::of(&folder.join("recursion.x"));
+    check.moves("expression", Xdr::encode, recursion::Expression::decode);
+    check.moves("folder", Xdr::encode, recursion::Folder::decode);
+    check.moves(
+        "folder_ref",
+        recursion::encode_folder_ref,
+        recursion::decode_folder_ref,
+    );
+    let mut check = Check::of(&folder.join("unions.x"));
+    check.moves("total", Xdr::encode, unions::Total::decode);
+    check.moves("partial", Xdr::encode, unions::Partial::decode);
+    check.moves("covered", Xdr::encode, unions::Covered::decode);
+    check.moves("by_int", Xdr::encode, unions::ByInt::decode);
+    check.moves("by_uint", Xdr::encode, unions::ByUint::decode);
+    check.moves("only_default", Xdr::encode, unions::OnlyDefault::decode);
+    check.moves("by_typedef", Xdr::encode, unions::ByTypedef::decode);
+    let mut check = Check::of(&folder.join("names.x"));
+    check.moves("fn", Xdr::encode, names::Fn::decode);
+    check.moves("result", Xdr::encode, names::Result_::decode);
+}
+
+#[test]
+fn large_values_live_on_the_heap() {
+    let value = arrays::Large::default();
+    let bytes = written(|out| value.encode(out));
+    assert_eq!(bytes.len(), 4 * 5000 * 2 + 5004 + 8 * 1000 + 20 * 300);
+    assert_eq!(arrays::Large::decode(&mut Decoder::new(&bytes)), Ok(value));
+    assert!(size_of::<arrays::Large>() < 64);
+    assert!(size_of::<arrays::Reply>() < 64);
+}
+
+#[test]
+fn long_lists_need_no_stack() {
+    let value = torture::TwoLists {
+        first: (0..100_000)
+            .map(|value| torture::Node {
+                value,
+                name: "n".into(),
+            })
+            .collect(),
+        ..Default::default()
+    };
+    let worker = std::thread::Builder::new().stack_size(256 << 10);
+    let moved = worker.spawn(move || {
+        let bytes = written(|out| value.encode(out));
+        assert_eq!(bytes.len(), 100_000 * 16 + 12);
+        assert_eq!(
+            torture::TwoLists::decode(&mut Decoder::new(&bytes)),
+            Ok(value)
+        );
+    });
+    moved
+        .expect("a thread starts")
+        .join()
+        .expect("the list is moved");
+}
+
+fn nested(levels: usize) -> torture::Directory {
+    let mut directory = torture::Directory::default();
+    for _ in 1..levels {
+        directory = torture::Directory {
+            entries: vec![directory],
+            ..Default::default()
+        };
+    }
+    directory
+}
+
+#[test]
+fn nesting_ends_at_the_limit() {
+    let deepest = nested(128);
+    let bytes = written(|out| deepest.encode(out));
+    assert_eq!(
+        torture::Directory::decode(&mut Decoder::new(&bytes)),
+        Ok(deepest)
+    );
+
+    let mut buffer = Buffer::default();
+    let error = nested(129)
+        .encode(&mut Encoder::new(&mut buffer))
+        .expect_err("too deep");
+    assert_eq!(error.kind, EncodeErrorKind::TooDeep);
+    let inner = [0, 0, 0, 0, 0, 0, 0, 1].repeat(100_000);
+    let error = torture::Directory::decode(&mut Decoder::new(&inner)).expect_err("too deep");
+    assert_eq!(error.kind, DecodeErrorKind::TooDeep);
+    assert_eq!(error.field, "directory.entries");
+}
+
+#[test]
+fn errors_name_the_field() {
+    let error = torture::Line::decode(&mut Decoder::new(&[0; 12])).expect_err("too short");
+    assert_eq!(error.to_string(), "point: 8 bytes needed, 4 left at byte 8");
+    let long = torture::Strings {
+        up_to_three: "four".into(),
+        ..Default::default()
+    };
+    let mut buffer = Buffer::default();
+    let error = long
+        .encode(&mut Encoder::new(&mut buffer))
+        .expect_err("too long");
+    assert_eq!(
+        error.to_string(),
+        "strings.up_to_three: length 4 is over the bound 3"
+    );
+    let error = torture::Color::decode(&mut Decoder::new(&[0, 0, 0, 4])).expect_err("no color");
+    assert_eq!(error.kind, DecodeErrorKind::UnknownValue(4));
+}
+
+#[test]
+fn a_default_arm_stands_for_no_other() {
+    let mut buffer = Buffer::default();
+    let false_default = torture::Weather::Default(torture::Temperature::Warm, 1.0);
+    let error = false_default
+        .encode(&mut Encoder::new(&mut buffer))
+        .expect_err("refused");
+    assert_eq!(error.kind, EncodeErrorKind::BadDiscriminant(25));
+    let shade = torture::Weather::Default(torture::Temperature::Zero, 1.0);
+    let bytes = written(|out| shade.encode(out));
+    assert_eq!(
+        torture::Weather::decode(&mut Decoder::new(&bytes)),
+        Ok(shade)
+    );
+}
+
+#[test]
+fn names_that_rust_needs_are_free_to_use() {
+    use names::Type;
+    assert_eq!(Type::default() as i32, 0);
+    assert_eq!(Type::OK, Type::Ok);
+    assert_eq!((names::IF, names::IF_2), (1, 2));
+}
