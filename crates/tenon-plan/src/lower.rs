@@ -15,6 +15,10 @@ use crate::size::Sizes;
 /// whoever runs a plan uses stack for each of them.
 const MAX_NESTING: usize = 64;
 
+/// How many arrays and pointers may be nested in each other where a type is used. They are
+/// followed on the stack at every level of a recursive type.
+const MAX_IN_PLACE: usize = 8;
+
 /// Most bytes of one fixed-size item; a larger one fits into no message.
 const MAX_FIXED: u64 = 1 << 30;
 
@@ -27,6 +31,9 @@ pub enum LowerError {
     /// Types are nested deeper than a plan may go.
     #[error("{0}: types are nested more than {MAX_NESTING} deep")]
     TooDeep(String),
+    /// Arrays and pointers are nested deeper than a plan may go.
+    #[error("{0}: arrays and pointers are nested more than {MAX_IN_PLACE} deep")]
+    TooDeepInPlace(String),
     /// A fixed-size array or opaque is larger than any message.
     #[error("{0}: a fixed length of {1} bytes fits into no message")]
     TooLarge(String, u64),
@@ -46,6 +53,7 @@ pub fn lower(schema: &Schema) -> Result<Plans, LowerError> {
     let components = graph::components(schema);
     check_nesting(schema, &components)?;
     check_typedefs(schema, &components)?;
+    check_in_place(schema)?;
     let sizes = Sizes::by_components(schema, &components);
     check_ends(schema, &sizes)?;
     let ids = (0..schema.types.len() as u32).map(TypeId);
@@ -60,10 +68,7 @@ fn check_nesting(schema: &Schema, components: &Components) -> Result<(), LowerEr
     let mut depth = vec![0; schema.types.len()];
     for members in &components.order {
         let below = members.iter().flat_map(|id| graph::contained(schema, *id));
-        // Inside a component recursion is limited when the plan runs, but its typedefs are
-        // followed here, possibly all of them one after the other.
-        let typedefs = members.iter().filter(|id| is_typedef(schema, **id)).count();
-        let deepest = below.map(|id| depth[id.0 as usize]).max().unwrap_or(0) + typedefs.max(1);
+        let deepest = below.map(|id| depth[id.0 as usize]).max().unwrap_or(0) + 1;
         for id in members {
             depth[id.0 as usize] = deepest;
         }
@@ -81,6 +86,53 @@ fn check_typedefs(schema: &Schema, components: &Components) -> Result<(), LowerE
     match cycles.find(|members| members.iter().all(|id| is_typedef(schema, *id))) {
         Some(members) => Err(LowerError::Endless(name(schema, members[0]))),
         None => Ok(()),
+    }
+}
+
+fn check_in_place(schema: &Schema) -> Result<(), LowerError> {
+    match uses(schema).find(|(_, ty)| nests_too_deep(schema, ty)) {
+        Some((name, _)) => Err(LowerError::TooDeepInPlace(name.to_owned())),
+        None => Ok(()),
+    }
+}
+
+fn nests_too_deep(schema: &Schema, ty: &Type) -> bool {
+    let mut at = schema.resolve(ty);
+    for _ in 0..=MAX_IN_PLACE {
+        match at {
+            Type::Array(element, _) => at = schema.resolve(element),
+            Type::Optional(to) => at = schema.resolve(to),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Every place where a type is used, with the name of the type or procedure it is in.
+fn uses(schema: &Schema) -> impl Iterator<Item = (&str, &Type)> {
+    let types = schema.types.iter().flat_map(|def| {
+        let used = used_by(&def.kind);
+        used.into_iter().map(|ty| (def.name.as_str(), ty))
+    });
+    let versions = schema.programs.iter().flat_map(|program| &program.versions);
+    let procedures = versions.flat_map(|version| &version.procedures);
+    types.chain(procedures.flat_map(|procedure| {
+        let arguments = procedure.arguments.iter().map(|field| &field.ty);
+        let used = arguments.chain(&procedure.result);
+        used.map(|ty| (procedure.name.as_str(), ty))
+    }))
+}
+
+fn used_by(kind: &TypeKind) -> Vec<&Type> {
+    match kind {
+        TypeKind::Enum(_) | TypeKind::External => Vec::new(),
+        TypeKind::Typedef(to) => vec![to],
+        TypeKind::Struct(fields) => fields.iter().map(|field| &field.ty).collect(),
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter().map(|arm| &arm.field);
+            let fields = arms.chain(&union.default).flatten();
+            fields.map(|field| &field.ty).collect()
+        }
     }
 }
 

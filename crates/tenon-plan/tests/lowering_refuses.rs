@@ -104,6 +104,24 @@ fn types_nest_64_deep_and_no_deeper() {
 }
 
 #[test]
+fn arrays_nest_8_deep_and_no_deeper_even_in_a_recursive_type() {
+    let chain = |depth: u32| {
+        let last = structure(&[named(depth), Type::Int]);
+        let array = |id| Type::Array(Box::new(named(id)), Length::Counted(9));
+        let typedefs = (0..depth).map(|id| TypeKind::Typedef(array(id)));
+        schema(std::iter::once(last).chain(typedefs).collect())
+    };
+    assert!(lower(&chain(8)).is_ok());
+    for depth in [9, 100_000] {
+        let refused = lower(&chain(depth)).unwrap_err();
+        assert!(
+            matches!(refused, LowerError::TooDeepInPlace(_)),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn a_fixed_item_of_more_than_a_gibibyte_is_refused() {
     let opaque = |bytes| schema(vec![structure(&[Type::Opaque(Length::Fixed(bytes))])]);
     assert!(lower(&opaque(1 << 30)).is_ok());
