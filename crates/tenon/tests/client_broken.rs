@@ -4,12 +4,15 @@
 
 mod common;
 
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::{PATIENCE, Peer, bounded, call_raw, get_raw, put_raw, record, start, success};
+use common::{
+    PATIENCE, Peer, bounded, bounded_by, call_raw, get_raw, put_raw, record, start, success,
+};
 use tenon::CallError;
 
 const SHORT: Duration = Duration::from_millis(60);
@@ -269,6 +272,24 @@ fn a_connection_that_breaks_wakes_everybody() {
                 });
             }
         });
+        peer.join();
+    });
+}
+
+#[test]
+fn a_peer_that_never_stops_talking_does_not_hold_up_the_deadline() {
+    // Without a look at the clock it would take half a minute.
+    bounded_by(PATIENCE / 2, || {
+        let peer = Peer::tcp(|accept| {
+            let mut line = accept();
+            let call = line.call().unwrap();
+            let strange = record(&success(call.xid ^ 1, &[])).repeat(10_000);
+            while line.0.write_all(&strange).is_ok() {}
+        });
+        let client = peer.client().with_timeout(SHORT);
+        let error = start(&client, 1).wait().unwrap_err();
+        assert_timed_out(&error, true);
+        drop(client);
         peer.join();
     });
 }

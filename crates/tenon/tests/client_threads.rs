@@ -4,6 +4,7 @@
 mod common;
 
 use std::thread;
+use std::time::Duration;
 
 use common::{Call, Line, Peer, bounded, record, start, success};
 use tenon::Client;
@@ -83,7 +84,7 @@ fn the_readers_role_passes_on_when_the_reader_has_its_reply() {
         let (client, peer) = Peer::with_one_line(|mut line| {
             let calls: Vec<_> = (0..3).map(|_| line.call().unwrap()).collect();
             for call in calls {
-                thread::sleep(std::time::Duration::from_millis(20));
+                thread::sleep(Duration::from_millis(20));
                 line.reply(&success(call.xid, &call.arguments));
             }
         });
@@ -93,6 +94,37 @@ fn the_readers_role_passes_on_when_the_reader_has_its_reply() {
                 scope.spawn(move || assert_eq!(ticket.wait().unwrap(), number));
             }
         });
+        peer.join();
+    });
+}
+
+#[test]
+fn impatient_callers_do_not_take_the_readers_role_with_them() {
+    bounded(|| {
+        let (client, peer) = Peer::with_one_line(|mut line| {
+            while let Some(call) = line.call() {
+                // About as long as the impatient have patience.
+                thread::sleep(Duration::from_micros(u64::from(call.xid % 8) * 150));
+                line.reply(&success(call.xid, &call.arguments));
+            }
+        });
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let impatient = client.with_timeout(Duration::from_millis(1 + thread));
+                let patient = &client;
+                scope.spawn(move || {
+                    for number in 0..200 {
+                        let _ = start(&impatient, number).wait();
+                    }
+                });
+                scope.spawn(move || {
+                    for number in 0..200 {
+                        assert_eq!(start(patient, number).wait().unwrap(), number);
+                    }
+                });
+            }
+        });
+        drop(client);
         peer.join();
     });
 }

@@ -67,7 +67,7 @@ impl Connection {
                 }
             }
             (Socket::Datagram(socket), Inbox::Datagram(last)) => {
-                last.length = socket.recv_until(&mut last.room, deadline)?;
+                last.length = receive_datagram(socket, &mut last.room, deadline)?;
                 last.is_new = true;
             }
             _ => unreachable!("an inbox is made for its socket"),
@@ -184,6 +184,17 @@ impl Inbox {
         if let Self::Records(records) = self {
             records.shrink_to(KEPT_MAX);
         }
+    }
+}
+
+/// Receives a datagram. That an earlier one of ours met a closed port is reported before what
+/// has come, but counts only if nothing has.
+fn receive_datagram(socket: &Datagram, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    match socket.recv_until(room, deadline) {
+        Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
+            socket.recv_until(room, Instant::now()).map_err(|_| refused)
+        }
+        done => done,
     }
 }
 

@@ -95,12 +95,17 @@ impl Channel {
                 }
             };
             let now = Instant::now();
-            if now >= next_timeout {
-                self.handle_timeout(ticket, now)?;
-            }
-            if now >= until {
-                let outcome = self.lock().slots.fetch(ticket.slot);
-                return outcome.map(|outcome| self.finish(outcome)).transpose();
+            if now >= next_timeout.min(until) {
+                // The reader's role may have been offered to this caller while it slept. If the
+                // caller leaves now, the offer is for the next one.
+                let _succession = Succession(self);
+                if now >= next_timeout {
+                    self.handle_timeout(ticket, now)?;
+                }
+                if now >= until {
+                    let outcome = self.lock().slots.fetch(ticket.slot);
+                    return outcome.map(|outcome| self.finish(outcome)).transpose();
+                }
             }
         }
     }
@@ -161,6 +166,7 @@ impl<'t> Reader<'t> {
     /// Reads until the reply to the call of `ticket` has come. None at `until`, or when the
     /// connection is broken: the call has been told so then.
     fn read(mut self, ticket: &Ticket, until: Instant) -> Result<Option<Reply<'t>>, CallError> {
+        let mut has_received = false;
         loop {
             let step = match self.route(Some(ticket.slot)) {
                 Ok(Some(own)) => {
@@ -170,11 +176,13 @@ impl<'t> Reader<'t> {
                         start,
                     }));
                 }
+                // A peer that never pauses would be read for ever.
+                Ok(None) if has_received && Instant::now() >= until => Ok(false),
                 Ok(None) => self.receive(until),
                 Err(broken) => Err(broken),
             };
             match step {
-                Ok(true) => {}
+                Ok(true) => has_received = true,
                 Ok(false) => return Ok(None),
                 Err(broken) => {
                     let channel = self.succession.0;

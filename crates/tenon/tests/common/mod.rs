@@ -248,12 +248,17 @@ pub fn get_word(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
 
 /// Fails instead of hanging: runs `test` on a thread of its own and waits for it.
 pub fn bounded(test: impl FnOnce() + Send + 'static) {
+    bounded_by(3 * PATIENCE, test);
+}
+
+/// Fails if `test` takes longer than `limit`, which is to be far more than it needs.
+pub fn bounded_by(limit: Duration, test: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let running = thread::spawn(move || {
         test();
         done.send(()).unwrap();
     });
-    match is_done.recv_timeout(3 * PATIENCE) {
+    match is_done.recv_timeout(limit) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test hangs"),
         _ => running.join().unwrap(),
     }
