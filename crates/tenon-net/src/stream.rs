@@ -39,6 +39,7 @@ impl Stream {
         first_that_works(host, |peer| {
             let socket = Socket::open(family(peer), SocketType::STREAM)?;
             socket.connect(&peer, deadline)?;
+            refuse_self(&socket, peer)?;
             Self::tcp(socket, peer)
         })
     }
@@ -161,6 +162,15 @@ impl AsFd for Stream {
 impl AsRawFd for Stream {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
+    }
+}
+
+/// A port of this machine that nobody listens on may be the very one that the kernel lends to the
+/// connecting socket, which then is connected to itself and occupies the server's port.
+fn refuse_self(socket: &Socket, peer: SocketAddr) -> io::Result<()> {
+    match SocketAddr::try_from(net::getsockname(socket)?) {
+        Ok(own) if own == peer => Err(io::ErrorKind::ConnectionRefused.into()),
+        _ => Ok(()),
     }
 }
 

@@ -452,3 +452,19 @@ fn a_stale_socket_file_is_replaced_and_another_file_is_not() {
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
     std::fs::remove_file(&path).unwrap();
 }
+
+/// The kernel lends a connecting socket a port of the ephemeral range. When that is the port it
+/// connects to, and nobody listens there, it would be connected to itself.
+#[test]
+fn a_socket_is_not_connected_to_itself() {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Linux lends the even ports to those who connect.
+    let port = free.local_addr().unwrap().port() & !1;
+    drop(free);
+    let address: Address = format!("tcp://127.0.0.1:{port}").parse().unwrap();
+    for _ in 0..40_000 {
+        let refused = Stream::connect(&address, deadline).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    }
+}
