@@ -18,7 +18,18 @@ use crate::pending::PendingCall;
 const TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the
-/// channel; any number of threads may call at once.
+/// channel; any number of threads may call at once. Generated clients wrap one of these.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tenon::Client;
+///
+/// let nfs = Client::connect("tcp://localhost:2049", 100_003, 3)?;
+/// // Procedure 0 takes nothing, returns nothing, and shows that the server is there.
+/// nfs.with_timeout(Duration::from_secs(2))
+///     .call(0, |_arguments| Ok(()), |_result| Ok(()))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,

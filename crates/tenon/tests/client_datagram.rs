@@ -177,3 +177,23 @@ fn what_no_datagram_carries_is_refused_before_it_is_sent() {
     stop(&client);
     peer.join();
 }
+
+#[test]
+fn what_came_before_a_refusal_still_counts() {
+    let peer = Peer::udp(|socket| {
+        let (answered, from) = receive_call(&socket).unwrap();
+        receive_call(&socket).unwrap();
+        let reply = success(answered.xid, &answered.arguments);
+        socket.send_to(&reply, from).unwrap();
+    });
+    let client = eager(&peer);
+    let (answered, unanswered) = (start(&client, 1), start(&client, 2));
+    peer.join();
+    // The kernel tells of the closed port before it hands out the reply that came earlier.
+    let refused = start(&client, 3);
+    assert_eq!(answered.wait().unwrap(), 1);
+    for call in [unanswered, refused] {
+        let error = call.wait().unwrap_err();
+        assert!(matches!(error, CallError::Disconnected { .. }), "{error}");
+    }
+}
