@@ -82,7 +82,7 @@ impl Diagnostic {
     fn new(severity: Severity, span: Option<Span>, message: String) -> Diagnostic {
         Diagnostic {
             severity,
-            message,
+            message: clip(message),
             span,
             label: String::new(),
             related: None,
@@ -91,17 +91,17 @@ impl Diagnostic {
     }
 
     pub(crate) fn label(mut self, label: impl Into<String>) -> Diagnostic {
-        self.label = label.into();
+        self.label = clip(label.into());
         self
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
-        self.hint = Some(hint.into());
+        self.hint = Some(clip(hint.into()));
         self
     }
 
     pub(crate) fn related(mut self, span: Span, what: impl Into<String>) -> Diagnostic {
-        let what = what.into();
+        let what = clip(what.into());
         self.related = Some(Box::new(Related { span, what }));
         self
     }
@@ -121,6 +121,16 @@ impl Diagnostic {
             hint: self.hint.clone(),
         }
     }
+}
+
+/// A name in a hostile file may be megabytes long.
+fn clip(mut text: String) -> String {
+    const CHARACTERS_MAX: usize = 500;
+    if let Some((end, _)) = text.char_indices().nth(CHARACTERS_MAX) {
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
 }
 
 /// Collects the diagnostics of a run and knows when it is enough.

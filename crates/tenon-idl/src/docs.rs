@@ -16,9 +16,7 @@ pub(crate) struct Comments<'a> {
 impl Comments<'_> {
     /// What the comments in front of the word at `position`, which stands at `span`, say.
     pub(crate) fn leading(&self, position: usize, span: Span) -> String {
-        let end = self
-            .list
-            .partition_point(|aside| aside.position <= position);
+        let end = self.first_behind(position, span);
         let mut line = self.sources.physical_line(span);
         let mut start = end;
         while let Some(aside) = start.checked_sub(1).map(|index| self.list[index]) {
@@ -46,11 +44,22 @@ impl Comments<'_> {
 
     /// What a comment behind a `#define` says; `position` is that of the word behind both.
     pub(crate) fn behind_macro(&self, position: usize, name: Span) -> String {
-        let from = self.list.partition_point(|aside| aside.position < position);
-        let to = self
-            .list
-            .partition_point(|aside| aside.position <= position);
-        self.on_line_of(&self.list[from..to], name)
+        let from = self.first_behind(position, name);
+        let line = self.sources.physical_line(name);
+        let on_line = |aside: &&Aside| {
+            aside.position == position && self.sources.physical_line(aside.span) == line
+        };
+        let count = self.list[from..].iter().take_while(on_line).count();
+        self.on_line_of(&self.list[from..from + count], name)
+    }
+
+    /// The first comment behind what stands at `span`, where `position` is that of the word
+    /// there or of the next one.
+    fn first_behind(&self, position: usize, span: Span) -> usize {
+        self.list.partition_point(|aside| {
+            let in_front = aside.span.file != span.file || aside.span.start < span.start;
+            aside.position < position || (aside.position == position && in_front)
+        })
     }
 
     fn on_line_of(&self, asides: &[Aside], end: Span) -> String {

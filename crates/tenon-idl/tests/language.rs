@@ -849,6 +849,12 @@ fn hostile_text_is_refused() {
         many("@"),
         many("#if 1\n"),
         "\"".repeat(100_000),
+        format!("struct {0} {{ {0} x; }};", many("long")),
+        format!(
+            "struct {} {{ {} {{",
+            many("long"),
+            many("struct { int x; } y; ")
+        ),
         format!("/*{}", many("*")),
     ];
     for text in texts {

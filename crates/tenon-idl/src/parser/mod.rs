@@ -41,8 +41,9 @@ pub(crate) fn parse(
         diagnostics,
         depth: 0,
     };
-    let mut definitions = parser.specification();
-    definitions.extend(parser.macro_constants(unit));
+    // A macro's position is that of the next word, so that it comes first of two that are equal.
+    let mut definitions = parser.macro_constants(unit);
+    definitions.extend(parser.specification());
     definitions.sort_by_key(|definition| definition.position);
     definitions
 }

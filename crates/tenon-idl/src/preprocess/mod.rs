@@ -9,6 +9,8 @@ mod directives;
 mod include;
 mod macros;
 
+use std::collections::HashSet;
+
 use crate::ast::Name;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::lexer::{Lexer, is_invisible};
@@ -28,6 +30,12 @@ pub(crate) struct Unit {
     pub comments: Vec<Aside>,
     pub passthrough: Vec<Aside>,
     pub macros: Vec<MacroConstant>,
+}
+
+impl Unit {
+    fn length(&self) -> usize {
+        self.tokens.len() + self.comments.len() + self.passthrough.len()
+    }
 }
 
 /// Something that stands between words.
@@ -115,7 +123,7 @@ impl Preprocessor<'_> {
     fn run(&mut self) {
         while !self.frames.is_empty() && !self.diagnostics.exhausted() {
             let token = self.frame_mut().lexer.next();
-            if self.unit.tokens.len() >= self.options.limits.tokens_max {
+            if self.unit.length() >= self.options.limits.tokens_max {
                 let error = Diagnostic::error(token.span, "the interface is too long");
                 return self.report(error.hint("split it, or raise the limit of words"));
             }
@@ -205,7 +213,11 @@ impl Preprocessor<'_> {
 
     /// The macros that are still defined, as candidates for constants.
     fn collect_macros(&mut self) {
+        let mut seen = HashSet::new();
         for (name, position) in std::mem::take(&mut self.defined) {
+            if !seen.insert(name.clone()) {
+                continue; // defined again after an `#undef`
+            }
             let Some(made) = self.macros.get(&name) else {
                 continue;
             };

@@ -1,7 +1,7 @@
 //! Types that are defined where they are used become definitions of their own, in front of what
 //! holds them: RFC 4506 section 6.4 says that this is what they mean.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::ast::{Body, Declaration, Definition, DefinitionKind, Name, TypeUse, TypeUseKind};
 
@@ -13,6 +13,7 @@ pub(super) fn flatten(definitions: Vec<Definition>) -> Vec<Definition> {
     let mut flattener = Flattener {
         taken: names.collect(),
         flat: Vec::new(),
+        numbers: HashMap::new(),
     };
     for definition in definitions {
         flattener.definition(definition);
@@ -23,6 +24,8 @@ pub(super) fn flatten(definitions: Vec<Definition>) -> Vec<Definition> {
 struct Flattener {
     taken: HashSet<String>,
     flat: Vec<Definition>,
+    /// The last number that was put behind each name.
+    numbers: HashMap<String, u64>,
 }
 
 /// The definition around the types at hand.
@@ -40,17 +43,17 @@ impl Flattener {
         let name = definition.name.text.clone();
         match &mut definition.kind {
             DefinitionKind::Type(body) => self.body(body, &name, &outer),
-            DefinitionKind::Typedef(ty) => self.type_use(ty, &format!("{name}_type"), &outer),
+            DefinitionKind::Typedef(ty) => self.type_use(ty, (&name, "type"), &outer),
             DefinitionKind::Program(program) => {
                 let versions = program.versions.iter_mut();
                 for procedure in versions.flat_map(|version| &mut version.procedures) {
                     let name = procedure.name.text.clone();
                     if let Some(result) = &mut procedure.result {
-                        self.type_use(result, &format!("{name}_result"), &outer);
+                        self.type_use(result, (&name, "result"), &outer);
                     }
                     for (index, argument) in procedure.arguments.iter_mut().enumerate() {
-                        let name = format!("{name}_arg{}", index + 1);
-                        self.type_use(&mut argument.ty, &name, &outer);
+                        let part = format!("arg{}", index + 1);
+                        self.type_use(&mut argument.ty, (&name, &part), &outer);
                     }
                 }
             }
@@ -77,29 +80,29 @@ impl Flattener {
     }
 
     fn field(&mut self, field: &mut Declaration, around: &str, outer: &Outer) {
-        let name = format!("{around}_{}", field.name.text);
-        self.type_use(&mut field.ty, &name, outer);
+        self.type_use(&mut field.ty, (around, &field.name.text), outer);
     }
 
-    fn type_use(&mut self, ty: &mut TypeUse, name: &str, outer: &Outer) {
+    /// Looks for types in `ty`, which the second of `names` has in the first.
+    fn type_use(&mut self, ty: &mut TypeUse, names: (&str, &str), outer: &Outer) {
         match &mut ty.kind {
             TypeUseKind::Array(inner, _) | TypeUseKind::Optional(inner) => {
-                self.type_use(inner, name, outer);
+                self.type_use(inner, names, outer);
             }
-            TypeUseKind::Inline(..) => self.hoist(ty, name, outer),
+            TypeUseKind::Inline(..) => self.hoist(ty, names, outer),
             _ => {}
         }
     }
 
     /// Puts a name in the place of a type, and the type in front.
-    fn hoist(&mut self, ty: &mut TypeUse, name: &str, outer: &Outer) {
+    fn hoist(&mut self, ty: &mut TypeUse, names: (&str, &str), outer: &Outer) {
         let placeholder = TypeUseKind::String(None);
         let TypeUseKind::Inline(tag, mut body) = std::mem::replace(&mut ty.kind, placeholder)
         else {
             return;
         };
         let name = tag.unwrap_or_else(|| Name {
-            text: self.free_name(name),
+            text: self.free_name(names),
             span: ty.span,
         });
         ty.kind = TypeUseKind::Named(name.clone());
@@ -113,14 +116,22 @@ impl Flattener {
         });
     }
 
-    /// `name`, or `name_2` and so on if there is such a definition already.
-    fn free_name(&mut self, name: &str) -> String {
-        let numbered = (2u64..).map(|number| format!("{name}_{number}"));
-        let free = std::iter::once(name.to_string())
-            .chain(numbered)
-            .find(|candidate| !self.taken.contains(candidate))
-            .unwrap_or_default();
-        self.taken.insert(free.clone());
+    /// `outer_field`, or `outer_field_2` and so on if there is such a definition already.
+    fn free_name(&mut self, (around, field): (&str, &str)) -> String {
+        let name = format!("{}_{}", clip(around), clip(field));
+        let mut free = name.clone();
+        while !self.taken.insert(free.clone()) {
+            let number = self.numbers.entry(name.clone()).or_insert(1);
+            *number += 1;
+            free = format!("{name}_{number}");
+        }
         free
     }
+}
+
+/// The start of a name: nested types would otherwise get names as long as the file.
+fn clip(name: &str) -> &str {
+    const CHARACTERS_MAX: usize = 200;
+    let end = name.char_indices().nth(CHARACTERS_MAX);
+    end.map_or(name, |(end, _)| &name[..end])
 }

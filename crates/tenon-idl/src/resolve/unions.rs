@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_schema::{Arm, Case, Type, TypeDef, TypeKind, Union};
+use tenon_schema::{Arm, Case, Type, TypeId, TypeKind, Union};
 
 use crate::ast::{self, Expression};
 use crate::diagnostics::Diagnostic;
@@ -23,6 +23,9 @@ struct Label {
     text: String,
     value: i128,
 }
+
+/// The values of the enums that unions are switched by.
+type EnumValues = HashMap<TypeId, HashSet<i32>>;
 
 impl Resolver<'_> {
     pub(super) fn union(&mut self, union: &ast::Union) -> Union {
@@ -93,12 +96,13 @@ impl Resolver<'_> {
 
     /// Checks all labels against the discriminants, now that all types are known.
     pub(super) fn check_labels(&mut self) {
+        let mut values = HashMap::new();
         for labels in std::mem::take(&mut self.labels) {
-            self.check_union_labels(&labels);
+            self.check_union_labels(&labels, &mut values);
         }
     }
 
-    fn check_union_labels(&mut self, labels: &Labels) {
+    fn check_union_labels(&mut self, labels: &Labels, values: &mut EnumValues) {
         let (min, max, name) = match self.schema.resolve(&labels.discriminant) {
             Type::Uint | Type::Ushort | Type::Uchar => (0, i128::from(u32::MAX), "unsigned"),
             Type::Int | Type::Short | Type::Char => (
@@ -108,8 +112,8 @@ impl Resolver<'_> {
             ),
             Type::Bool => (0, 1, "a bool"),
             Type::Named(id) => {
-                let def = self.schema.type_def(*id).clone();
-                return self.check_named_labels(labels, &def);
+                let id = *id;
+                return self.check_named_labels(labels, id, values);
             }
             _ => return self.refuse_discriminant(labels),
         };
@@ -125,14 +129,16 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_named_labels(&mut self, labels: &Labels, def: &TypeDef) {
+    fn check_named_labels(&mut self, labels: &Labels, id: TypeId, values: &mut EnumValues) {
+        let def = self.schema.type_def(id);
         match &def.kind {
             TypeKind::Enum(members) => {
-                let values = members.iter().map(|member| member.value).collect();
-                labels
-                    .list
-                    .iter()
-                    .for_each(|label| self.check_enum_label(label, &def.name, &values));
+                let name = def.name.clone();
+                let known = values
+                    .entry(id)
+                    .or_insert_with(|| members.iter().map(|member| member.value).collect());
+                let labels = labels.list.iter();
+                labels.for_each(|label| self.check_enum_label(label, &name, known));
             }
             // Nothing is known of it; the use of its name has drawn a warning.
             TypeKind::External => {}
