@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_net::Address;
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
 use tenon_wire::{DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
@@ -13,6 +12,7 @@ use crate::channel::{Channel, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
 use crate::options::ChannelOptions;
 use crate::pending::PendingCall;
+use crate::rpcbind;
 
 /// Time that a call has if nothing else is said.
 const TIMEOUT: Duration = Duration::from_secs(25);
@@ -62,12 +62,13 @@ impl Decoding {
 
 impl Client {
     /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or
-    /// `unix:///path`.
+    /// `unix:///path`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The text is no address, or the peer cannot be reached.
+    /// The text is no address, the peer cannot be reached, or its rpcbind does not know the
+    /// program.
     pub fn connect(address: &str, program: u32, version: u32) -> Result<Self, ConnectError> {
-        let address = locate(address.parse()?, program, version)?;
+        let address = rpcbind::locate(address.parse()?, program, version)?;
         let channel = Channel::connect_with(&address, ChannelOptions::default())?;
         Ok(Self::over(channel, program, version))
     }
@@ -182,14 +183,6 @@ impl Client {
             return Err(error.into());
         }
         self.channel.send(message, timer)
-    }
-}
-
-/// Finds the port of a program whose address does not say it.
-fn locate(address: Address, _program: u32, _version: u32) -> Result<Address, ConnectError> {
-    match address.needs_port() {
-        true => Err(ConnectError::NoPort(address)),
-        false => Ok(address),
     }
 }
 

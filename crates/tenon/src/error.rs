@@ -11,6 +11,8 @@ use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
 use tenon_wire::{DecodeError, EncodeError};
 
+use crate::rpcbind::RpcbindError;
+
 /// Why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -123,6 +125,26 @@ pub enum ConnectError {
     /// The address has no port, and nobody was asked for it.
     #[error("{0} has no port; write the port behind the host")]
     NoPort(Address),
+    /// The address has no port, and the host's rpcbind cannot tell it.
+    #[error("{address} has no port; {cause}")]
+    Rpcbind {
+        /// The address without a port.
+        address: Address,
+        /// Why rpcbind was of no use.
+        cause: Arc<RpcbindError>,
+    },
+    /// The address has no port, and the host's rpcbind does not know the program.
+    #[error(
+        "{address} has no port, and version {version} of program {program} is not registered there"
+    )]
+    NotRegistered {
+        /// The address without a port.
+        address: Address,
+        /// The program's number.
+        program: u32,
+        /// The version's number.
+        version: u32,
+    },
     /// The peer cannot be reached.
     #[error("cannot connect to {address}: {cause}")]
     Unreachable {

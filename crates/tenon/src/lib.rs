@@ -8,6 +8,7 @@ mod client;
 mod error;
 mod options;
 mod pending;
+pub mod rpcbind;
 mod server;
 mod service;
 

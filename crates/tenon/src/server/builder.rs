@@ -22,6 +22,7 @@ use super::port::Port;
 use super::services::{Execution, Services};
 use super::watcher::{WAKE, Watcher};
 use super::workers::Workers;
+use crate::rpcbind::RpcbindError;
 use crate::service::Service;
 
 /// A server that does not serve yet. [`Server::builder`] makes one.
@@ -33,6 +34,7 @@ pub struct ServerBuilder {
     duplicates: DuplicateLimits,
     fragment_max: usize,
     workers: usize,
+    is_registered: bool,
 }
 
 /// Why a server does not start.
@@ -58,6 +60,9 @@ pub enum StartError {
         /// What the system reported.
         cause: io::Error,
     },
+    /// rpcbind does not register the services.
+    #[error("cannot register with rpcbind: {0}")]
+    Register(#[from] RpcbindError),
     /// The system has no poller or thread for the server.
     #[error("cannot start to serve: {0}")]
     System(#[from] io::Error),
@@ -73,6 +78,7 @@ impl ServerBuilder {
             duplicates: DuplicateLimits::default(),
             fragment_max: FRAGMENT_MAX,
             workers: thread::available_parallelism().map_or(2, NonZero::get),
+            is_registered: false,
         }
     }
 
@@ -159,6 +165,15 @@ impl ServerBuilder {
         self
     }
 
+    /// Tells this host's rpcbind where the services are, and takes it back at the end, so that
+    /// clients need no port (RFC 1833). Replaces what is registered for the same programs on the
+    /// same transports. Not done unless this is called with `true`.
+    #[must_use]
+    pub fn register_with_rpcbind(mut self, is_registered: bool) -> Self {
+        self.is_registered = is_registered;
+        self
+    }
+
     /// Listens and begins to serve, on threads of its own.
     ///
     /// # Errors
@@ -209,6 +224,9 @@ impl ServerBuilder {
         let server = Server::new(Arc::clone(&core), places.addresses);
         core.pool.start(&core)?;
         Workers::start(&core, workers)?;
+        if self.is_registered {
+            server.register()?;
+        }
         Ok(server)
     }
 }

@@ -1,6 +1,7 @@
 //! A server that serves, and how it ends.
 
 use std::fmt;
+use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use super::builder::ServerBuilder;
 use super::core::Core;
 use super::counters::ServerCounters;
 use super::lock;
+use crate::rpcbind::{Registrar, RpcbindError};
 
 /// How long calls may still run when a server is dropped.
 const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
@@ -23,6 +25,7 @@ const DEPARTURE: Duration = Duration::from_millis(500);
 pub struct Server {
     core: Arc<Core>,
     addresses: Vec<Address>,
+    registrar: Mutex<Registrar>,
     phase: Mutex<Phase>,
     stopped: Condvar,
 }
@@ -44,9 +47,17 @@ impl Server {
         Self {
             core,
             addresses,
+            registrar: Mutex::default(),
             phase: Mutex::new(Phase::Serving),
             stopped: Condvar::new(),
         }
+    }
+
+    /// Tells rpcbind where the services are, until the server ends.
+    pub(super) fn register(&self) -> Result<(), RpcbindError> {
+        let programs = self.core.services.programs();
+        *lock(&self.registrar) = Registrar::register(&programs, &self.addresses)?;
+        Ok(())
     }
 
     /// Where the server listens, with real ports, in the order in which the addresses were given.
@@ -70,7 +81,7 @@ impl Server {
         }
     }
 
-    /// Stops listening and reading, lets the calls that were begun or wait for a worker be
+    /// Takes back what rpcbind was told, stops listening and reading, lets the calls that were begun or wait for a worker be
     /// answered for as long as `drain`, closes every connection and returns when the threads have
     /// left. A handler that still runs then keeps its thread until it returns; its reply goes
     /// nowhere. When somebody else is at it already, waits for that.
@@ -78,6 +89,7 @@ impl Server {
         if !self.begin_stopping() {
             return self.wait();
         }
+        drop(mem::take(&mut *lock(&self.registrar)));
         self.stop_receiving();
         if !self.wait_for_threads(drain) {
             self.abandon_calls();

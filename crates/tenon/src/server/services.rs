@@ -63,6 +63,13 @@ impl Services {
         true
     }
 
+    /// The programs and versions there are.
+    pub(super) fn programs(&self) -> Vec<(u32, u32)> {
+        let services = self.entries.iter().map(|entry| &entry.service);
+        let programs = services.map(|service| (service.program(), service.version()));
+        programs.collect()
+    }
+
     /// Whether a service asks for workers.
     pub(super) fn need_workers(&self) -> bool {
         let mut executions = self.entries.iter().map(|entry| entry.execution);

@@ -1,0 +1,37 @@
+//! Finding the port of a program whose address does not say it.
+
+use std::sync::Arc;
+
+use tenon_net::Address;
+
+use super::Rpcbind;
+use crate::error::ConnectError;
+
+/// Completes an address without a port by asking the host's rpcbind over the same transport.
+pub(crate) fn locate(
+    address: Address,
+    program: u32,
+    version: u32,
+) -> Result<Address, ConnectError> {
+    if !address.needs_port() {
+        return Ok(address);
+    }
+    let found = Rpcbind::at(address.clone())?.getaddr(program, version);
+    let found = found.map_err(|cause| ConnectError::Rpcbind {
+        address: address.clone(),
+        cause: Arc::new(cause),
+    })?;
+    // What rpcbind says of the host may be how it sees itself; the caller knows how to get there.
+    match found
+        .as_ref()
+        .and_then(Address::host)
+        .and_then(|host| host.port)
+    {
+        Some(port) => Ok(address.with_port(port)),
+        None => Err(ConnectError::NotRegistered {
+            address,
+            program,
+            version,
+        }),
+    }
+}

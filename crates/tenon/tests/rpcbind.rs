@@ -1,0 +1,224 @@
+//! The binding protocols against the machine's own rpcbind, in a network and a /run of their own.
+//! Needs root for that, and rpcbind with rpcinfo (`apt-get install rpcbind`).
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Output};
+
+use caller::*;
+use tenon::rpcbind::{Rpcbind, RpcbindError, RpcbindVersion};
+use tenon::{Address, Client, ConnectError, Server, StartError};
+
+const VERSIONS: [RpcbindVersion; 3] = [RpcbindVersion::V4, RpcbindVersion::V3, RpcbindVersion::V2];
+
+/// A program that nobody serves.
+const PHANTOM: u32 = 0x2000_0077;
+
+/// Starts this test binary again where it cannot disturb the machine.
+#[test]
+fn in_a_private_network() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED in_a_private_network: rpcbind is not tested, as that needs root");
+        return;
+    }
+    let private = ["60", "unshare", "-n", "-m", "-p", "-f", "--mount-proc"];
+    let output = Command::new("timeout")
+        .args(private)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "inside", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let told = text(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("1 passed"), "{told}");
+}
+
+#[test]
+#[ignore = "not a test of its own: it wants a private network and /run"]
+fn inside() {
+    run("mount", &["-t", "tmpfs", "tmpfs", "/run"]);
+    run("mkdir", &["/run/rpcbind"]);
+    run("ip", &["link", "set", "lo", "up"]);
+
+    without_rpcbind_nothing_is_registered();
+    let _rpcbind = RunningRpcbind::start(&[]);
+    what_is_set_is_found_until_it_is_unset();
+    version_2_asks_for_ports();
+    another_address_is_declined();
+    a_server_registers_itself_and_is_found_without_a_port();
+    rpcinfo_finds_a_server_that_registered();
+    drop(_rpcbind);
+    let _insecure = RunningRpcbind::start(&["-i"]);
+    version_2_registers_too();
+}
+
+fn text(output: &Output) -> String {
+    let (out, err) = (&output.stdout, &output.stderr);
+    String::from_utf8_lossy(out).into_owned() + &String::from_utf8_lossy(err)
+}
+
+/// Runs a command that must succeed; what it printed.
+#[track_caller]
+fn run(command: &str, arguments: &[&str]) -> String {
+    let output = Command::new(command).args(arguments).output().unwrap();
+    let told = text(&output);
+    assert!(output.status.success(), "{command} {arguments:?}: {told}");
+    told
+}
+
+struct RunningRpcbind(Child);
+
+impl RunningRpcbind {
+    fn start(options: &[&str]) -> Self {
+        let mut command = Command::new("rpcbind");
+        let process = command.args(["-f", "-w", "-r"]).args(options).spawn();
+        let process = process.expect("this test needs rpcbind: apt-get install rpcbind");
+        eventually("rpcbind answers", || {
+            UnixStream::connect("/run/rpcbind.sock").is_ok()
+        });
+        Self(process)
+    }
+}
+
+impl Drop for RunningRpcbind {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+        std::fs::remove_file("/run/rpcbind.sock").unwrap();
+    }
+}
+
+fn address(text: &str) -> Address {
+    text.parse().unwrap()
+}
+
+/// Where rpcbind says that `program` is, as the text of addresses.
+fn known(program: u32) -> Vec<String> {
+    let registrations = Rpcbind::local().unwrap().dump().unwrap();
+    let of_program = registrations
+        .iter()
+        .filter(|entry| entry.program == program);
+    of_program
+        .map(|entry| entry.address().unwrap().to_string())
+        .collect()
+}
+
+fn without_rpcbind_nothing_is_registered() {
+    let server = builder().register_with_rpcbind(true).start();
+    assert!(matches!(server, Err(StartError::Register(_))));
+    let client = Client::connect("tcp://127.0.0.1", PROGRAM, VERSION);
+    assert!(matches!(client, Err(ConnectError::Unreachable { .. })));
+}
+
+fn what_is_set_is_found_until_it_is_unset() {
+    for version in [RpcbindVersion::V4, RpcbindVersion::V3] {
+        let rpcbind = Rpcbind::local().unwrap().beginning_with(version);
+        for place in ["tcp://127.0.0.1:2049", "udp://127.0.0.1:2050"] {
+            let at = address(place);
+            rpcbind.set(PHANTOM, 1, &at).unwrap();
+            assert_eq!(known(PHANTOM), [place]);
+            let asked = if place.starts_with("tcp") {
+                "tcp://127.0.0.1"
+            } else {
+                "udp://127.0.0.1"
+            };
+            for asked_in in VERSIONS {
+                let there = Rpcbind::connect(asked).unwrap().beginning_with(asked_in);
+                let found = there.getaddr(PHANTOM, 1).unwrap();
+                assert_eq!(found, Some(at.clone()), "in {asked_in:?}");
+            }
+            assert!(rpcbind.unset(PHANTOM, 1, &at).unwrap());
+            assert_eq!(known(PHANTOM), [""; 0]);
+        }
+    }
+}
+
+fn version_2_asks_for_ports() {
+    let local = Rpcbind::local().unwrap();
+    local
+        .set(PHANTOM, 1, &address("udp://127.0.0.1:700"))
+        .unwrap();
+    let in_v2 = Rpcbind::connect("tcp://127.0.0.1:111").unwrap();
+    let in_v2 = in_v2.beginning_with(RpcbindVersion::V2);
+    assert_eq!(in_v2.getaddr(PHANTOM, 1).unwrap(), None);
+    let all = in_v2.dump().unwrap();
+    let own = all.iter().filter(|entry| entry.program == PHANTOM);
+    let own: Vec<_> = own.map(|entry| entry.universal.to_string()).collect();
+    assert_eq!(own, ["0.0.0.0.2.188"]);
+    assert!(all.iter().any(|entry| entry.program == 100_000));
+    local
+        .unset(PHANTOM, 1, &address("udp://127.0.0.1:0"))
+        .unwrap();
+    let unix = local.beginning_with(RpcbindVersion::V2);
+    assert!(matches!(
+        unix.getaddr(PHANTOM, 1),
+        Err(RpcbindError::Transport)
+    ));
+}
+
+fn another_address_is_declined() {
+    let rpcbind = Rpcbind::local().unwrap();
+    let first = address("tcp://127.0.0.1:1000");
+    rpcbind.set(PHANTOM, 1, &first).unwrap();
+    let second = rpcbind.set(PHANTOM, 1, &address("tcp://127.0.0.1:1001"));
+    assert!(matches!(second, Err(RpcbindError::Declined { .. })));
+    rpcbind.unset(PHANTOM, 1, &first).unwrap();
+}
+
+fn registered() -> Server {
+    builder().register_with_rpcbind(true).start().unwrap()
+}
+
+fn a_server_registers_itself_and_is_found_without_a_port() {
+    let server = registered();
+    // One that follows takes over, as after a crash.
+    let follower = registered();
+    server.shutdown(PATIENCE);
+    drop(server);
+    drop(follower);
+    assert_eq!(known(PROGRAM), [""; 0]);
+
+    let server = registered();
+    let mut expected: Vec<_> = server.addresses().iter().map(ToString::to_string).collect();
+    // Both versions of the program.
+    expected.extend_from_within(..);
+    expected.sort();
+    let mut told = known(PROGRAM);
+    told.sort();
+    assert_eq!(told, expected);
+    for place in ["tcp://127.0.0.1", "udp://127.0.0.1", "tcp://localhost"] {
+        let client = Client::connect(place, PROGRAM, VERSION).unwrap();
+        client.call(0, |_| Ok(()), |_| Ok(())).unwrap();
+    }
+    let stranger = Client::connect("tcp://127.0.0.1", PROGRAM + 1, 1);
+    assert!(matches!(stranger, Err(ConnectError::NotRegistered { .. })));
+    server.shutdown(PATIENCE);
+    assert_eq!(known(PROGRAM), [""; 0]);
+}
+
+fn rpcinfo_finds_a_server_that_registered() {
+    let _server = registered();
+    let options: [&[&str]; 4] = [&["-t"], &["-u"], &["-T", "tcp"], &["-T", "udp"]];
+    for option in options {
+        for version in [VERSION, VERSION_HIGH] {
+            let (program, version) = (PROGRAM.to_string(), version.to_string());
+            let asked = [option, &["127.0.0.1", &program, &version]].concat();
+            assert!(run("rpcinfo", &asked).contains("ready and waiting"));
+        }
+    }
+}
+
+/// Only an rpcbind that was told to trust everybody takes registrations in version 2 from a port
+/// that is not privileged.
+fn version_2_registers_too() {
+    let rpcbind = Rpcbind::connect("tcp://127.0.0.1").unwrap();
+    let rpcbind = rpcbind.beginning_with(RpcbindVersion::V2);
+    let at = address("tcp://127.0.0.1:4000");
+    rpcbind.set(PHANTOM, 1, &at).unwrap();
+    assert_eq!(rpcbind.getaddr(PHANTOM, 1).unwrap(), Some(at.clone()));
+    assert!(rpcbind.unset(PHANTOM, 1, &at).unwrap());
+    assert_eq!(rpcbind.getaddr(PHANTOM, 1).unwrap(), None);
+}
