@@ -1,0 +1,24 @@
+//! The stubs of the binding protocols are what the generator makes of `interfaces/rpcbind.x` today.
+//! `UPDATE_EXPECT=1 cargo test -p tenon --test rpcbind_generated` writes them anew.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use expect_test::expect_file;
+use tenon_gen::rust;
+
+#[test]
+fn the_stubs_of_rpcbind_are_up_to_date() {
+    let interface = concat!(env!("CARGO_MANIFEST_DIR"), "/../../interfaces/rpcbind.x");
+    let parsed = tenon_idl::parse_file(Path::new(interface), &tenon_idl::Options::default());
+    let complaints = parsed.render(tenon_idl::Style::default());
+    let schema = parsed.schema.expect(&complaints);
+    let plans = tenon_plan::lower(&schema).unwrap();
+    let options = rust::Options {
+        source: "rpcbind.x".to_owned(),
+        tenon: "crate".to_owned(),
+        ..rust::Options::default()
+    };
+    let generated = rust::generate(&schema, &plans, &options);
+    expect_file!["../src/rpcbind/generated.rs"].assert_eq(&generated);
+}
