@@ -22,7 +22,7 @@ pub enum System {
 
 impl System {
     /// In the order of their turns.
-    pub const ALL: [System; 2] = [System::Libtirpc, System::Raw];
+    pub const ALL: [System; 3] = [System::Libtirpc, System::Tenon, System::Raw];
 
     pub fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,75 @@
+//! The operations of the section `rpc`, served by Tenon.
+//!
+//! usage: `tenon_server tcp|udp|unix=PATH`
+
+use std::error::Error;
+
+use tenon::{CallInfo, Refusal, Server};
+use tenon_bench::operation::{max_result, rand_nums};
+use tenon_bench::stubs::{
+    BenchVersion, BenchVersionService, LargeData128, LargeData1024, LargeData4096, LargeData8192,
+    Numbers, Packet,
+};
+
+struct Operations;
+
+impl BenchVersion for Operations {
+    fn max_result(&self, _: &CallInfo<'_>) -> Result<Packet, Refusal> {
+        Ok(max_result())
+    }
+
+    fn average(&self, _: &CallInfo<'_>, numbers: Numbers) -> Result<f64, Refusal> {
+        let sum: i64 = numbers.iter().map(|number| i64::from(*number)).sum();
+        Ok(sum as f64 / numbers.len().max(1) as f64)
+    }
+
+    fn get_rand_nums(&self, _: &CallInfo<'_>, count: u32) -> Result<Numbers, Refusal> {
+        Ok(rand_nums(count))
+    }
+
+    fn large128(&self, _: &CallInfo<'_>, data: LargeData128) -> Result<LargeData128, Refusal> {
+        Ok(data)
+    }
+
+    fn large1024(&self, _: &CallInfo<'_>, data: LargeData1024) -> Result<LargeData1024, Refusal> {
+        Ok(data)
+    }
+
+    fn large4096(&self, _: &CallInfo<'_>, data: LargeData4096) -> Result<LargeData4096, Refusal> {
+        Ok(data)
+    }
+
+    fn large8192(&self, _: &CallInfo<'_>, data: LargeData8192) -> Result<LargeData8192, Refusal> {
+        Ok(data)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, transport] = &arguments[..] else {
+        return Err("usage: tenon_server tcp|udp|unix=PATH".into());
+    };
+    let listen = match transport.strip_prefix("unix=") {
+        Some(path) => format!("unix://{path}"),
+        None => format!("{transport}://127.0.0.1:0"),
+    };
+    let server = Server::builder()
+        .listen(&listen)?
+        .service(BenchVersionService(Operations))
+        .start()?;
+    println!(
+        "{}\nready",
+        as_arguments(&server.addresses()[0].to_string())
+    );
+    server.wait();
+    Ok(())
+}
+
+/// `tcp://127.0.0.1:1234` as clients take it: `tcp 127.0.0.1 1234`.
+fn as_arguments(url: &str) -> String {
+    match url.split_once("://") {
+        Some(("unix", path)) => format!("unix {path}"),
+        Some((transport, socket)) => format!("{transport} {}", socket.replace(':', " ")),
+        None => url.to_owned(),
+    }
+}
