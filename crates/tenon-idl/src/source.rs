@@ -104,6 +104,11 @@ impl Sources {
         Arc::clone(&self.files[file.0 as usize].text)
     }
 
+    /// The names of all texts, those of included files among them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.name.as_str())
+    }
+
     /// The name of a text, as the user gave it.
     pub fn name(&self, file: FileId) -> &str {
         &self.files[file.0 as usize].name
