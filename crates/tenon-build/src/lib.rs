@@ -1,1 +1,190 @@
-//! tenon-build
+//! Stubs for a user's crate, made while it is built.
+//!
+//! In `build.rs`:
+//!
+//! ```no_run
+//! fn main() -> Result<(), tenon_build::Error> {
+//!     tenon_build::compile("interfaces/nfs3.x")?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! and where the stubs are wanted:
+//!
+//! ```ignore
+//! mod nfs3 {
+//!     include!(concat!(env!("OUT_DIR"), "/nfs3.rs"));
+//! }
+//! ```
+
+mod error;
+
+use std::path::{Path, PathBuf};
+
+use tenon_gen::rust;
+use tenon_idl::{Define, Parsed, Style};
+use tenon_plan::Pass;
+use tenon_schema::Schema;
+
+pub use error::Error;
+
+/// Makes stubs for the interface in the file `interface` with the default choices. Returns where
+/// they are: `$OUT_DIR`, under the interface's name.
+///
+/// # Errors
+/// The interface cannot be read or means nothing, or the stubs cannot be written.
+pub fn compile(interface: impl AsRef<Path>) -> Result<PathBuf, Error> {
+    Builder::new().compile(interface)
+}
+
+/// Makes stubs by choice.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    reading: tenon_idl::Options,
+    stubs: rust::Options,
+    out_dir: Option<PathBuf>,
+}
+
+impl Builder {
+    /// The default choices: every dialect is read, and the stubs are written to `$OUT_DIR`, to
+    /// be brought in by `include!`.
+    pub fn new() -> Self {
+        Self {
+            reading: tenon_idl::Options::default(),
+            stubs: rust::Options {
+                for_include: true,
+                ..rust::Options::default()
+            },
+            out_dir: None,
+        }
+    }
+
+    /// Adds a folder in which `#include` looks.
+    #[must_use]
+    pub fn include_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.reading.include_dirs.push(folder.into());
+        self
+    }
+
+    /// Defines a macro of the interface: `NAME`, which stands for 1, or `NAME=VALUE`.
+    #[must_use]
+    pub fn define(mut self, definition: &str) -> Self {
+        self.reading.defines.push(Define::parse(definition));
+        self
+    }
+
+    /// Refuses what rpcgen refuses.
+    #[must_use]
+    pub fn strict_rpcgen(mut self, strict: bool) -> Self {
+        self.reading.strict_rpcgen = strict;
+        self
+    }
+
+    /// Writes to `folder` instead of `$OUT_DIR`.
+    #[must_use]
+    pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.out_dir = Some(folder.into());
+        self
+    }
+
+    /// Writes a file that is a module by itself (`mod nfs3;`) instead of one for `include!`.
+    #[must_use]
+    pub fn module_file(mut self) -> Self {
+        self.stubs.for_include = false;
+        self
+    }
+
+    /// Derives a further trait, such as `serde::Serialize`, for every type.
+    #[must_use]
+    pub fn derive(mut self, path: &str) -> Self {
+        self.stubs.derives.push(path.to_owned());
+        self
+    }
+
+    /// The path of the crate `tenon` in the user's crate; `::tenon` if nothing is said.
+    #[must_use]
+    pub fn tenon_path(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.stubs.tenon);
+        self
+    }
+
+    /// Leaves out what included files define; the module around the stubs has to have it.
+    #[must_use]
+    pub fn skip_included(mut self) -> Self {
+        self.stubs.skip_included = true;
+        self
+    }
+
+    /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
+    /// made from, and returns where they are.
+    ///
+    /// # Errors
+    /// The interface cannot be read or means nothing, or the stubs cannot be written.
+    pub fn compile(&self, interface: impl AsRef<Path>) -> Result<PathBuf, Error> {
+        let interface = interface.as_ref();
+        let folder = self.folder()?;
+        let parsed = tenon_idl::parse_file(interface, &self.reading);
+        tell_cargo(interface, &parsed);
+        let problems = parsed.render(Style::Plain);
+        let schema = parsed.schema.ok_or(Error::Interface(problems))?;
+        let stubs = self.stubs(interface, &schema)?;
+        let path = folder.join(
+            interface
+                .with_extension("rs")
+                .file_name()
+                .unwrap_or_default(),
+        );
+        match std::fs::write(&path, stubs) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(Error::Write { path, source }),
+        }
+    }
+
+    fn folder(&self) -> Result<PathBuf, Error> {
+        let from_cargo = || std::env::var_os("OUT_DIR").map(PathBuf::from);
+        self.out_dir
+            .clone()
+            .or_else(from_cargo)
+            .ok_or(Error::NoFolder)
+    }
+
+    fn stubs(&self, interface: &Path, schema: &Schema) -> Result<String, Error> {
+        let mut plans = tenon_plan::lower(schema)?;
+        tenon_plan::specialize(schema, &mut plans, Pass::ALL)?;
+        let name = interface.file_name().unwrap_or_default();
+        let options = rust::Options {
+            source: name.to_string_lossy().into_owned(),
+            ..self.stubs.clone()
+        };
+        Ok(rust::generate(schema, &plans, &options))
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Names the files that were read, so that a change of one builds anew, and the warnings.
+fn tell_cargo(interface: &Path, parsed: &Parsed) {
+    println!("cargo::rerun-if-changed={}", interface.display());
+    for name in parsed
+        .sources
+        .names()
+        .filter(|name| Path::new(name).is_file())
+    {
+        println!("cargo::rerun-if-changed={name}");
+    }
+    for report in parsed
+        .reports()
+        .iter()
+        .filter(|report| report.severity == "warning")
+    {
+        let (file, line, message) = (&report.file, report.line, &report.message);
+        println!(
+            "cargo::warning={file}:{line}: {}",
+            message.replace('\n', " ")
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! Why no stubs were made.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tenon_plan::{LowerError, VerifyError};
+
+/// Why no stubs were made. A build script that returns it shows it in full: `{:?}` is `{}`.
+pub enum Error {
+    /// The interface has errors: all of them, as a person reads them.
+    Interface(String),
+    /// The interface has types that no message can hold.
+    Plans(LowerError),
+    /// A plan is wrong: a bug of Tenon.
+    Bug(VerifyError),
+    /// There is no `OUT_DIR` and no other folder was named: this is no build script.
+    NoFolder,
+    /// The stubs cannot be written.
+    Write {
+        /// Where to.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(problems) => write!(f, "the interface has errors\n\n{problems}"),
+            Self::Plans(error) => error.fmt(f),
+            Self::Bug(error) => write!(f, "a bug in Tenon: {error}"),
+            Self::NoFolder => f.write_str(
+                "OUT_DIR is not set: call this from a build script, or name a folder with out_dir",
+            ),
+            Self::Write { path, source } => write!(f, "cannot write {}: {source}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Write { source, .. } => Some(source),
+            Self::Plans(error) => Some(error),
+            Self::Bug(error) => Some(error),
+            Self::Interface(_) | Self::NoFolder => None,
+        }
+    }
+}
+
+impl From<LowerError> for Error {
+    fn from(error: LowerError) -> Self {
+        Self::Plans(error)
+    }
+}
+
+impl From<VerifyError> for Error {
+    fn from(error: VerifyError) -> Self {
+        Self::Bug(error)
+    }
+}

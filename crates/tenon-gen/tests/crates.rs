@@ -1,0 +1,91 @@
+//! Stubs as crates of their own, compiled by cargo as a user's would be: those of the interfaces
+//! that come with the system, and a message of 8192 members.
+
+mod common;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the interfaces of the system are.
+const SYSTEM: &str = "/usr/include/rpcsvc";
+
+/// A crate called `name` with `source`.
+fn write_crate(name: &str, source: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let tenon = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenon");
+    let manifest = format!(
+        "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n[dependencies]\ntenon.path = {tenon:?}\n"
+    );
+    std::fs::create_dir_all(folder.join("src")).expect("the folder can be made");
+    std::fs::write(folder.join("Cargo.toml"), manifest).expect("the manifest can be written");
+    std::fs::write(folder.join("src/lib.rs"), source).expect("the source can be written");
+    folder
+}
+
+/// Runs cargo in `folder`; the build's own folder is shared by all crates here.
+fn cargo(folder: &Path, arguments: &[&str]) {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    std::fs::copy(lock, folder.join("Cargo.lock")).expect("the workspace has a lock file");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(arguments).arg("--offline").current_dir(folder);
+    cargo.env(
+        "CARGO_TARGET_DIR",
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("target"),
+    );
+    // A user's cargo knows nothing of the one that runs this test.
+    cargo.env_remove("RUSTFLAGS").env_remove("RUST_MIN_STACK");
+    let output = cargo.output().expect("cargo runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+}
+
+#[test]
+fn stubs_of_the_systems_interfaces_compile() {
+    let mut source = String::from("#![deny(warnings)]\n");
+    let interfaces = common::interfaces(Path::new(SYSTEM));
+    for interface in &interfaces {
+        let name = common::file_name(interface).replace(".x", "");
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("system/src");
+        std::fs::create_dir_all(&path).expect("the folder can be made");
+        let path = path.join(&name).with_extension("rs");
+        std::fs::write(path, common::stubs(interface)).expect("the stubs can be written");
+        let _ = writeln!(source, "pub mod {name};");
+    }
+    match interfaces.is_empty() {
+        true => eprintln!("no interfaces in {SYSTEM}: nothing is checked"),
+        // What nis_callback.x leaves to the module around it.
+        false => source.push_str("pub use nis::{NisError, NisObject};\n"),
+    }
+    cargo(&write_crate("system", &source), &["check"]);
+}
+
+#[test]
+fn a_message_of_8192_members_compiles() {
+    let members: String = (0..8192).fold(String::new(), |mut text, member| {
+        let _ = writeln!(text, "    int member{member};");
+        text
+    });
+    let interface = format!(
+        "struct large {{\n{members}}};\n\
+         program LARGE {{ version LARGE_V1 {{ large ECHO(large) = 1; }} = 1; }} = 0x20000009;\n"
+    );
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("large.x");
+    std::fs::write(&path, interface).expect("the interface can be written");
+    let test = "
+#[test]
+fn it_comes_back() {
+    use ::tenon::wire::{Buffer, Decoder, Encoder, Xdr};
+    let value = Large { member0: 1, member127: 2, member128: 3, member8191: 4, ..Large::default() };
+    let mut buffer = Buffer::default();
+    assert!(value.encode(&mut Encoder::new(&mut buffer)).is_ok());
+    assert_eq!(buffer.as_slice()[..4], [0, 0, 0, 1]);
+    assert_eq!(buffer.as_slice()[4 * 128 - 1..][..5], [2, 0, 0, 0, 3]);
+    let mut input = Decoder::new(buffer.as_slice());
+    assert_eq!(Large::decode(&mut input), Ok(value.clone()));
+    assert_eq!((input.left(), Large { member8190: 5, ..value.clone() } == value), (0, false));
+}
+";
+    let crate_ = write_crate("large", &(common::stubs(&path) + test));
+    cargo(&crate_, &["test", "--release"]);
+}
