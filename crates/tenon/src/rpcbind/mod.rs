@@ -28,6 +28,7 @@ use tenon_wire::{BStr, BString};
 
 use crate::channel::Channel;
 use crate::error::{CallError, ConnectError};
+use crate::options::ChannelOptions;
 use generated::{
     IPPROTO_TCP, IPPROTO_UDP, Mapping, PmapversClient, RPCBIND_PORT, Rpcb, Rpcbvers4Client,
     RpcbversClient,
@@ -132,7 +133,7 @@ impl Rpcbind {
             false => address,
         };
         Ok(Self {
-            channel: Channel::connect(&address.to_string())?,
+            channel: Channel::connect_with(&address, ChannelOptions::default())?,
             timeout: Duration::from_secs(10),
             newest: RpcbindVersion::V4,
         })

@@ -20,8 +20,59 @@ const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 /// How long threads have to leave when they are not executing calls.
 const DEPARTURE: Duration = Duration::from_millis(500);
 
-/// A server that serves until it is [shut down](Self::shutdown) or dropped. Share it in an
-/// [`Arc`] to stop it from another thread.
+/// A server for any number of programs and versions, over TCP, UDP and Unix sockets at once. It
+/// serves on threads of its own until it is [shut down](Self::shutdown) or dropped; share it in an
+/// [`Arc`] to stop it from another thread. It handles no signals: a program decides itself when.
+///
+/// A peer that calls again within a few milliseconds is answered with two system calls per call and
+/// without allocation; a connection that is idle costs no thread. What peers may cost is bounded
+/// by [`ServerLimits`](crate::ServerLimits).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use tenon::wire::{Decoder, Encoder};
+/// use tenon::{CallInfo, Client, Refusal, Server, Service};
+///
+/// /// What generated code does for an interface: here one procedure that echoes.
+/// struct Echo;
+///
+/// impl Service for Echo {
+///     fn program(&self) -> u32 {
+///         0x2000_0001
+///     }
+///
+///     fn version(&self) -> u32 {
+///         1
+///     }
+///
+///     fn call(
+///         &self,
+///         call: &CallInfo<'_>,
+///         arguments: &mut Decoder<'_>,
+///         result: &mut Encoder<'_>,
+///     ) -> Result<(), Refusal> {
+///         match call.procedure {
+///             1 => *result.block::<4>() = *arguments.block::<4>()?,
+///             _ => return Err(Refusal::ProcedureUnavailable),
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let server = Server::builder()
+///     .listen("tcp://127.0.0.1:0")?
+///     .listen("udp://127.0.0.1:0")?
+///     .service(Echo)
+///     .start()?;
+/// for address in server.addresses() {
+///     let client = Client::connect(&address.to_string(), 0x2000_0001, 1)?;
+///     client.call(0, |_| Ok(()), |_| Ok(()))?;
+/// }
+/// assert_eq!(server.counters().pings, 2);
+/// server.shutdown(Duration::from_secs(5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Server {
     core: Arc<Core>,
     addresses: Vec<Address>,

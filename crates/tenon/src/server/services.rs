@@ -81,6 +81,9 @@ impl Services {
         let mut seen = ServerCounters::default();
         let received = self.programs.handle_message(message, &mut seen);
         tally.add(seen);
+        if let Received::Refuse(xid, refused) = &received {
+            tracing::debug!(xid, %refused, "refused a call");
+        }
         received
     }
 
