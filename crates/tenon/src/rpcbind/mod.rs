@@ -18,6 +18,7 @@
 pub mod generated;
 mod location;
 mod registrar;
+mod registration;
 mod universal;
 
 use std::time::Duration;
@@ -29,13 +30,11 @@ use tenon_wire::{BStr, BString};
 use crate::channel::Channel;
 use crate::error::{CallError, ConnectError};
 use crate::options::ChannelOptions;
-use generated::{
-    IPPROTO_TCP, IPPROTO_UDP, Mapping, PmapversClient, RPCBIND_PORT, Rpcb, Rpcbvers4Client,
-    RpcbversClient,
-};
+use generated::{Mapping, PmapversClient, RPCBIND_PORT, Rpcb, Rpcbvers4Client, RpcbversClient};
 
 pub(crate) use location::locate;
 pub(crate) use registrar::Registrar;
+pub use registration::Registration;
 pub use universal::UniversalAddressError;
 
 /// Where the rpcbind of this host takes registrations.
@@ -75,30 +74,6 @@ pub enum RpcbindError {
     /// The version that was asked for does not know this transport.
     #[error("version 2 of rpcbind knows TCP and UDP over IPv4 only")]
     Transport,
-}
-
-/// What rpcbind knows about a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Registration {
-    /// The program's number.
-    pub program: u32,
-    /// The version's number.
-    pub version: u32,
-    /// The transport by its network identifier: `tcp`, `udp6`, `local`, ... A number that version 2
-    /// does not define stands here as its digits.
-    pub netid: BString,
-    /// The universal address (RFC 1833 section 2.1.1).
-    pub universal: BString,
-    /// Who registered it; empty in version 2.
-    pub owner: BString,
-}
-
-impl Registration {
-    /// The address, if this crate has the transport.
-    pub fn address(&self) -> Option<Address> {
-        universal::address(self.netid.as_ref(), self.universal.as_ref()).ok()
-    }
 }
 
 /// A client of one host's rpcbind. It speaks version 4, 3 or 2, whatever the other side has.
@@ -242,11 +217,13 @@ impl Rpcbind {
         match self.ask(|| self.v4().dump(), || self.v3().dump()) {
             Err(error) if is_too_new(&error) => {
                 let list = self.v2().dump()?;
-                list.iter().map(|entry| of_mapping(&entry.map)).collect()
+                list.iter()
+                    .map(|entry| Registration::from_v2(&entry.map))
+                    .collect()
             }
             other => Ok(other?
                 .into_iter()
-                .map(|entry| of_entry(entry.rpcb_map))
+                .map(|entry| Registration::from(entry.rpcb_map))
                 .collect()),
         }
     }
@@ -318,30 +295,4 @@ fn address_if_any(netid: &BStr, universal: &BStr) -> Result<Option<Address>, Rpc
         true => Ok(None),
         false => Ok(Some(universal::address(netid, universal)?)),
     }
-}
-
-fn of_entry(entry: Rpcb) -> Registration {
-    Registration {
-        program: entry.r_prog,
-        version: entry.r_vers,
-        netid: entry.r_netid,
-        universal: entry.r_addr,
-        owner: entry.r_owner,
-    }
-}
-
-fn of_mapping(mapping: &Mapping) -> Result<Registration, RpcbindError> {
-    let netid = match mapping.prot {
-        IPPROTO_TCP => "tcp".into(),
-        IPPROTO_UDP => "udp".into(),
-        other => other.to_string().into(),
-    };
-    let port = universal::port(mapping.port)?;
-    Ok(Registration {
-        program: mapping.prog,
-        version: mapping.vers,
-        netid,
-        universal: universal::with_port("0.0.0.0", port).into(),
-        owner: BString::default(),
-    })
 }

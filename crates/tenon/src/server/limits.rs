@@ -18,7 +18,8 @@ pub struct ServerLimits {
     pub calls_in_flight: usize,
     /// How long a connection may be without a complete request before it is closed; zero is for ever.
     pub idle: Duration,
-    /// How long a reply may wait for a peer that does not read before its connection is closed.
+    /// How long a reply may wait for a peer that does not read before its connection is closed. The
+    /// thread that sends it waits too.
     pub send: Duration,
     /// Threads that attend connections and execute inline handlers, started as they are needed.
     /// One more waits for the connections that nobody attends.
