@@ -7,11 +7,14 @@
 #![no_std]
 
 extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
 
 mod buffer;
 mod decoder;
 mod encoder;
 mod error;
+pub mod kernels;
 pub mod xdr;
 
 pub use bstr::{BStr, BString, ByteSlice};

@@ -1,5 +1,5 @@
 //! Arrays of scalars and words (RFC 4506 sections 4.12 and 4.13): one check for the whole
-//! array, then a loop without any.
+//! array, then a kernel or a loop without any.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -12,7 +12,7 @@ use crate::{DecodeError, Decoder, EncodeError, Encoder};
 /// If the block ends before the items do.
 #[inline(always)]
 pub fn put_array<T: Scalar>(block: &mut [u8], offset: usize, items: &[T]) {
-    write_all(&mut block[offset..offset + items.len() * T::SIZE], items);
+    T::write_all(items, &mut block[offset..offset + items.len() * T::SIZE]);
 }
 
 /// Reads the `N` items at `offset` of `block`.
@@ -21,8 +21,7 @@ pub fn put_array<T: Scalar>(block: &mut [u8], offset: usize, items: &[T]) {
 /// If the block ends before the items do.
 #[inline(always)]
 pub fn get_array<T: Scalar, const N: usize>(block: &[u8], offset: usize) -> [T; N] {
-    let bytes = &block[offset..offset + N * T::SIZE];
-    core::array::from_fn(|index| T::read(&bytes[index * T::SIZE..][..T::SIZE]))
+    T::read_array(&block[offset..offset + N * T::SIZE])
 }
 
 /// Reads the `N` items at `offset` of `block` into memory of their own.
@@ -38,7 +37,7 @@ pub fn get_boxed_array<T: Scalar, const N: usize>(
     offset: usize,
 ) -> Result<Box<[T; N]>, DecodeError> {
     input.pay(N, size_of::<T>())?;
-    Ok(boxed(read_all(&block[offset..offset + N * T::SIZE])))
+    Ok(boxed(T::read_all(&block[offset..offset + N * T::SIZE])))
 }
 
 /// A vector known to have `N` items as a boxed array.
@@ -62,7 +61,7 @@ pub fn put_counted<T: Scalar>(
     let count = bounded(items.len(), bound)?;
     let (head, body) = out.room(4 + items.len() * T::SIZE).split_at_mut(4);
     count.write(head);
-    write_all(body, items);
+    T::write_all(items, body);
     Ok(())
 }
 
@@ -74,7 +73,7 @@ pub fn put_counted<T: Scalar>(
 pub fn get_counted<T: Scalar>(input: &mut Decoder<'_>, bound: u32) -> Result<Vec<T>, DecodeError> {
     let count = input.count(bound, T::SIZE)?;
     input.pay(count, size_of::<T>())?;
-    Ok(read_all(input.take(count * T::SIZE)?))
+    Ok(T::read_all(input.take(count * T::SIZE)?))
 }
 
 /// Writes `items`, a word each, at `offset` of `block`.
@@ -183,16 +182,4 @@ fn get_all_words<T: Word>(input: &Decoder<'_>, block: &[u8]) -> Result<Vec<T>, D
         items.push(get_word(input, block, offset)?);
     }
     Ok(items)
-}
-
-#[inline(always)]
-fn write_all<T: Scalar>(to: &mut [u8], items: &[T]) {
-    for (to, item) in to.chunks_exact_mut(T::SIZE).zip(items) {
-        item.write(to);
-    }
-}
-
-#[inline(always)]
-fn read_all<T: Scalar>(from: &[u8]) -> Vec<T> {
-    from.chunks_exact(T::SIZE).map(T::read).collect()
 }

@@ -1,7 +1,11 @@
 //! Items that are moved whole: numbers as they are ([`Scalar`]), and words of which not every
 //! value is allowed ([`Word`]).
 
-use crate::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
+use alloc::vec::Vec;
+
+use crate::{
+    DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder, kernels,
+};
 
 /// An item for which every pattern of bytes is a value.
 pub trait Scalar: Copy {
@@ -19,6 +23,24 @@ pub trait Scalar: Copy {
     /// # Panics
     /// If `from` has less than [`SIZE`](Self::SIZE) bytes.
     fn read(from: &[u8]) -> Self;
+
+    /// Writes `items` to `to`.
+    ///
+    /// # Panics
+    /// If they do not fill it exactly.
+    fn write_all(items: &[Self], to: &mut [u8]);
+
+    /// Reads the items that fill `from`.
+    ///
+    /// # Panics
+    /// If `from` ends inside of an item.
+    fn read_all(from: &[u8]) -> Vec<Self>;
+
+    /// Reads the `N` items that fill `from`.
+    ///
+    /// # Panics
+    /// If they do not fill it exactly.
+    fn read_array<const N: usize>(from: &[u8]) -> [Self; N];
 }
 
 macro_rules! scalar {
@@ -40,6 +62,21 @@ macro_rules! scalar {
                     Some(from) => Self::from_be_bytes(*from),
                     None => too_short(),
                 }
+            }
+
+            #[inline(always)]
+            fn write_all(items: &[Self], to: &mut [u8]) {
+                kernels::put(items, to);
+            }
+
+            #[inline(always)]
+            fn read_all(from: &[u8]) -> Vec<Self> {
+                kernels::get_vec(from)
+            }
+
+            #[inline(always)]
+            fn read_array<const N: usize>(from: &[u8]) -> [Self; N] {
+                kernels::get_array(from)
             }
         }
     )*};
@@ -66,6 +103,30 @@ impl Scalar for [u8; 16] {
             None => too_short(),
         }
     }
+
+    #[inline(always)]
+    fn write_all(items: &[Self], to: &mut [u8]) {
+        to.copy_from_slice(items.as_flattened());
+    }
+
+    #[inline(always)]
+    fn read_all(from: &[u8]) -> Vec<Self> {
+        whole_chunks(from).to_vec()
+    }
+
+    #[inline(always)]
+    fn read_array<const N: usize>(from: &[u8]) -> [Self; N] {
+        match whole_chunks(from).try_into() {
+            Ok(items) => items,
+            Err(_) => panic!("the items do not fill their bytes"),
+        }
+    }
+}
+
+fn whole_chunks(bytes: &[u8]) -> &[[u8; 16]] {
+    let (items, rest) = bytes.as_chunks();
+    assert!(rest.is_empty(), "whole items");
+    items
 }
 
 #[cold]

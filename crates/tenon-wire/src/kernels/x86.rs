@@ -1,0 +1,65 @@
+//! The vectors of x86-64: a byte shuffle in each lane of 16 bytes.
+
+use core::arch::x86_64::{
+    __m128i, __m256i, __m512i, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128,
+    _mm256_loadu_si256, _mm256_shuffle_epi8, _mm256_storeu_si256, _mm512_loadu_si512,
+    _mm512_shuffle_epi8, _mm512_storeu_si512,
+};
+
+use super::lanes::{self, Vector};
+use super::{Bits, LONG};
+
+/// For each byte of a vector, which byte of its lane comes there.
+struct Order<B>(core::marker::PhantomData<B>);
+
+impl<B> Order<B> {
+    const BYTES: [u8; LONG] = {
+        assert!(matches!(size_of::<B>(), 2 | 4 | 8));
+        let mut order = [0; LONG];
+        let mut index = 0;
+        while index < LONG {
+            // Sizes are powers of two: this counts backwards inside of each item.
+            order[index] = ((index % 16) ^ (size_of::<B>() - 1)) as u8;
+            index += 1;
+        }
+        order
+    };
+}
+
+macro_rules! vector {
+    ($vector:ty, $name:ident: $feature:literal, $load:ident, $shuffle:ident, $store:ident) => {
+        impl Vector for $vector {
+            #[inline(always)]
+            unsafe fn load(from: *const u8) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $load(from.cast()) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut u8) {
+                // SAFETY: the caller's promise.
+                unsafe { $store(to.cast(), self) }
+            }
+
+            #[inline(always)]
+            unsafe fn swapped<B: Bits>(self) -> Self {
+                // SAFETY: the caller's promise; the order is as long as the longest vector.
+                unsafe { $shuffle(self, $load(Order::<B>::BYTES.as_ptr().cast())) }
+            }
+        }
+
+        /// Copies items and reverses the bytes of each.
+        ///
+        /// # Safety
+        /// As [`lanes::swap`].
+        #[target_feature(enable = $feature)]
+        pub(super) unsafe fn $name<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { lanes::swap::<$vector, B>(from, to, bytes) }
+        }
+    };
+}
+
+vector!(__m128i, ssse3: "ssse3", _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128);
+vector!(__m256i, avx2: "avx2", _mm256_loadu_si256, _mm256_shuffle_epi8, _mm256_storeu_si256);
+vector!(__m512i, avx512: "avx512bw", _mm512_loadu_si512, _mm512_shuffle_epi8, _mm512_storeu_si512);
