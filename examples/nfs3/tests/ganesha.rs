@@ -1,4 +1,5 @@
 //! A real server: nfs-ganesha, in a network of its own, against our client.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! A real client: the tools of libnfs against our server.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

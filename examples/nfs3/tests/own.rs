@@ -1,4 +1,5 @@
 //! Our client against our server.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! Each procedure of the server, called by the generated client over TCP, and over UDP where that
 //! makes a difference: results, statuses and the attributes around them.
+#![allow(clippy::unwrap_used)]
 
 use tenon::wire::BString;
 use tenon::{AuthSys, Credential, Server};
