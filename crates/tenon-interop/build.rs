@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         write_findable(file)?;
         writeln!(
             modules,
-            "/// Stubs of `{name}.x`.\n#[allow(missing_docs)]\npub mod {name} {{ include!(concat!(env!(\"OUT_DIR\"), \"/findable_{name}.rs\")); }}"
+            "/// Stubs of `{name}.x`.\n#[allow(missing_docs, clippy::doc_lazy_continuation)]\npub mod {name} {{ include!(concat!(env!(\"OUT_DIR\"), \"/findable_{name}.rs\")); }}"
         )?;
         writeln!(
             index,

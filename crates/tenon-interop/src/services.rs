@@ -145,7 +145,7 @@ impl TortureVersion for Torture {
         line: t::Line,
     ) -> Result<t::Drawing, Refusal> {
         Ok(t::Drawing {
-            first: line.clone(),
+            first: line,
             title,
             second: line,
             ink,
