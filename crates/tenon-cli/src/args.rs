@@ -1,4 +1,8 @@
 //! The command line: every option, and the help that teaches it.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "comments here are help texts, and `[...]` in them is what may be left out"
+)]
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,10 +1,11 @@
 //! `rpcinfo` finds our servers and gets their answers.
 
 use std::process::Command;
+use std::time::Duration;
 
 use tenon::wire::{Decoder, Encoder};
 use tenon::{Address, CallInfo, Refusal, Server, Service};
-use tenon_interop::run;
+use tenon_interop::{in_private_network, run, start_rpcbind};
 
 const PROGRAM: u32 = 0x2000_5249;
 
@@ -30,13 +31,14 @@ impl Service for Bare {
     }
 }
 
-fn serve() -> Server {
+fn serve(is_registered: bool) -> Server {
     Server::builder()
         .listen("tcp://127.0.0.1:0")
         .and_then(|builder| builder.listen("udp://127.0.0.1:0"))
         .expect("these are addresses")
         .service(Bare(2))
         .service(Bare(5))
+        .register_with_rpcbind(is_registered)
         .start()
         .expect("the server starts")
 }
@@ -51,14 +53,18 @@ fn universal(address: &Address) -> String {
 
 #[test]
 fn rpcinfo_calls_a_version_at_an_address() {
-    let server = serve();
+    let server = serve(false);
     for (address, transport) in server.addresses().iter().zip(["tcp", "udp"]) {
         for version in ["2", "5"] {
-            let mut command = Command::new("rpcinfo");
-            command
-                .args(["-a", &universal(address), "-T", transport])
-                .args([&PROGRAM.to_string(), version]);
-            let said = run(command);
+            let program = PROGRAM.to_string();
+            let said = rpcinfo(&[
+                "-a",
+                &universal(address),
+                "-T",
+                transport,
+                &program,
+                version,
+            ]);
             assert!(said.contains("ready and waiting"), "{said}");
         }
     }
@@ -68,7 +74,7 @@ fn rpcinfo_calls_a_version_at_an_address() {
 /// refusal names.
 #[test]
 fn rpcinfo_learns_the_versions_from_a_refusal() {
-    let server = serve();
+    let server = serve(false);
     for (address, transport) in server.addresses().iter().zip(["tcp", "udp"]) {
         let script = format!(
             "rpcinfo -a {} -T {transport} {PROGRAM} || true",
@@ -82,4 +88,29 @@ fn rpcinfo_learns_the_versions_from_a_refusal() {
             assert!(said.contains(&expected), "{said}");
         }
     }
+}
+
+/// With a real rpcbind: `-t` and `-u` find the ports that the server registered, and `-s` lists the
+/// program no more once the server has shut down.
+#[test]
+fn rpcinfo_finds_what_is_registered() {
+    in_private_network("rpcinfo_finds_what_is_registered", || {
+        let _rpcbind = start_rpcbind();
+        let server = serve(true);
+        for transport in ["-t", "-u"] {
+            for version in ["2", "5"] {
+                let said = rpcinfo(&[transport, "127.0.0.1", &PROGRAM.to_string(), version]);
+                assert!(said.contains("ready and waiting"), "{said}");
+            }
+        }
+        assert!(rpcinfo(&["-s", "127.0.0.1"]).contains(&PROGRAM.to_string()));
+        server.shutdown(Duration::from_secs(1));
+        assert!(!rpcinfo(&["-s", "127.0.0.1"]).contains(&PROGRAM.to_string()));
+    });
+}
+
+fn rpcinfo(arguments: &[&str]) -> String {
+    let mut command = Command::new("rpcinfo");
+    command.args(arguments);
+    run(command)
 }

@@ -133,7 +133,7 @@ fn call_until(stop: &AtomicBool, client: &Client, numbers: &AtomicU64) -> Told {
 /// The last life lasts, and there was one break at most since this thread called: its second call
 /// gets through.
 fn last_call(client: &Client, numbers: &AtomicU64) -> u64 {
-    let mut call = || {
+    let call = || {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         record(client, number)
     };
