@@ -182,3 +182,55 @@ fn is_invisible(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_filled_and_lines_inherit_their_indentation() {
+        let mut w = Writer::new();
+        w.skeleton(
+            "
+fn $name$() {
+    $body$
+    $nothing$
+}
+",
+            &[
+                ("name", Hole::Text("f")),
+                (
+                    "body",
+                    Hole::Lines(&|w| w.braces("loop", |w| w.line("x();"))),
+                ),
+                ("nothing", Hole::Lines(&|_| {})),
+            ],
+        );
+        assert_eq!(w.finish(), "fn f() {\n    loop {\n        x();\n    }\n}\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing fills the hole $b$")]
+    fn an_unknown_hole_is_a_bug() {
+        Writer::new().skeleton("$a$ $b$", &[("a", Hole::Text(""))]);
+    }
+
+    #[test]
+    #[should_panic(expected = "the skeleton has no hole $b$")]
+    fn a_hole_that_is_not_there_is_a_bug() {
+        Writer::new().skeleton("$a$", &[("a", Hole::Text("")), ("b", Hole::Text(""))]);
+    }
+
+    #[test]
+    fn text_of_an_interface_stays_text() {
+        assert_eq!(
+            markdown("    a [link] <b> `code[0]`"),
+            r"a \[link] \<b> `code[0]`"
+        );
+        assert_eq!(markdown("``` one ` \u{202e}two\r"), r"\`\`\` one \` two");
+        assert_eq!(literal("a\"\n\u{202e}'\\"), r#""a\"\n\u{202e}'\\""#);
+        let mut w = Writer::new();
+        w.doc("///", "one\n\n*/ two");
+        assert_eq!(w.finish(), "/// one\n///\n/// */ two\n");
+    }
+}

@@ -432,9 +432,68 @@ const RESERVED_TYPES: &[&str] = &[
 ];
 
 /// Methods that every client has.
-const RESERVED_METHODS: &[&str] = &["connect", "over", "with_credential", "with_timeout"];
+const RESERVED_METHODS: &[&str] = &[
+    "clone",
+    "connect",
+    "over",
+    "with_credential",
+    "with_timeout",
+];
 
 /// Names that the methods of clients and servers use.
-const RESERVED_PARAMETERS: &[&str] = &[
-    "call", "input", "out", "reply", "xdr", "item", "tenon", "block",
-];
+const RESERVED_PARAMETERS: &[&str] = &["block", "call", "input", "item", "out", "reply", "value"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str, case: Case) -> String {
+        Scope::new(&["Vec"]).name(name, case)
+    }
+
+    #[test]
+    fn words_are_found_and_joined() {
+        for (given, camel, snake) in [
+            ("nfs_fh3", "NfsFh3", "nfs_fh3"),
+            ("LOOKUP3args", "Lookup3Args", "lookup3_args"),
+            ("NFS3ERR_NOENT", "Nfs3ErrNoent", "nfs3_err_noent"),
+            ("fooBar", "FooBar", "foo_bar"),
+            ("XDRFile", "XdrFile", "xdr_file"),
+            ("v3handle", "V3handle", "v3handle"),
+            ("__a__b", "AB", "a_b"),
+            ("_", "Underscore", "underscore"),
+            ("_3d", "_3d", "_3d"),
+        ] {
+            assert_eq!(name(given, Case::Camel), camel);
+            assert_eq!(name(given, Case::Snake), snake);
+        }
+        assert_eq!(name("maxSize", Case::Screaming), "MAX_SIZE");
+    }
+
+    #[test]
+    fn keywords_and_needed_names_step_aside() {
+        assert_eq!(name("type", Case::Snake), "type_");
+        assert_eq!(name("self", Case::Camel), "Self_");
+        assert_eq!(name("vec", Case::Camel), "Vec_");
+    }
+
+    #[test]
+    fn the_first_of_equal_names_keeps_it() {
+        let mut scope = Scope::new(&[]);
+        let mut next = |name| scope.name(name, Case::Snake);
+        assert_eq!(
+            [next("a_b"), next("aB"), next("a_b_2"), next("A_B")],
+            ["a_b", "a_b_2", "a_b_2_2", "a_b_3"]
+        );
+    }
+
+    #[test]
+    fn shared_words_are_dropped_only_where_names_remain() {
+        let common = |names: &[&str]| common_words(names.iter().copied());
+        assert_eq!(common(&["NFSPROC3_NULL", "NFSPROC3_READ"]), 1);
+        assert_eq!(common(&["NFS3_OK", "NFS3ERR_IO"]), 1);
+        assert_eq!(common(&["READ"]), 0);
+        assert_eq!(common(&["READ", "READ_ALL"]), 0);
+        assert_eq!(common(&["V_1", "V_2"]), 0);
+    }
+}

@@ -1,7 +1,6 @@
 //! Operations as expressions that read from `input`.
 
 use tenon_plan::{Body, Count, Op, Plan, Scalar};
-use tenon_schema::Union;
 
 use super::encode::element;
 use super::{Item, Subject, bound_text, is_word, labelled, nested};
@@ -108,7 +107,7 @@ pub fn assignments(rust: &Rust<'_>, body: &Body, subject: &Subject) -> Block {
 }
 
 /// The body of `decode` for a union.
-pub fn union(rust: &Rust<'_>, plan: &Plan, _: &Union, variants: &Variants) -> Block {
+pub fn union(rust: &Rust<'_>, plan: &Plan, variants: &Variants) -> Block {
     let Some(Op::Switch {
         discriminant,
         arms,

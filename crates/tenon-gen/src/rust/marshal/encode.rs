@@ -1,7 +1,6 @@
 //! Operations as statements that append to `out`.
 
 use tenon_plan::{Body, Count, Op, Plan, Scalar};
-use tenon_schema::Union;
 
 use super::{Item, Subject, bound_text, is_word, labelled, nested};
 use crate::rust::Rust;
@@ -41,7 +40,7 @@ pub fn result(rust: &Rust<'_>, body: &Body, item: Item) -> Vec<Statement> {
 }
 
 /// The body of `encode` for a union.
-pub fn union(rust: &Rust<'_>, plan: &Plan, union: &Union, variants: &Variants) -> Block {
+pub fn union(rust: &Rust<'_>, plan: &Plan, variants: &Variants) -> Block {
     let mut encoding = Encoding::new(rust);
     for op in &plan.body {
         match op {
@@ -53,7 +52,7 @@ pub fn union(rust: &Rust<'_>, plan: &Plan, union: &Union, variants: &Variants) -
             } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(default);
                 let bodies: Vec<&Body> = bodies.collect();
-                encoding.switch(*discriminant, &bodies, union, variants);
+                encoding.switch(*discriminant, &bodies, variants);
             }
             other => unreachable!("{other:?} in the plan of a union"),
         }
@@ -282,7 +281,7 @@ impl<'a> Encoding<'a> {
         Expr::closure("|item, out|", item(self.rust, body, &subject))
     }
 
-    fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], union: &Union, all: &Variants) {
+    fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], all: &Variants) {
         self.rust.uses(&["wire::xdr"]);
         let function = if is_word(discriminant) {
             "xdr::put_word"
@@ -297,7 +296,6 @@ impl<'a> Encoding<'a> {
             }
             arms.push((variant.pattern("_", "value"), self.arm(variant, bodies)));
         }
-        let _ = union;
         let is_empty = |body: &Block| body.statements.is_empty() && body.value.is_none();
         if arms.iter().all(|(_, body)| is_empty(body)) {
             return;

@@ -7,7 +7,7 @@ mod encode;
 mod parts;
 
 use tenon_plan::{Place, Plan, Scalar};
-use tenon_schema::TypeId;
+use tenon_schema::{TypeId, TypeKind};
 
 use super::code::{Block, Expr, Head, Statement};
 use super::names::TypeNames;
@@ -106,7 +106,6 @@ impl Subject {
 /// Writes what makes the type `id` something that can be sent: `impl Xdr`, or functions for a
 /// typedef.
 pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
-    use tenon_schema::TypeKind;
     let plan = rust.plans.of_type(id);
     match &rust.schema.type_def(id).kind {
         TypeKind::Enum(_) => write_enum(w, rust, id),
@@ -124,8 +123,8 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         TypeKind::Union(union) => {
             let variants = variants::of(rust, id, union);
             let bodies = (
-                encode::union(rust, plan, union, &variants),
-                decode::union(rust, plan, union, &variants),
+                encode::union(rust, plan, &variants),
+                decode::union(rust, plan, &variants),
             );
             write_impl(w, rust, id, plan, bodies);
         }
