@@ -1,0 +1,28 @@
+//! Greets whoever it knows, over TCP, UDP and a Unix socket at once.
+
+use tenon::{CallInfo, Refusal, Server};
+use tenon_example_greeter::{Greeting, GreeterV1, GreeterV1Service, Visitor};
+
+struct Host;
+
+impl GreeterV1 for Host {
+    fn greet(&self, _call: &CallInfo<'_>, visitor: Visitor) -> Result<Greeting, Refusal> {
+        Ok(match visitor.visits {
+            0 => Greeting::False,
+            _ => Greeting::True(format!("Welcome back, {}", visitor.name).into()),
+        })
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::builder()
+        .listen("tcp://127.0.0.1:4711")?
+        .listen("udp://127.0.0.1:4711")?
+        .listen("unix:///tmp/greeter.sock")?
+        .service(GreeterV1Service(Host))
+        .start()?;
+    println!("serving; Enter ends it");
+    std::io::stdin().read_line(&mut String::new())?;
+    server.shutdown(std::time::Duration::from_secs(1));
+    Ok(())
+}

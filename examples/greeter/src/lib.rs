@@ -1,0 +1,5 @@
+//! The stubs of `greeter.x`.
+
+#![allow(missing_docs)] // the interface documents what it wants to
+
+include!(concat!(env!("OUT_DIR"), "/greeter.rs"));
