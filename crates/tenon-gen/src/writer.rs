@@ -136,15 +136,20 @@ fn find<'h, 'a>(holes: &'h [(&str, Hole<'a>)], name: &str) -> &'h Hole<'a> {
     }
 }
 
-/// One line of an interface's comment as Markdown that shows it as it is: no links or tags by
-/// accident, no indented or fenced code (which rustdoc would run), no invisible direction marks.
+/// One line of an interface's comment as Markdown that shows it as it is: no links, tags, lists or
+/// headings by accident, no indented or fenced code (which rustdoc would run), no invisible
+/// direction marks.
 pub fn markdown(line: &str) -> String {
     let visible = line.chars().filter(|char| !is_invisible(*char));
     let visible: String = visible.collect::<String>().trim().to_owned();
     let is_code_paired = visible.matches('`').count().is_multiple_of(2) && !visible.contains("``");
     let mut shown = String::new();
     let mut in_code = false;
-    for char in visible.chars() {
+    let block_mark = block_mark(&visible);
+    for (index, char) in visible.char_indices() {
+        if block_mark == Some(index) {
+            shown.push('\\');
+        }
         in_code ^= is_code_paired && char == '`';
         let is_code_mark = char == '`' && is_code_paired;
         if !in_code && !is_code_mark && matches!(char, '\\' | '`' | '[' | '<' | '~') {
@@ -153,6 +158,18 @@ pub fn markdown(line: &str) -> String {
         shown.push(char);
     }
     shown
+}
+
+/// Where the character is that would make the line a heading, a quotation, a table or an item of a list.
+fn block_mark(line: &str) -> Option<usize> {
+    let first_other = line.find(|char: char| !char.is_ascii_digit())?;
+    let marks = match first_other {
+        0 => "*-+#>=|",
+        _ => ".)",
+    };
+    line[first_other..]
+        .starts_with(|char| marks.contains(char))
+        .then_some(first_other)
 }
 
 /// One line of text for a comment that is not documentation.

@@ -1,7 +1,8 @@
 //! Doc comments: which comment belongs to what, and what it says without its markers.
 //!
 //! A comment belongs to the definition, field, member or procedure that starts on the line behind
-//! it, or to the one that it follows on the same line. An empty line parts them.
+//! it, or to the one that it follows on the same line. An empty line parts them. A notice of copyright
+//! belongs to the file and documents nothing in it.
 
 use crate::preprocess::Aside;
 use crate::source::{Sources, Span};
@@ -84,9 +85,18 @@ impl Comments<'_> {
         let texts = asides
             .iter()
             .map(|aside| strip(self.sources.text(aside.span)));
-        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+        let texts: Vec<String> = texts
+            .filter(|text| !text.is_empty() && !is_notice(text))
+            .collect();
         texts.join("\n")
     }
+}
+
+fn is_notice(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["copyright", "spdx-license-identifier"]
+        .iter()
+        .any(|word| text.contains(word))
 }
 
 /// A comment without its markers, the stars in front of its lines and empty lines around it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenon_example_greeter::{Greeting, GreeterV1Client, Visitor};
+use tenon_example_greeter::{GreeterV1Client, Greeting, Visitor};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args().nth(1);
@@ -10,12 +10,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let greeter = GreeterV1Client::connect(address)?.with_timeout(Duration::from_secs(5));
 
     // One call, and then several that are in flight together.
-    let ada = Visitor { name: "Ada".into(), visits: 1 };
+    let ada = Visitor {
+        name: "Ada".into(),
+        visits: 1,
+    };
     println!("{:?}", greeter.greet(&ada)?);
 
     let mut pending = Vec::new();
     for visits in 0..3 {
-        let visitor = Visitor { name: "Charles".into(), visits };
+        let visitor = Visitor {
+            name: "Charles".into(),
+            visits,
+        };
         pending.push(greeter.start_greet(&visitor)?);
     }
     for call in pending {
