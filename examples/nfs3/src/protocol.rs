@@ -1,4 +1,5 @@
 //! The stubs that the build script generates: types, clients and server traits.
+// The interfaces explain each type, but not each field.
 #![allow(missing_docs)]
 
 /// NFS, from `interfaces/nfs3.x`.
