@@ -15,6 +15,7 @@ pub fn describe() -> Value {
         "rustc": said_by("rustc", &["--version"]),
         "gcc": said_by("gcc", &["-dumpfullversion"]),
         "libtirpc": said_by("pkg-config", &["--modversion", "libtirpc"]),
+        "stubs of 8192 members compile in": std::env::var("BENCH_WIDE_STUBS").unwrap_or_default(),
         "commit": said_by("git", &["describe", "--always", "--dirty"]),
     })
 }

@@ -110,12 +110,12 @@ pub fn one_to(count: u32) -> Vec<i32> {
 
 /// The sequence that GetRandNums returns.
 pub fn rand_nums(count: u32) -> Vec<i32> {
-    let step = |x: &u32| Some(x.wrapping_mul(1_103_515_245).wrapping_add(12345) & 0x7fff_ffff);
-    std::iter::successors(Some(1), step)
-        .skip(1)
-        .take(count as usize)
-        .map(|x| x as i32)
-        .collect()
+    let mut x = 1_u32;
+    let next = |_| {
+        x = x.wrapping_mul(1_103_515_245).wrapping_add(12345) & 0x7fff_ffff;
+        x as i32
+    };
+    (0..count).map(next).collect()
 }
 
 /// The result of MaxResult.
