@@ -104,6 +104,52 @@ fn arrays_come_back() {
     assert_eq!(back, Ok(Box::new(flags)));
 }
 
+/// Every way to move an array of `N` items moves them as they are moved one by one.
+fn is_its_items<T: Scalar + PartialEq + std::fmt::Debug, const N: usize>(items: [T; N]) {
+    let bytes = written(|out| {
+        put_counted(out, &items, u32::MAX).unwrap();
+        put_array(out.room(N * T::SIZE), 0, &items);
+    });
+    let one_by_one = written(|out| {
+        for item in items {
+            put(out.room(T::SIZE), 0, item);
+        }
+    });
+    assert_eq!(bytes[..4], (N as u32).to_be_bytes());
+    assert_eq!(bytes[4..], one_by_one.repeat(2));
+
+    let mut input = strict(&bytes);
+    assert_eq!(get_counted(&mut input, N as u32), Ok(items.to_vec()));
+    let block = input.take(N * T::SIZE).unwrap();
+    assert_eq!(get_array::<T, N>(block, 0), items);
+    assert_eq!(
+        get_boxed_array::<T, N>(&mut input, block, 0),
+        Ok(Box::new(items))
+    );
+}
+
+#[test]
+fn arrays_of_every_scalar_are_their_items_one_behind_another() {
+    fn at_length<const N: usize>() {
+        let numbers: [u64; N] =
+            std::array::from_fn(|index| (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        is_its_items(numbers);
+        is_its_items(numbers.map(|number| number as i64));
+        is_its_items(numbers.map(|number| number as i64 as f64));
+        is_its_items(numbers.map(|number| number as u32));
+        is_its_items(numbers.map(|number| number as i32));
+        is_its_items(numbers.map(|number| number as i32 as f32));
+        is_its_items(numbers.map(|number| u128::from(number).to_be_bytes()));
+    }
+    at_length::<0>();
+    at_length::<1>();
+    at_length::<7>();
+    at_length::<8>();
+    at_length::<16>();
+    at_length::<17>();
+    at_length::<1000>();
+}
+
 #[test]
 fn counts_are_held_against_bound_and_bytes() {
     let mut buffer = Buffer::default();

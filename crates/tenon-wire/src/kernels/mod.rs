@@ -2,9 +2,8 @@
 //! of a copy. Which instructions do it is chosen once per array; every choice gives equal results
 //! at every length, and none asks for alignment.
 //!
-//! This is the crate's room for `unsafe`. The functions in front take slices and vectors, check
-//! what they are handed, and cannot be misused; everything behind them moves
-//! bytes by pointer.
+//! This is the crate's room for `unsafe`. The functions in front take slices, check what they are
+//! handed, and cannot be misused; everything behind them moves bytes by pointer.
 #![allow(unsafe_code)]
 
 mod item;
