@@ -107,7 +107,7 @@ fn arrays_come_back() {
 /// Every way to move an array of `N` items moves them as they are moved one by one.
 fn is_its_items<T: Scalar + PartialEq + std::fmt::Debug, const N: usize>(items: [T; N]) {
     let bytes = written(|out| {
-        put_counted(out, &items, u32::MAX).unwrap();
+        put_counted(out, &items, u32::MAX).expect("no bound");
         put_array(out.room(N * T::SIZE), 0, &items);
     });
     let one_by_one = written(|out| {
@@ -120,7 +120,7 @@ fn is_its_items<T: Scalar + PartialEq + std::fmt::Debug, const N: usize>(items: 
 
     let mut input = strict(&bytes);
     assert_eq!(get_counted(&mut input, N as u32), Ok(items.to_vec()));
-    let block = input.take(N * T::SIZE).unwrap();
+    let block = input.take(N * T::SIZE).expect("the array follows");
     assert_eq!(get_array::<T, N>(block, 0), items);
     assert_eq!(
         get_boxed_array::<T, N>(&mut input, block, 0),
