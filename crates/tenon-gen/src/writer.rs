@@ -248,6 +248,14 @@ fn $name$() {
         assert_eq!(literal("a\"\n\u{202e}'\\"), r#""a\"\n\u{202e}'\\""#);
         let mut w = Writer::new();
         w.doc("///", "one\n\n*/ two");
-        assert_eq!(w.finish(), "/// one\n///\n/// */ two\n");
+        assert_eq!(w.finish(), "/// one\n///\n/// \\*/ two\n");
+    }
+
+    #[test]
+    fn no_line_of_an_interface_begins_a_list_or_a_heading() {
+        assert_eq!(markdown("* first"), r"\* first");
+        assert_eq!(markdown("# define"), r"\# define");
+        assert_eq!(markdown("12. twelfth"), r"12\. twelfth");
+        assert_eq!(markdown("3 of a - b"), "3 of a - b");
     }
 }
