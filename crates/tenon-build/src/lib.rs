@@ -12,9 +12,7 @@
 //! and where the stubs are wanted:
 //!
 //! ```ignore
-//! mod nfs3 {
-//!     include!(concat!(env!("OUT_DIR"), "/nfs3.rs"));
-//! }
+//! tenon::stubs!(mod nfs3;);
 //! ```
 
 mod error;

@@ -11,6 +11,7 @@ mod pending;
 pub mod rpcbind;
 mod server;
 mod service;
+mod stubs;
 
 pub use channel::{Channel, ChannelCounters};
 pub use client::Client;

@@ -1,5 +1,6 @@
 //! The stubs of `greeter.x`.
 
-#![allow(missing_docs)] // the interface documents what it wants to
-
-include!(concat!(env!("OUT_DIR"), "/greeter.rs"));
+tenon::stubs!(
+    /// What a visitor and the greeter have to say to each other.
+    pub mod greeter;
+);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenon_example_greeter::{GreeterV1Client, Greeting, Visitor};
+use tenon_example_greeter::greeter::{GreeterV1Client, Greeting, Visitor};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args().nth(1);

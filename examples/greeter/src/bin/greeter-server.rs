@@ -1,7 +1,7 @@
 //! Greets whoever it knows, over TCP, UDP and a Unix socket at once.
 
 use tenon::{CallInfo, Refusal, Server};
-use tenon_example_greeter::{GreeterV1, GreeterV1Service, Greeting, Visitor};
+use tenon_example_greeter::greeter::{GreeterV1, GreeterV1Service, Greeting, Visitor};
 
 struct Host;
 
