@@ -160,7 +160,8 @@ pub fn markdown(line: &str) -> String {
     shown
 }
 
-/// Where the character is that would make the line a heading, a quotation, a table or an item of a list.
+/// Where the character is that would make the line a heading, a quotation, a table or an item of a
+/// list.
 fn block_mark(line: &str) -> Option<usize> {
     let first_other = line.find(|char: char| !char.is_ascii_digit())?;
     let marks = match first_other {

@@ -1,8 +1,8 @@
 //! Doc comments: which comment belongs to what, and what it says without its markers.
 //!
 //! A comment belongs to the definition, field, member or procedure that starts on the line behind
-//! it, or to the one that it follows on the same line. An empty line parts them. A notice of copyright
-//! belongs to the file and documents nothing in it.
+//! it, or to the one that it follows on the same line. An empty line parts them. A notice of
+//! copyright belongs to the file and documents nothing in it.
 
 use crate::preprocess::Aside;
 use crate::source::{Sources, Span};

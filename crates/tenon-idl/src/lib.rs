@@ -21,9 +21,9 @@
 //! and `5L` as numbers, types that are defined where they are used, `long long`, `program`,
 //! `version`, `string`, `opaque` and the like as names, several arguments (rpcgen takes them with
 //! `-N` only), pointers and arrays as results and arguments, strings without a bound, `//`
-//! comments, indented and continued `%` lines, `namespace` and `pragma`, a comma behind the last member of an
-//! enum, an empty enum, struct or version, `default` in front of a `case`, a `;` that ends
-//! nothing, and invisible characters.
+//! comments, indented and continued `%` lines, `namespace` and `pragma`, a comma behind the last
+//! member of an enum, an empty enum, struct or version, `default` in front of a `case`, a `;` that
+//! ends nothing, and invisible characters.
 
 mod ast;
 mod cursor;

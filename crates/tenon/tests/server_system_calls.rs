@@ -15,8 +15,8 @@ use caller::*;
 
 const CALLS: usize = 50;
 
-/// Rounds of which one must be free of noise: a machine that is busy with something else may let the
-/// server believe that the peer is silent.
+/// Rounds of which one must be free of noise: a machine that is busy with something else may let
+/// the server believe that the peer is silent.
 const ROUNDS: u32 = 10;
 
 /// The process that is watched. It serves until its standard input ends.
@@ -89,8 +89,8 @@ fn marked(name: &str) -> Vec<u8> {
     call(0, ECHO, name.as_bytes())
 }
 
-/// System calls of all threads from the receipt of the message `begin`, which is not counted, to the
-/// receipt of `end`, which is.
+/// System calls of all threads from the receipt of the message `begin`, which is not counted, to
+/// the receipt of `end`, which is.
 fn system_calls_between(trace: &str, begin: &str, end: &str) -> usize {
     let is_receipt_of = |line: &str, name: &str| line.contains("recvfrom") && line.contains(name);
     let lines = trace.lines().skip_while(|line| !is_receipt_of(line, begin));

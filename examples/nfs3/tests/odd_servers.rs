@@ -1,5 +1,5 @@
-//! The client against servers that may behave so, though ours does not: they restart, or do less than
-//! they are asked for.
+//! The client against servers that may behave so, though ours does not: they restart, or do less
+//! than they are asked for.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Cursor;

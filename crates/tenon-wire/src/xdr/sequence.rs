@@ -66,7 +66,8 @@ pub fn get_elements<T, const N: usize>(
 /// Reads an array of `N` items into memory of their own.
 ///
 /// # Errors
-/// [`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory), or what `decode` says.
+/// [`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory), or what `decode`
+/// says.
 pub fn get_boxed_elements<T, const N: usize>(
     input: &mut Decoder<'_>,
     decode: impl FnMut(&mut Decoder<'_>) -> Result<T, DecodeError>,
@@ -90,7 +91,8 @@ fn get_paid<T>(
 /// Reads one item into memory of its own.
 ///
 /// # Errors
-/// [`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory), or what `decode` says.
+/// [`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory), or what `decode`
+/// says.
 #[inline]
 pub fn get_boxed<T>(
     input: &mut Decoder<'_>,
@@ -109,7 +111,8 @@ pub fn put_flag(out: &mut Encoder<'_>, present: bool) {
 /// Reads the word that says whether a value follows.
 ///
 /// # Errors
-/// [`DecodeErrorKind::Truncated`](crate::DecodeErrorKind::Truncated); in strict mode [`DecodeErrorKind::NotABoolean`](crate::DecodeErrorKind::NotABoolean).
+/// [`DecodeErrorKind::Truncated`](crate::DecodeErrorKind::Truncated); in strict mode
+/// [`DecodeErrorKind::NotABoolean`](crate::DecodeErrorKind::NotABoolean).
 #[inline(always)]
 pub fn get_flag(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
     next_word(input)
@@ -168,7 +171,8 @@ pub fn put_list<T>(
 /// Reads a linked list.
 ///
 /// # Errors
-/// As [`get_flag`], [`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory), or what `decode` says.
+/// As [`get_flag`], [`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory), or
+/// what `decode` says.
 #[inline]
 pub fn get_list<T>(
     input: &mut Decoder<'_>,

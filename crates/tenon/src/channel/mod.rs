@@ -1,10 +1,10 @@
 //! A channel: the way to one peer, shared by all threads that call it.
 //!
-//! There is no thread behind it. A caller [sends](sending) its call and, if nobody reads, becomes the
-//! reader: it [receives](receiving), decodes its own reply where it was received, copies the replies of
-//! others into their [slots] and wakes them. When its own has come it passes the reader's role
-//! to a caller that waits. When the [connection] breaks, the calls in flight fail and the next one
-//! [connects](connecting) again.
+//! There is no thread behind it. A caller [sends](sending) its call and, if nobody reads, becomes
+//! the reader: it [receives](receiving), decodes its own reply where it was received, copies the
+//! replies of others into their [slots] and wakes them. When its own has come it passes the
+//! reader's role to a caller that waits. When the [connection] breaks, the calls in flight fail and
+//! the next one [connects](connecting) again.
 //!
 //! One lock guards the bookkeeping. It is never held over a system call that waits, nor over code
 //! of the user.

@@ -1,8 +1,8 @@
 //! The binding protocols (RFC 1833): a client of the rpcbind that every host has, in versions 4, 3
 //! and 2, and what servers and clients here use it for.
 //!
-//! A server that is asked to tells the rpcbind of its own host where its programs are; a client whose
-//! address has no port asks the rpcbind of its peer's host.
+//! A server that is asked to tells the rpcbind of its own host where its programs are; a client
+//! whose address has no port asks the rpcbind of its peer's host.
 //!
 //! ```no_run
 //! use tenon::rpcbind::Rpcbind;

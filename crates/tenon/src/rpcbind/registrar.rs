@@ -1,5 +1,5 @@
-//! What a server tells the rpcbind of its own host: where its programs are, and at its end that they
-//! are no more.
+//! What a server tells the rpcbind of its own host: where its programs are, and at its end that
+//! they are no more.
 
 use tenon_net::Address;
 

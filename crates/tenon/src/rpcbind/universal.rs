@@ -1,9 +1,9 @@
 //! Universal addresses and network identifiers (RFC 1833 section 2.1.1, RFC 5665 section 5.2.3):
 //! text that names a place on any transport.
 //!
-//! `tcp` and `udp` speak of IPv4: the address in dotted form, then the two bytes of the port, dotted
-//! too. `tcp6` and `udp6` do the same behind the text form of an IPv6 address. `local` is the path of a
-//! Unix socket.
+//! `tcp` and `udp` speak of IPv4: the address in dotted form, then the two bytes of the port,
+//! dotted too. `tcp6` and `udp6` do the same behind the text form of an IPv6 address. `local` is
+//! the path of a Unix socket.
 
 use std::ffi::OsStr;
 use std::net::IpAddr;

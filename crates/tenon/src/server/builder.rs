@@ -82,8 +82,8 @@ impl ServerBuilder {
         }
     }
 
-    /// Listens at `address` too: `tcp://host:port`, `udp://host:port` or `unix:///path`. Port 0 takes
-    /// any free port; [`Server::addresses`] tells which.
+    /// Listens at `address` too: `tcp://host:port`, `udp://host:port` or `unix:///path`. Port 0
+    /// takes any free port; [`Server::addresses`] tells which.
     ///
     /// # Errors
     /// The text is not an address.

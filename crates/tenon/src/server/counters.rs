@@ -59,7 +59,8 @@ counters! {
     replies_too_large,
     /// Repeated calls that were answered from the duplicate request cache.
     duplicates_answered,
-    /// Datagrams dropped: duplicates of calls in progress, calls over a limit, replies without room.
+    /// Datagrams dropped: duplicates of calls in progress, calls over a limit, replies without
+    /// room.
     datagrams_dropped,
 }
 

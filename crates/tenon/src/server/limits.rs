@@ -16,7 +16,8 @@ pub struct ServerLimits {
     /// The same over all connections. Datagrams that find no room are dropped; their senders
     /// repeat them.
     pub calls_in_flight: usize,
-    /// How long a connection may be without a complete request before it is closed; zero is for ever.
+    /// How long a connection may be without a complete request before it is closed; zero is for
+    /// ever.
     pub idle: Duration,
     /// How long a reply may wait for a peer that does not read before its connection is closed. The
     /// thread that sends it waits too.

@@ -5,24 +5,24 @@
 //! A connection is either *parked* or *attended*. Parked, it costs a registration with the system's
 //! poller and no thread, so there may be thousands of them. When its bytes come, a thread of a
 //! small elastic [pool] attends it: it receives, executes the calls, sends their replies and
-//! receives again, blocking in the kernel for up to the linger time. A peer that calls again within that
-//! time is answered with two system calls per call, one to receive and one to send, without the
-//! poller, another thread or the allocator. When the peer is silent for the linger time,
-//! or others wait for a thread and there is none, the connection is parked again; what has come of
-//! a request stays with it. UDP ports are attended and parked in the same way.
+//! receives again, blocking in the kernel for up to the linger time. A peer that calls again within
+//! that time is answered with two system calls per call, one to receive and one to send, without
+//! the poller, another thread or the allocator. When the peer is silent for the linger time, or
+//! others wait for a thread and there is none, the connection is parked again; what has come of a
+//! request stays with it. UDP ports are attended and parked in the same way.
 //!
-//! So a thread is bound by a peer that does nothing for no longer than the linger time, and by a peer
-//! that does not read its replies for no longer than [`ServerLimits::send`].
+//! So a thread is bound by a peer that does nothing for no longer than the linger time, and by a
+//! peer that does not read its replies for no longer than [`ServerLimits::send`].
 //!
-//! The handlers of a service run on the attending thread, or on [workers] if they wait or take long:
-//! [`ServerBuilder::service`] and [`ServerBuilder::service_on_workers`].
+//! The handlers of a service run on the attending thread, or on [workers] if they wait or take
+//! long: [`ServerBuilder::service`] and [`ServerBuilder::service_on_workers`].
 //!
 //! # Who owns what
 //!
 //! The receiving side of a connection, its buffers included, moves between parking, pool and the
-//! attending thread; no two of them have it. The sending side, the [line], is shared with the workers
-//! under a lock, and the socket closes when the last of them lets go. So a peer that has closed its own
-//! sending side still gets all its replies.
+//! attending thread; no two of them have it. The sending side, the [line], is shared with the
+//! workers under a lock, and the socket closes when the last of them lets go. So a peer that has
+//! closed its own sending side still gets all its replies.
 //!
 //! There is no signal handling here: a program decides itself when to call [`Server::shutdown`].
 
@@ -49,8 +49,8 @@ pub use counters::ServerCounters;
 pub use limits::ServerLimits;
 pub use running::Server;
 
-/// How long a thread stays with a peer that is silent. Long enough for a client that computes a little
-/// between calls, short enough for a hundred silent clients.
+/// How long a thread stays with a peer that is silent. Long enough for a client that computes a
+/// little between calls, short enough for a hundred silent clients.
 const LINGER: Duration = Duration::from_millis(20);
 
 /// Locks; a thread that panicked while it held the lock has left what it guards in order, as every

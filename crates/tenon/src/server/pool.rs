@@ -1,8 +1,8 @@
 //! The threads that serve. All are alike: each takes the next task, and there are two kinds.
 //!
-//! To *attend* is to serve one connection or port for as long as it has something to say. To *watch*
-//! is to wait for all the others, and one thread at a time does it. A thread that is handed a
-//! connection by its own watching attends it itself, without waking anybody first; only then is
+//! To *attend* is to serve one connection or port for as long as it has something to say. To
+//! *watch* is to wait for all the others, and one thread at a time does it. A thread that is handed
+//! a connection by its own watching attends it itself, without waking anybody first; only then is
 //! another thread woken, or started, to watch. There is always one more thread than may attend, so
 //! that somebody can watch. Threads that find nothing to do for a while leave.
 
@@ -215,8 +215,8 @@ impl Pool {
         self.departures.notify_all();
     }
 
-    /// Waits until all threads have left, and whatever else `are_others_gone` looks at; says whether
-    /// they have by `deadline`.
+    /// Waits until all threads have left, and whatever else `are_others_gone` looks at; says
+    /// whether they have by `deadline`.
     pub(super) fn wait_for_departure(
         &self,
         are_others_gone: impl Fn() -> bool,

@@ -2,9 +2,9 @@
 //! executed by a fixed number of threads. Replies leave as they are done, so they may overtake each
 //! other.
 //!
-//! A connection whose call finds no room *stalls*: it is neither read nor parked, it waits here, and
-//! so its peer sooner or later finds that it cannot send. Each call that is done lets one stalled
-//! connection go on that may; it has a call in hand, so the room is used.
+//! A connection whose call finds no room *stalls*: it is neither read nor parked, it waits here,
+//! and so its peer sooner or later finds that it cannot send. Each call that is done lets one
+//! stalled connection go on that may; it has a call in hand, so the room is used.
 
 use std::collections::VecDeque;
 use std::io;

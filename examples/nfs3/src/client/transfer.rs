@@ -90,8 +90,8 @@ impl Remote {
         }
     }
 
-    /// Makes the file at `path`, or empties it, copies `source` into it and has it committed. Says how
-    /// many bytes there were.
+    /// Makes the file at `path`, or empties it, copies `source` into it and has it committed. Says
+    /// how many bytes there were.
     ///
     /// # Errors
     /// A call fails, the server refuses, or `source` does.
@@ -181,7 +181,8 @@ impl Sent {
     }
 }
 
-/// Starts a call for each item, with at most [`WINDOW`] of them in flight, and finishes them in order.
+/// Starts a call for each item, with at most [`WINDOW`] of them in flight, and finishes them in
+/// order.
 fn pipeline<P, T>(
     mut items: impl Iterator<Item = Result<P, ClientError>>,
     start: impl Fn(&P) -> Result<PendingCall<T>, CallError>,
@@ -247,7 +248,8 @@ fn read_args(file: &NfsFh3, piece: Piece) -> Read3Args {
     }
 }
 
-/// What a READ of `piece` brought; never more than was asked for, and something unless the file ends.
+/// What a READ of `piece` brought; never more than was asked for, and something unless the file
+/// ends.
 fn data(result: Read3Res, piece: Piece) -> Result<Read3Resok, ClientError> {
     let read = match result {
         Read3Res::Ok(read) => read,

@@ -1,8 +1,8 @@
 //! A directory: names and the files behind them, in an order that survives changes.
 //!
-//! Each entry gets a *cookie* when it is made, larger than all before it, and keeps it. A reader that
-//! goes on behind a cookie therefore sees every entry that stays exactly once, whatever is made and
-//! removed meanwhile.
+//! Each entry gets a *cookie* when it is made, larger than all before it, and keeps it. A reader
+//! that goes on behind a cookie therefore sees every entry that stays exactly once, whatever is
+//! made and removed meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 

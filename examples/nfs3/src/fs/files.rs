@@ -29,8 +29,9 @@ impl FileSystem {
     /// Sets attributes, all or none; with a `guard` only if the file has not changed since then.
     ///
     /// # Errors
-    /// [`FsError::NotInStep`] if it has; [`FsError::IsDirectory`] and [`FsError::Invalid`] if a size is
-    /// set and the file is not a regular one, or for a time that is none; [`FsError::TooLarge`].
+    /// [`FsError::NotInStep`] if it has; [`FsError::IsDirectory`] and [`FsError::Invalid`] if a
+    /// size is set and the file is not a regular one, or for a time that is none;
+    /// [`FsError::TooLarge`].
     pub fn set_attributes(
         &mut self,
         id: FileId,

@@ -44,8 +44,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// An empty root directory. `instance` tells this file system from its forerunners, whose handles
-    /// are stale here; `memory_max` bounds the bytes that all files and names take.
+    /// An empty root directory. `instance` tells this file system from its forerunners, whose
+    /// handles are stale here; `memory_max` bounds the bytes that all files and names take.
     pub fn new(instance: u64, memory_max: u64) -> Self {
         let root = Node {
             inode: Inode::new(0o755, 2, &SetAttributes::default()),

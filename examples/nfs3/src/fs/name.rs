@@ -22,8 +22,8 @@ impl<'a> Name<'a> {
     /// Checks `bytes`.
     ///
     /// # Errors
-    /// [`FsError::BadName`] if they are empty or hold a `/` or a zero; [`FsError::NameTooLong`] over
-    /// [`NAME_MAX`].
+    /// [`FsError::BadName`] if they are empty or hold a `/` or a zero; [`FsError::NameTooLong`]
+    /// over [`NAME_MAX`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FsError> {
         match bytes {
             b"" => Err(FsError::BadName),

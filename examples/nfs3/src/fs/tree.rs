@@ -61,7 +61,8 @@ impl FileSystem {
     /// Makes a regular file.
     ///
     /// # Errors
-    /// [`FsError::Exists`], [`FsError::NoSpace`], [`FsError::TooLarge`], those of [`lookup`](Self::lookup).
+    /// [`FsError::Exists`], [`FsError::NoSpace`], [`FsError::TooLarge`], those of
+    /// [`lookup`](Self::lookup).
     pub fn create(&mut self, dir: FileId, name: &[u8], how: Create) -> Result<FileId, FsError> {
         match self.lookup(dir, name) {
             Ok(existing) => self.create_again(existing, how),
@@ -119,8 +120,8 @@ impl FileSystem {
     /// Makes a symbolic link; its target may be any bytes.
     ///
     /// # Errors
-    /// As [`make_directory`](Self::make_directory); [`FsError::Invalid`] for a target that is empty or
-    /// holds a zero, [`FsError::NameTooLong`] for one over [`TARGET_MAX`].
+    /// As [`make_directory`](Self::make_directory); [`FsError::Invalid`] for a target that is empty
+    /// or holds a zero, [`FsError::NameTooLong`] for one over [`TARGET_MAX`].
     pub fn make_symlink(
         &mut self,
         dir: FileId,
@@ -158,8 +159,8 @@ impl FileSystem {
     /// Gives a file that is not a directory another name.
     ///
     /// # Errors
-    /// [`FsError::IsDirectory`], [`FsError::Exists`], [`FsError::TooManyLinks`], [`FsError::NoSpace`],
-    /// those of [`lookup`](Self::lookup).
+    /// [`FsError::IsDirectory`], [`FsError::Exists`], [`FsError::TooManyLinks`],
+    /// [`FsError::NoSpace`], those of [`lookup`](Self::lookup).
     pub fn link(&mut self, id: FileId, dir: FileId, name: &[u8]) -> Result<(), FsError> {
         let node = self.node(id)?;
         if node.is_directory() {

@@ -1,7 +1,7 @@
 //! Directories in replies of limited size (RFC 1813 sections 3.3.16 and 3.3.17).
 //!
-//! The caller says how many bytes a result may have. An entry is added while it fits; where the next
-//! call goes on, its cookie says.
+//! The caller says how many bytes a result may have. An entry is added while it fits; where the
+//! next call goes on, its cookie says.
 
 use tenon::wire::{BStr, xdr::padded};
 

@@ -4,8 +4,8 @@
 //! * `mount`: the procedures of MOUNT.
 //! * `convert`: between the types of the protocol and those of the file system.
 //!
-//! Any number of readers or one writer are in the file system at a time. Everybody may do everything:
-//! an AUTH_SYS credential decides only who owns what its caller makes.
+//! Any number of readers or one writer are in the file system at a time. Everybody may do
+//! everything: an AUTH_SYS credential decides only who owns what its caller makes.
 
 mod convert;
 mod listing;

@@ -10,7 +10,8 @@ use super::SharedFs;
 use crate::fs::{FileId, FileKind, FileSystem, FsError};
 use crate::protocol::mount3::*;
 
-/// Mounts that are remembered, at most: they are for the eyes of an operator, and nothing hangs on them.
+/// Mounts that are remembered, at most: they are for the eyes of an operator, and nothing hangs on
+/// them.
 const MOUNTS_MAX: usize = 1024;
 
 /// The authentication flavors that NFS accepts: AUTH_SYS and AUTH_NONE.
