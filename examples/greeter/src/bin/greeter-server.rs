@@ -21,8 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .listen("unix:///tmp/greeter.sock")?
         .service(GreeterV1Service(Host))
         .start()?;
-    println!("serving; Enter ends it");
-    std::io::stdin().read_line(&mut String::new())?;
-    server.shutdown(std::time::Duration::from_secs(1));
+    println!("serving until it is killed");
+    server.wait();
     Ok(())
 }
