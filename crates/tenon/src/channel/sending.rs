@@ -150,6 +150,8 @@ impl Channel {
         }
         let limit = self.options().calls_max;
         if state.engine.in_flight() >= limit {
+            // The turn may have been offered to this caller, which does not take it.
+            self.pass_turn(&state);
             return Err(CallError::TooManyCalls { limit });
         }
         Ok(state.start(self, timer))
