@@ -82,11 +82,14 @@ impl Listener {
     /// # Errors
     /// The system is out of descriptors or memory; the connection still waits then.
     pub fn try_accept(&self) -> io::Result<Option<Stream>> {
-        let (fd, peer) = match retry(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
-            Ok(accepted) => accepted,
-            // The peer may be gone again before it was accepted.
-            Err(Errno::AGAIN | Errno::CONNABORTED) => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let (fd, peer) = loop {
+            match retry(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
+                Ok(accepted) => break accepted,
+                Err(Errno::AGAIN) => return Ok(None),
+                // The peer is gone before it was accepted; another may wait behind it.
+                Err(Errno::CONNABORTED) => {}
+                Err(error) => return Err(error.into()),
+            }
         };
         let peer = match self.address {
             Address::Unix(_) => None,
