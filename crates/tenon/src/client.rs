@@ -68,8 +68,22 @@ impl Client {
     /// The text is no address, the peer cannot be reached, or its rpcbind does not know the
     /// program.
     pub fn connect(address: &str, program: u32, version: u32) -> Result<Self, ConnectError> {
-        let address = rpcbind::locate(address.parse()?, program, version)?;
-        let channel = Channel::connect_with(&address, ChannelOptions::default())?;
+        Self::connect_with(address, program, version, ChannelOptions::default())
+    }
+
+    /// Connects as [`connect`](Self::connect) does, within the limits of `options`; rpcbind has as
+    /// much time as the peer.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(
+        address: &str,
+        program: u32,
+        version: u32,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let address = rpcbind::locate(address.parse()?, program, version, &options)?;
+        let channel = Channel::connect_with(&address, options)?;
         Ok(Self::over(channel, program, version))
     }
 

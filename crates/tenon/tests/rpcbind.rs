@@ -110,7 +110,7 @@ fn without_rpcbind_nothing_is_registered() {
     let server = builder().register_with_rpcbind(true).start();
     assert!(matches!(server, Err(StartError::Register(_))));
     let client = Client::connect("tcp://127.0.0.1", PROGRAM, VERSION);
-    assert!(matches!(client, Err(ConnectError::Unreachable { .. })));
+    assert!(matches!(client, Err(ConnectError::Rpcbind { .. })));
 }
 
 fn what_is_set_is_found_until_it_is_unset() {

@@ -3,7 +3,7 @@
 use rustix::process::{getgid, getgroups, getuid};
 use rustix::system::uname;
 use tenon::wire::DecodeMode;
-use tenon::{AuthSys, Client, Credential};
+use tenon::{AuthSys, ChannelOptions, Client, Credential};
 
 use crate::args::{Auth, CallOptions};
 use crate::failure::Failure;
@@ -18,7 +18,8 @@ pub fn client(
     program: u32,
     version: u32,
 ) -> Result<Client, Failure> {
-    let client = Client::connect(address, program, version)
+    let limits = ChannelOptions::default().connect_timeout(options.timeout);
+    let client = Client::connect_with(address, program, version, limits)
         .map_err(Failure::new)?
         .with_timeout(options.timeout);
     let client = match options.strict {

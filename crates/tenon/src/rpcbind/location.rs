@@ -1,22 +1,25 @@
 //! Finding the port of a program whose address does not say it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenon_net::Address;
 
-use super::Rpcbind;
-use crate::error::ConnectError;
+use super::{Rpcbind, RpcbindError};
+use crate::error::{CallError, ConnectError};
+use crate::options::ChannelOptions;
 
 /// Completes an address without a port by asking the host's rpcbind over the same transport.
 pub(crate) fn locate(
     address: Address,
     program: u32,
     version: u32,
+    options: &ChannelOptions,
 ) -> Result<Address, ConnectError> {
     if !address.needs_port() {
         return Ok(address);
     }
-    let found = Rpcbind::at(address.clone())?.getaddr(program, version);
+    let found = ask(&address, program, version, options.connect_timeout);
     let found = found.map_err(|cause| ConnectError::Rpcbind {
         address: address.clone(),
         cause: Arc::new(cause),
@@ -34,4 +37,16 @@ pub(crate) fn locate(
             version,
         }),
     }
+}
+
+fn ask(
+    address: &Address,
+    program: u32,
+    version: u32,
+    timeout: Duration,
+) -> Result<Option<Address>, RpcbindError> {
+    let options = ChannelOptions::default().connect_timeout(timeout);
+    let rpcbind = Rpcbind::at(address.clone(), options).map_err(CallError::from)?;
+    let timeout = timeout.min(rpcbind.timeout);
+    rpcbind.with_timeout(timeout).getaddr(program, version)
 }

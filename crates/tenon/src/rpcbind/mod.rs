@@ -91,7 +91,7 @@ impl Rpcbind {
     /// # Errors
     /// The text is no address, or nobody is there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Self::at(address.parse()?)
+        Self::at(address.parse()?, ChannelOptions::default())
     }
 
     /// The rpcbind of this host, which takes registrations over its Unix socket alone.
@@ -102,13 +102,13 @@ impl Rpcbind {
         Self::connect(LOCAL)
     }
 
-    fn at(address: Address) -> Result<Self, ConnectError> {
+    fn at(address: Address, options: ChannelOptions) -> Result<Self, ConnectError> {
         let address = match address.needs_port() {
             true => address.with_port(RPCBIND_PORT as u16),
             false => address,
         };
         Ok(Self {
-            channel: Channel::connect_with(&address, ChannelOptions::default())?,
+            channel: Channel::connect_with(&address, options)?,
             timeout: Duration::from_secs(10),
             newest: RpcbindVersion::V4,
         })
