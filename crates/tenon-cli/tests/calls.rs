@@ -121,6 +121,9 @@ fn what_goes_wrong_is_said_with_what_to_do() {
         "the procedures there are"
     );
     assert!(call(&["SAY_HELLO", "\"Ada\"", "--version", "9"]).contains("version 9"));
+    let arguments = ["call", &server.tcp, DEMO, "SAY_HELLO", "-"];
+    let latin = tenon_reading(&arguments, b"\"caf\xe9\"").fails_with(1);
+    assert!(latin.contains(r#"{"hex": "#), "{latin}");
     let nobody = tenon(&["call", "tcp://127.0.0.1:1", DEMO, "DEMO_NULL"]).fails_with(1);
     assert!(nobody.contains("tcp://127.0.0.1:1"), "{nobody}");
     let stranger = tenon(&["call", "http://x", DEMO, "DEMO_NULL"]).fails_with(1);

@@ -48,9 +48,12 @@ fn arguments(args: &CallArgs, procedure: Procedure<'_>) -> Result<tenon_exec::Va
 }
 
 fn read_stdin() -> Result<String, Failure> {
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::new("the arguments are not JSON: what stdin brought is not UTF-8")
+            .hint("write a string that is not UTF-8 as {\"hex\": \"00ff\"}")
+    })
 }
 
 fn parse_json(text: &str) -> Result<Json, Failure> {

@@ -35,7 +35,7 @@ pub fn tenon(arguments: &[&str]) -> Run {
 }
 
 /// Runs `tenon` with `input` on stdin.
-pub fn tenon_reading(arguments: &[&str], input: &str) -> Run {
+pub fn tenon_reading(arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
     let mut child = command(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -44,7 +44,7 @@ pub fn tenon_reading(arguments: &[&str], input: &str) -> Run {
         .expect("the command was built");
     let mut stdin = child.stdin.take().expect("stdin is a pipe");
     // A command that fails early does not read its input.
-    let _ = stdin.write_all(input.as_bytes());
+    let _ = stdin.write_all(input.as_ref());
     drop(stdin);
     let output = child.wait_with_output().expect("the command ends");
     Run {
