@@ -271,6 +271,34 @@ fn values_of_another_shape_are_not_sent() {
 }
 
 #[test]
+fn structs_inside_structs_have_all_their_fields_and_no_more() {
+    let interface = interface(
+        "struct point { int x; int y; }; struct line { point from; point to; };
+         struct curve { line first; int at; };",
+    );
+    let ints = |count| Value::Struct(vec![Value::Int(7); count]);
+    let line = |from, to| Value::Struct(vec![from, to]);
+    let curve = |first| Value::Struct(vec![first, Value::Int(1)]);
+    let refuse = |name, value, field: &str| {
+        let refused = (EncodeErrorKind::Shape, field.to_owned());
+        assert_eq!(encode_error(&interface, name, &value), refused, "{value:?}");
+    };
+    let id = interface.schema().find_type("curve").expect("a type");
+    assert_eq!(
+        encoded(&interface, id, &curve(line(ints(2), ints(2)))).len(),
+        20
+    );
+    refuse("line", line(ints(1), ints(2)), "line.from.x");
+    refuse("line", line(ints(3), ints(2)), "line.from.x");
+    refuse("line", line(ints(2), ints(3)), "line.to.x");
+    refuse("line", line(ints(2), Value::Int(1)), "line.to.x");
+    refuse("curve", curve(ints(3)), "curve.first.from.x");
+    refuse("curve", curve(line(ints(2), ints(0))), "curve.first.to.x");
+    let three = Value::Struct(vec![ints(2), ints(2), ints(2)]);
+    refuse("curve", curve(three), "curve.first.from.x");
+}
+
+#[test]
 fn a_type_from_outside_the_interface_is_refused() {
     let interface = interface("struct uses { int id; foreign_thing what; };");
     let error = decode(&interface, "uses", &words(&[1, 2])).unwrap_err();

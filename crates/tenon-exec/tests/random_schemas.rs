@@ -154,10 +154,34 @@ fn check(schema: Schema, seed: u64) {
             "seed {seed}"
         );
         assert_eq!(input.finish(), Ok(()), "seed {seed}");
+        agree_on_damage([&naive, &interface], id, &bytes, seed);
         let written = json::write(interface.schema(), &ty, &value).expect("a value of the type");
         assert_eq!(
             json::read(interface.schema(), &ty, &written),
             Ok(value),
+            "seed {seed}"
+        );
+    }
+}
+
+/// Bytes that are cut off or changed mean the same to both, or nothing.
+fn agree_on_damage(interfaces: [&Interface; 2], id: TypeId, bytes: &[u8], seed: u64) {
+    let mut chance = Random::new(seed);
+    for _ in 0..4 {
+        let mut damaged = bytes.to_vec();
+        let bit = chance.below(8 * bytes.len() as u64) as usize;
+        if let Some(byte) = damaged.get_mut(bit / 8) {
+            *byte ^= 1 << (bit % 8);
+        }
+        damaged.truncate(chance.below(2 * bytes.len() as u64 + 1) as usize);
+        let decoded = interfaces.map(|interface| {
+            let mut input = Decoder::with(&damaged, DecodeMode::Lenient, Limits::default());
+            let value = interface.decode(id, &mut input).ok()?;
+            Some((value, input.position()))
+        });
+        assert_eq!(
+            format!("{:?}", decoded[0]),
+            format!("{:?}", decoded[1]),
             "seed {seed}"
         );
     }

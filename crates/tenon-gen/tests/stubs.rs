@@ -416,7 +416,10 @@ fn nesting_ends_at_the_limit() {
 #[test]
 fn errors_name_the_field() {
     let error = torture::Line::decode(&mut Decoder::new(&[0; 12])).expect_err("too short");
-    assert_eq!(error.to_string(), "point: 8 bytes needed, 4 left at byte 8");
+    assert_eq!(
+        error.to_string(),
+        "line: 16 bytes needed, 12 left at byte 0"
+    );
     let long = torture::Strings {
         up_to_three: "four".into(),
         ..Default::default()

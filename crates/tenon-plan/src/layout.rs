@@ -76,7 +76,13 @@ impl<'a> Layout<'a> {
 
     /// What is found at `place`; `None` if a position on the way does not exist.
     pub fn at(self, schema: &'a Schema, place: &Place) -> Option<Self> {
-        place.0.iter().try_fold(self, |at, position| {
+        self.along(schema, &place.0)
+    }
+
+    /// What is found behind these fields, each inside the one before it; `None` if a position
+    /// does not exist.
+    pub fn along(self, schema: &'a Schema, path: &[u32]) -> Option<Self> {
+        path.iter().try_fold(self, |at, position| {
             let field = at.fields(schema)?.get(*position as usize)?;
             Some(Self::Use(&field.ty))
         })

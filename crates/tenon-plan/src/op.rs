@@ -254,6 +254,46 @@ impl Op {
         }
     }
 
+    pub(crate) fn place_mut(&mut self) -> Option<&mut Place> {
+        match self {
+            Self::Reserve { .. } => None,
+            Self::Put { place, .. }
+            | Self::PutArray { place, .. }
+            | Self::Copy { place, .. }
+            | Self::CopyCounted { place, .. }
+            | Self::PutCounted { place, .. }
+            | Self::Loop { place, .. }
+            | Self::Switch { place, .. }
+            | Self::Optional { place, .. }
+            | Self::List { place, .. }
+            | Self::Call { place, .. }
+            | Self::External { place, .. } => Some(place),
+        }
+    }
+
+    /// Whether it is a room check, which moves nothing itself.
+    pub fn is_reserve(&self) -> bool {
+        matches!(self, Self::Reserve { .. })
+    }
+
+    /// Where in its reserved block the item lies, if it lies in one.
+    pub fn offset_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::Put { offset, .. }
+            | Self::PutArray { offset, .. }
+            | Self::Copy { offset, .. } => Some(offset),
+            Self::Reserve { .. }
+            | Self::CopyCounted { .. }
+            | Self::PutCounted { .. }
+            | Self::Loop { .. }
+            | Self::Switch { .. }
+            | Self::Optional { .. }
+            | Self::List { .. }
+            | Self::Call { .. }
+            | Self::External { .. } => None,
+        }
+    }
+
     /// Offset and bytes of an item that lies in a reserved block, padding included.
     pub fn fixed(&self) -> Option<(u32, u64)> {
         match self {
@@ -310,6 +350,11 @@ impl Place {
     pub fn field(position: usize) -> Self {
         Self(vec![position as u32])
     }
+
+    /// What `inner` is called from outside, when this is where its `it` is.
+    pub fn then(&self, inner: &Self) -> Self {
+        Self([self.0.as_slice(), &inner.0].concat())
+    }
 }
 
 impl Scalar {
@@ -342,6 +387,15 @@ impl Scalar {
             Self::I64 | Self::U64 | Self::F64 => 8,
             Self::I32 | Self::U32 | Self::I16 | Self::U16 | Self::I8 | Self::U8 => 4,
             Self::F32 | Self::Bool | Self::Enum(_) => 4,
+        }
+    }
+
+    /// Whether not every pattern of bits on the wire is a value, so that reading one may fail.
+    pub fn is_checked(self) -> bool {
+        match self {
+            Self::I16 | Self::U16 | Self::I8 | Self::U8 | Self::Bool | Self::Enum(_) => true,
+            Self::I32 | Self::U32 | Self::I64 | Self::U64 => false,
+            Self::F32 | Self::F64 | Self::F128 => false,
         }
     }
 

@@ -51,6 +51,10 @@ pub enum Problem {
     /// The item does not lie in a reserved block right behind the item before it.
     #[error("the item does not follow the one before it in a reserved block")]
     Offset,
+    /// The fields of a struct inside a record are not all in one block: nobody could read the
+    /// struct as a whole.
+    #[error("the struct that this is a part of is not moved in one block")]
+    Split,
     /// A block is not filled.
     #[error("a reserved block in front of this is not filled")]
     Gap,
@@ -158,16 +162,19 @@ impl<'a> Verifier<'a> {
     fn body(&self, body: &[Op], layout: Layout<'_>) -> Result<(), VerifyError> {
         let mut expected = Expected::new(self.schema, layout);
         let mut block = Block::default();
+        let mut opened = Opened::default();
         for op in body {
             let Some(place) = op.place() else {
                 block
                     .open(op)
                     .map_err(|problem| self.error("reserve", problem))?;
+                opened.in_block = false;
                 continue;
             };
             let at = layout.path(self.schema, place);
             let error = |problem| self.error(&at, problem);
             block.fill(op).map_err(error)?;
+            opened.take(op, place).map_err(error)?;
             let item = expected.take(place).ok_or_else(|| error(Problem::Order))?;
             self.item(op, item, &at)?;
         }
@@ -378,6 +385,30 @@ impl<'a> Expected<'a> {
                 (place, Layout::Use(&field.ty))
             }));
         true
+    }
+}
+
+/// The struct inside a record whose fields are being moved.
+#[derive(Default)]
+struct Opened {
+    /// Its position in the record.
+    position: Option<u32>,
+    /// Whether its latest item lies in the present block.
+    in_block: bool,
+}
+
+impl Opened {
+    fn take(&mut self, op: &Op, place: &Place) -> Result<(), Problem> {
+        let position = match place.0.as_slice() {
+            [] | [_] => None,
+            [position, ..] => Some(*position),
+        };
+        let in_block = op.fixed().is_some();
+        if position.is_some() && position == self.position && !(in_block && self.in_block) {
+            return Err(Problem::Split);
+        }
+        *self = Self { position, in_block };
+        Ok(())
     }
 }
 

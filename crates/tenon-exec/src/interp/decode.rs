@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bstr::BString;
-use tenon_plan::{Arm, Body, Count, Layout, Op, Place, Scalar};
+use tenon_plan::{Arm, Body, Count, Layout, Op, Scalar};
 use tenon_wire::xdr;
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder};
 
@@ -57,7 +57,7 @@ impl<'a> Frame<'a> {
                 }
                 op => self
                     .get_item(op, layout, input)
-                    .map(|value| put(&mut it, op, value)),
+                    .and_then(|value| self.store(op, value, layout, &mut it, input)),
             };
             done.map_err(|error| named(error, || self.name_of(layout, op)))?;
         }
@@ -79,11 +79,32 @@ impl<'a> Frame<'a> {
             .take(bytes as usize)
             .map_err(|error| named(error, first))?;
         for op in items {
-            let value = self
-                .get_fixed(op, block, input)
+            self.get_fixed(op, block, input)
+                .and_then(|value| self.store(op, value, layout, it, input))
                 .map_err(|error| named(error, || self.name_of(layout, op)))?;
-            put(it, op, value);
         }
+        Ok(())
+    }
+
+    /// Puts what `op` has read where it belongs in memory. A struct on the way there comes into
+    /// being with its first field.
+    fn store(
+        self,
+        op: &Op,
+        value: Value,
+        layout: Layout<'a>,
+        it: &mut Value,
+        input: &mut Decoder<'_>,
+    ) -> Result<(), DecodeError> {
+        let path = op.place().map_or(&[][..], |place| &place.0);
+        let mut at = it;
+        for (depth, position) in path.iter().enumerate() {
+            if !matches!(at, Value::Struct(_)) {
+                *at = record(self.field_count(layout, &path[..depth]), input)?;
+            }
+            at = field(at, *position as usize);
+        }
+        *at = value;
         Ok(())
     }
 
@@ -268,33 +289,19 @@ fn choose<'b>(
 /// What a body starts from: a struct whose fields are still to come, or nothing.
 fn empty(layout: Layout<'_>, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
     match layout {
-        Layout::Record(fields) => {
-            input.pay(fields.len(), size_of::<Value>())?;
-            Ok(Value::Struct(Vec::with_capacity(fields.len())))
-        }
+        Layout::Record(fields) => record(fields.len(), input),
         Layout::Nothing | Layout::Definition(_) | Layout::Use(_) => Ok(Value::Void),
     }
 }
 
-/// Puts what `op` has read where it belongs in memory.
-fn put(it: &mut Value, op: &Op, value: Value) {
-    if let Some(place) = op.place() {
-        *slot(it, place) = value;
-    }
+/// A struct whose fields are still to come.
+fn record(fields: usize, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
+    input.pay(fields, size_of::<Value>())?;
+    Ok(Value::Struct(Vec::with_capacity(fields)))
 }
 
-fn slot<'v>(it: &'v mut Value, place: &Place) -> &'v mut Value {
-    place
-        .0
-        .iter()
-        .fold(it, |at, position| field(at, *position as usize))
-}
-
-/// A field of a struct, which comes into being with its first field.
+/// A field of a struct, which grows as its fields come.
 fn field(of: &mut Value, position: usize) -> &mut Value {
-    if !matches!(of, Value::Struct(_)) {
-        *of = Value::Struct(Vec::new());
-    }
     let Value::Struct(fields) = of else {
         unreachable!("it was made one");
     };

@@ -74,8 +74,24 @@ impl<'a> Frame<'a> {
     ) -> Result<(), EncodeError> {
         let block = out.room(bytes as usize);
         items.iter().try_for_each(|op| {
-            let done = self.put_fixed(op, it, block);
+            let shaped = self.is_shaped_inside(op, layout, it);
+            let done = match shaped {
+                true => self.put_fixed(op, it, block),
+                false => Err(shape()),
+            };
             done.map_err(|error| named(error, || self.name_of(layout, op)))
+        })
+    }
+
+    /// Whether the structs that `op` moves the first field of have as many fields as their types.
+    /// The body's own is looked at before.
+    fn is_shaped_inside(self, op: &Op, layout: Layout<'a>, it: &Value) -> bool {
+        let path = op.place().map_or(&[][..], |place| &place.0);
+        let begins = |depth: &usize| path[*depth..].iter().all(|position| *position == 0);
+        let mut begun = (1..path.len()).rev().take_while(begins);
+        begun.all(|depth| match along(it, &path[..depth]) {
+            Ok(Value::Struct(fields)) => fields.len() == self.field_count(layout, &path[..depth]),
+            _ => false,
         })
     }
 
@@ -278,7 +294,12 @@ fn is_shaped(layout: Layout<'_>, it: &Value) -> bool {
 
 /// What is at `place` of `it`.
 fn at<'v>(it: &'v Value, place: &Place) -> Result<&'v Value, EncodeError> {
-    let found = place.0.iter().try_fold(it, |at, position| match at {
+    along(it, &place.0)
+}
+
+/// What is behind these fields of `it`, each inside the one before it.
+fn along<'v>(it: &'v Value, path: &[u32]) -> Result<&'v Value, EncodeError> {
+    let found = path.iter().try_fold(it, |at, position| match at {
         Value::Struct(fields) => fields.get(*position as usize),
         _ => None,
     });

@@ -82,6 +82,13 @@ impl<'a> Frame<'a> {
         at.unwrap_or(Layout::Nothing)
     }
 
+    /// How many fields the struct behind these fields has in memory.
+    fn field_count(self, layout: Layout<'a>, path: &[u32]) -> usize {
+        let schema = self.interface.schema();
+        let fields = layout.along(schema, path).and_then(|at| at.fields(schema));
+        fields.map_or(0, <[_]>::len)
+    }
+
     /// What the array or pointer at `place` holds.
     fn element(self, layout: Layout<'a>, place: &Place) -> Layout<'a> {
         let element = self.at(layout, place).element(self.interface.schema());

@@ -1,7 +1,7 @@
 //! Statements and expressions of generated functions, and how they are laid out. The layout is
 //! that of rustfmt, so that nobody needs to run it.
 
-use crate::writer::Writer;
+use crate::writer::{Writer, literal};
 
 /// Most columns of a line.
 const WIDTH: usize = 100;
@@ -31,7 +31,7 @@ pub enum Expr {
     /// `return of`
     Return(Box<Expr>),
     /// `path { name: value, .. }`
-    Struct(&'static str, Vec<(String, Expr)>),
+    Struct(String, Vec<(String, Expr)>),
     /// `match on { pattern => .., }`
     Match(Box<Expr>, Vec<(String, Block)>),
 }
@@ -86,7 +86,7 @@ impl Expr {
                 let value = body.value.as_ref().filter(|_| body.statements.is_empty())?;
                 format!("{parameters} {}", value.flat()?)
             }
-            Self::InField(of, name) => format!("{}.field({name})", of.flat()?),
+            Self::InField(of, name) => format!("{}.field({})", of.flat()?, literal(name)),
             Self::Try(of) => format!("{}?", of.flat()?),
             Self::Return(value) => format!("return {}", value.flat()?),
             Self::Struct(path, fields) => format!("{path} {{ {} }}", flat_fields(fields)?),
@@ -249,7 +249,7 @@ fn flat_arguments(arguments: &[Expr]) -> Option<String> {
 
 /// `of.field(name)`, the call on a line of its own.
 fn write_in_field(w: &mut Writer, of: &Expr, name: &str, before: &str, after: &str) {
-    let call = format!(".field({name}){after}");
+    let call = format!(".field({}){after}", literal(name));
     let width = |flat: String| w.column() + flat.len();
     let width = of.flat().map_or(usize::MAX, width);
     if before.ends_with("= ") && width > WIDTH - before.len() && width <= WIDTH - INDENT {

@@ -9,7 +9,7 @@ use super::code::{Block, Expr, Head, Statement};
 use super::marshal::{self, Item};
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
 use super::shape::Shape;
-use crate::writer::{Hole, Writer, literal};
+use crate::writer::{Hole, Writer};
 
 /// A procedure with all that is known about it.
 struct Method<'a> {
@@ -286,7 +286,7 @@ fn arguments(method: &Method<'_>) -> Vec<Item> {
         .zip(&method.names.parameters);
     parameters
         .map(|((field, shape), name)| {
-            let label = literal(&format!("{}.{}", method.procedure.name, field.name));
+            let label = format!("{}.{}", method.procedure.name, field.name);
             match is_by_value(shape) {
                 true => Item::owned(name.clone(), name, shape.clone(), Some(label)),
                 false => Item::behind(name, shape.clone(), Some(label)),
@@ -432,7 +432,7 @@ fn serve(rust: &Rust<'_>, method: &Method<'_>) -> Block {
     };
     let carry_out = Expr::Try(Box::new(carry_out));
     statements.push(Statement::Let("reply".to_owned(), carry_out));
-    let label = literal(&method.procedure.name);
+    let label = method.procedure.name.clone();
     let reply = Item::owned("reply".to_owned(), "reply", shape.clone(), Some(label));
     statements.extend(marshal::encode_result(
         rust,

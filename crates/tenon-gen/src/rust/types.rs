@@ -169,7 +169,11 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         let values = fields
             .iter()
             .map(|((_, shape), name)| ((*name).clone(), default(rust, shape)));
-        write_default(w, &names.name, Expr::Struct("Self", values.collect()));
+        write_default(
+            w,
+            &names.name,
+            Expr::Struct("Self".to_owned(), values.collect()),
+        );
     }
 }
 

@@ -6,7 +6,6 @@ use tenon_schema::{Schema, Type, TypeId, TypeKind, Union};
 
 use super::Rust;
 use super::shape::Shape;
-use crate::writer::literal;
 
 /// The variants of a union.
 pub struct Variants {
@@ -14,7 +13,7 @@ pub struct Variants {
     pub variants: Vec<Variant>,
     /// The type of the discriminant.
     pub discriminant: String,
-    /// The discriminant's name for errors, a string literal.
+    /// The discriminant's name for errors.
     pub label: String,
     /// Whether each value of the discriminant's type has a variant.
     pub is_total: bool,
@@ -30,7 +29,7 @@ pub struct Variant {
     pub value: Option<(i32, String)>,
     /// What it holds.
     pub held: Option<Shape>,
-    /// The name of what it holds for errors, a string literal.
+    /// The name of what it holds for errors.
     pub label: String,
     /// The comment of its arm.
     pub doc: String,
@@ -110,8 +109,8 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
 
 fn label(union: &str, field: Option<&String>) -> String {
     match field {
-        Some(field) => literal(&format!("{union}.{field}")),
-        None => literal(union),
+        Some(field) => format!("{union}.{field}"),
+        None => union.to_owned(),
     }
 }
 

@@ -683,7 +683,7 @@ impl Xdr for Fattr3 {
     const WIRE_MIN: usize = 84;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        let block = out.block::<36>();
+        let block = out.block::<84>();
         xdr::put_word(block, 0, self.type_);
         xdr::put(block, 4, self.mode);
         xdr::put(block, 8, self.nlink);
@@ -691,45 +691,47 @@ impl Xdr for Fattr3 {
         xdr::put(block, 16, self.gid);
         xdr::put(block, 20, self.size);
         xdr::put(block, 28, self.used);
-        Xdr::encode(&self.rdev, out).field("fattr3.rdev")?;
-        let block = out.block::<16>();
-        xdr::put(block, 0, self.fsid);
-        xdr::put(block, 8, self.fileid);
-        Xdr::encode(&self.atime, out).field("fattr3.atime")?;
-        Xdr::encode(&self.mtime, out).field("fattr3.mtime")?;
-        Xdr::encode(&self.ctime, out).field("fattr3.ctime")
+        xdr::put(block, 36, self.rdev.specdata1);
+        xdr::put(block, 40, self.rdev.specdata2);
+        xdr::put(block, 44, self.fsid);
+        xdr::put(block, 52, self.fileid);
+        xdr::put(block, 60, self.atime.seconds);
+        xdr::put(block, 64, self.atime.nseconds);
+        xdr::put(block, 68, self.mtime.seconds);
+        xdr::put(block, 72, self.mtime.nseconds);
+        xdr::put(block, 76, self.ctime.seconds);
+        xdr::put(block, 80, self.ctime.nseconds);
+        Ok(())
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let block = input.block::<36>().field("fattr3")?;
-        let type_ = xdr::get_word(input, block, 0).field("fattr3.type")?;
-        let mode = xdr::get(block, 4);
-        let nlink = xdr::get(block, 8);
-        let uid = xdr::get(block, 12);
-        let gid = xdr::get(block, 16);
-        let size = xdr::get(block, 20);
-        let used = xdr::get(block, 28);
-        let rdev = Xdr::decode(input).field("fattr3.rdev")?;
-        let block = input.block::<16>().field("fattr3")?;
-        let fsid = xdr::get(block, 0);
-        let fileid = xdr::get(block, 8);
-        let atime = Xdr::decode(input).field("fattr3.atime")?;
-        let mtime = Xdr::decode(input).field("fattr3.mtime")?;
-        let ctime = Xdr::decode(input).field("fattr3.ctime")?;
+        let block = input.block::<84>().field("fattr3")?;
         Ok(Self {
-            type_,
-            mode,
-            nlink,
-            uid,
-            gid,
-            size,
-            used,
-            rdev,
-            fsid,
-            fileid,
-            atime,
-            mtime,
-            ctime,
+            type_: xdr::get_word(input, block, 0).field("fattr3.type")?,
+            mode: xdr::get(block, 4),
+            nlink: xdr::get(block, 8),
+            uid: xdr::get(block, 12),
+            gid: xdr::get(block, 16),
+            size: xdr::get(block, 20),
+            used: xdr::get(block, 28),
+            rdev: Specdata3 {
+                specdata1: xdr::get(block, 36),
+                specdata2: xdr::get(block, 40),
+            },
+            fsid: xdr::get(block, 44),
+            fileid: xdr::get(block, 52),
+            atime: Nfstime3 {
+                seconds: xdr::get(block, 60),
+                nseconds: xdr::get(block, 64),
+            },
+            mtime: Nfstime3 {
+                seconds: xdr::get(block, 68),
+                nseconds: xdr::get(block, 72),
+            },
+            ctime: Nfstime3 {
+                seconds: xdr::get(block, 76),
+                nseconds: xdr::get(block, 80),
+            },
         })
     }
 }
@@ -790,16 +792,27 @@ impl Xdr for WccAttr {
     const WIRE_MIN: usize = 24;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put(out.block::<8>(), 0, self.size);
-        Xdr::encode(&self.mtime, out).field("wcc_attr.mtime")?;
-        Xdr::encode(&self.ctime, out).field("wcc_attr.ctime")
+        let block = out.block::<24>();
+        xdr::put(block, 0, self.size);
+        xdr::put(block, 8, self.mtime.seconds);
+        xdr::put(block, 12, self.mtime.nseconds);
+        xdr::put(block, 16, self.ctime.seconds);
+        xdr::put(block, 20, self.ctime.nseconds);
+        Ok(())
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<24>().field("wcc_attr")?;
         Ok(Self {
-            size: xdr::next(input).field("wcc_attr.size")?,
-            mtime: Xdr::decode(input).field("wcc_attr.mtime")?,
-            ctime: Xdr::decode(input).field("wcc_attr.ctime")?,
+            size: xdr::get(block, 0),
+            mtime: Nfstime3 {
+                seconds: xdr::get(block, 8),
+                nseconds: xdr::get(block, 12),
+            },
+            ctime: Nfstime3 {
+                seconds: xdr::get(block, 16),
+                nseconds: xdr::get(block, 20),
+            },
         })
     }
 }
@@ -3909,7 +3922,7 @@ impl Xdr for Fsinfo3Resok {
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         Xdr::encode(&self.obj_attributes, out).field("FSINFO3resok.obj_attributes")?;
-        let block = out.block::<36>();
+        let block = out.block::<48>();
         xdr::put(block, 0, self.rtmax);
         xdr::put(block, 4, self.rtpref);
         xdr::put(block, 8, self.rtmult);
@@ -3918,14 +3931,15 @@ impl Xdr for Fsinfo3Resok {
         xdr::put(block, 20, self.wtmult);
         xdr::put(block, 24, self.dtpref);
         xdr::put(block, 28, self.maxfilesize);
-        Xdr::encode(&self.time_delta, out).field("FSINFO3resok.time_delta")?;
-        xdr::put(out.block::<4>(), 0, self.properties);
+        xdr::put(block, 36, self.time_delta.seconds);
+        xdr::put(block, 40, self.time_delta.nseconds);
+        xdr::put(block, 44, self.properties);
         Ok(())
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let obj_attributes = Xdr::decode(input).field("FSINFO3resok.obj_attributes")?;
-        let block = input.block::<36>().field("FSINFO3resok")?;
+        let block = input.block::<48>().field("FSINFO3resok")?;
         let rtmax = xdr::get(block, 0);
         let rtpref = xdr::get(block, 4);
         let rtmult = xdr::get(block, 8);
@@ -3934,8 +3948,11 @@ impl Xdr for Fsinfo3Resok {
         let wtmult = xdr::get(block, 20);
         let dtpref = xdr::get(block, 24);
         let maxfilesize = xdr::get(block, 28);
-        let time_delta = Xdr::decode(input).field("FSINFO3resok.time_delta")?;
-        let properties = xdr::next(input).field("FSINFO3resok.properties")?;
+        let time_delta = Nfstime3 {
+            seconds: xdr::get(block, 36),
+            nseconds: xdr::get(block, 40),
+        };
+        let properties = xdr::get(block, 44);
         Ok(Self {
             obj_attributes,
             rtmax,

@@ -628,14 +628,25 @@ impl Xdr for Line {
     const WIRE_MIN: usize = 16;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        Xdr::encode(&self.from, out).field("line.from")?;
-        Xdr::encode(&self.to, out).field("line.to")
+        let block = out.block::<16>();
+        xdr::put(block, 0, self.from.x);
+        xdr::put(block, 4, self.from.y);
+        xdr::put(block, 8, self.to.x);
+        xdr::put(block, 12, self.to.y);
+        Ok(())
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<16>().field("line")?;
         Ok(Self {
-            from: Xdr::decode(input).field("line.from")?,
-            to: Xdr::decode(input).field("line.to")?,
+            from: Point {
+                x: xdr::get(block, 0),
+                y: xdr::get(block, 4),
+            },
+            to: Point {
+                x: xdr::get(block, 8),
+                y: xdr::get(block, 12),
+            },
         })
     }
 }
@@ -657,21 +668,41 @@ impl Xdr for Drawing {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         Xdr::encode(&self.first, out).field("drawing.first")?;
         xdr::put_opaque(out, &self.title, u32::MAX).field("drawing.title")?;
-        Xdr::encode(&self.second, out).field("drawing.second")?;
-        xdr::put_word(out.block::<4>(), 0, self.ink);
+        let block = out.block::<20>();
+        xdr::put(block, 0, self.second.from.x);
+        xdr::put(block, 4, self.second.from.y);
+        xdr::put(block, 8, self.second.to.x);
+        xdr::put(block, 12, self.second.to.y);
+        xdr::put_word(block, 16, self.ink);
         xdr::put_opaque(out, &self.pixels, u32::MAX).field("drawing.pixels")?;
         xdr::put(out.block::<8>(), 0, self.created);
         Ok(())
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let first = Xdr::decode(input).field("drawing.first")?;
+        let title = xdr::get_string(input, u32::MAX).field("drawing.title")?;
+        let block = input.block::<20>().field("drawing")?;
+        let second = Line {
+            from: Point {
+                x: xdr::get(block, 0),
+                y: xdr::get(block, 4),
+            },
+            to: Point {
+                x: xdr::get(block, 8),
+                y: xdr::get(block, 12),
+            },
+        };
+        let ink = xdr::get_word(input, block, 16).field("drawing.ink")?;
+        let pixels = xdr::get_opaque(input, u32::MAX).field("drawing.pixels")?;
+        let created = xdr::next(input).field("drawing.created")?;
         Ok(Self {
-            first: Xdr::decode(input).field("drawing.first")?,
-            title: xdr::get_string(input, u32::MAX).field("drawing.title")?,
-            second: Xdr::decode(input).field("drawing.second")?,
-            ink: xdr::next_word(input).field("drawing.ink")?,
-            pixels: xdr::get_opaque(input, u32::MAX).field("drawing.pixels")?,
-            created: xdr::next(input).field("drawing.created")?,
+            first,
+            title,
+            second,
+            ink,
+            pixels,
+            created,
         })
     }
 }
@@ -3500,8 +3531,13 @@ impl TortureVersionClient {
             |out| {
                 xdr::put_opaque(out, arg1, u32::MAX).field("ASSEMBLE.arg1")?;
                 xdr::put_opaque(out, arg2, u32::MAX).field("ASSEMBLE.arg2")?;
-                xdr::put_word(out.block::<4>(), 0, arg3);
-                Xdr::encode(arg4, out).field("ASSEMBLE.arg4")
+                let block = out.block::<20>();
+                xdr::put_word(block, 0, arg3);
+                xdr::put(block, 4, arg4.from.x);
+                xdr::put(block, 8, arg4.from.y);
+                xdr::put(block, 12, arg4.to.x);
+                xdr::put(block, 16, arg4.to.y);
+                Ok(())
             },
             Xdr::decode,
         )
@@ -3523,8 +3559,13 @@ impl TortureVersionClient {
             |out| {
                 xdr::put_opaque(out, arg1, u32::MAX).field("ASSEMBLE.arg1")?;
                 xdr::put_opaque(out, arg2, u32::MAX).field("ASSEMBLE.arg2")?;
-                xdr::put_word(out.block::<4>(), 0, arg3);
-                Xdr::encode(arg4, out).field("ASSEMBLE.arg4")
+                let block = out.block::<20>();
+                xdr::put_word(block, 0, arg3);
+                xdr::put(block, 4, arg4.from.x);
+                xdr::put(block, 8, arg4.from.y);
+                xdr::put(block, 12, arg4.to.x);
+                xdr::put(block, 16, arg4.to.y);
+                Ok(())
             },
             Xdr::decode,
         )
@@ -4184,8 +4225,18 @@ impl<T: TortureVersion> Service for TortureVersionService<T> {
             ASSEMBLE => {
                 let arg1 = xdr::get_string(input, u32::MAX).field("ASSEMBLE.arg1")?;
                 let arg2 = xdr::get_opaque(input, u32::MAX).field("ASSEMBLE.arg2")?;
-                let arg3 = xdr::next_word(input).field("ASSEMBLE.arg3")?;
-                let arg4 = Xdr::decode(input).field("ASSEMBLE.arg4")?;
+                let block = input.block::<20>().field("ASSEMBLE")?;
+                let arg3 = xdr::get_word(input, block, 0).field("ASSEMBLE.arg3")?;
+                let arg4 = Line {
+                    from: Point {
+                        x: xdr::get(block, 4),
+                        y: xdr::get(block, 8),
+                    },
+                    to: Point {
+                        x: xdr::get(block, 12),
+                        y: xdr::get(block, 16),
+                    },
+                };
                 input.finish()?;
                 let reply = self.0.assemble(call, arg1, arg2, arg3, arg4)?;
                 Xdr::encode(&reply, out).field("ASSEMBLE")?;

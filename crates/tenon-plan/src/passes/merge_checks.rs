@@ -26,28 +26,19 @@ pub(super) fn rewrite(body: &mut Body) {
     let mut block = None;
     for mut op in body.drain(..) {
         op.bodies_mut().into_iter().for_each(rewrite);
-        match &mut op {
-            Op::Reserve { bytes } => {
-                if extend(&mut merged, &mut block, *bytes) {
-                    continue;
-                }
-                block = Some(Block {
-                    position: merged.len(),
-                    base: 0,
-                    bytes: *bytes,
-                });
+        if let Op::Reserve { bytes } = op {
+            if extend(&mut merged, &mut block, bytes) {
+                continue;
             }
-            Op::Put { offset, .. } | Op::PutArray { offset, .. } | Op::Copy { offset, .. } => {
-                *offset += block.as_ref().map_or(0, |block| block.base);
-            }
-            Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::Loop { .. }
-            | Op::Switch { .. }
-            | Op::Optional { .. }
-            | Op::List { .. }
-            | Op::Call { .. }
-            | Op::External { .. } => block = None,
+            block = Some(Block {
+                position: merged.len(),
+                base: 0,
+                bytes,
+            });
+        } else if let Some(offset) = op.offset_mut() {
+            *offset += block.as_ref().map_or(0, |block| block.base);
+        } else {
+            block = None;
         }
         merged.push(op);
     }

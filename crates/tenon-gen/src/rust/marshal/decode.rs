@@ -3,7 +3,7 @@
 use tenon_plan::{Body, Count, Op, Plan, Scalar};
 
 use super::encode::element;
-use super::{Item, Subject, bound_text, is_word, labelled, nested};
+use super::{Item, Subject, bound_text, labelled, nested};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Statement};
 use crate::rust::shape::Shape;
@@ -58,7 +58,7 @@ pub fn record(rust: &Rust<'_>, plan: &Plan, subject: &Subject) -> Block {
     if fields.is_empty() {
         return Block::value(Expr::text("Ok(Self {})"));
     }
-    let value = Expr::Struct("Self", fields);
+    let value = Expr::Struct("Self".to_owned(), fields);
     if !plan.recursive {
         let value = Some(Expr::ok(value));
         return Block { statements, value };
@@ -162,7 +162,7 @@ pub fn union(rust: &Rust<'_>, plan: &Plan, variants: &Variants) -> Block {
 fn labelled_discriminant(rust: &Rust<'_>, scalar: Scalar, variants: &Variants) -> Expr {
     rust.uses(&["wire::xdr", "wire::Field"]);
     let ty = &variants.discriminant;
-    let function = if is_word(scalar) {
+    let function = if scalar.is_checked() {
         "xdr::next_word"
     } else {
         "xdr::next"
@@ -255,7 +255,8 @@ fn local_name(field: &str) -> String {
     }
 }
 
-/// Hands each item of `body` to `with`, and what reads it.
+/// Hands each item of `body` to `with`, and what reads it. Of a struct that is moved field by
+/// field that is a literal.
 fn each(
     rust: &Rust<'_>,
     body: &Body,
@@ -264,32 +265,66 @@ fn each(
     mut with: impl FnMut(&mut Vec<Statement>, &Item, Read),
 ) {
     let mut in_block = false;
-    for (index, op) in body.iter().enumerate() {
-        if let Op::Reserve { bytes } = op {
-            let rest = &body[index + 1..];
+    let mut rest = body.as_slice();
+    for ops in body.chunk_by(|one, next| is_together(one, next, 0)) {
+        rest = &rest[ops.len()..];
+        if let [Op::Reserve { bytes }] = ops {
             in_block = !is_single_scalar(rest);
             if in_block {
                 let block = Expr::text(format!("input.block::<{bytes}>()"));
-                let block = labelled(rust, block, block_label(subject, rest));
+                let label = block_label(rust, subject, rest);
+                let block = labelled(rust, block, label.as_ref());
                 statements.push(Statement::Let(
                     "block".to_owned(),
                     Expr::Try(Box::new(block)),
                 ));
             }
-        } else if let Some(place) = op.place() {
-            let item = subject.item(place);
-            let read = operation(rust, op, &item.shape, in_block).labelled(rust, item);
-            with(statements, item, read);
+        } else if let Some(place) = ops[0].place() {
+            let (item, inside) = subject.outer(place);
+            let depth = place.0.len() - inside.len();
+            with(statements, item, read(rust, ops, depth, item, in_block));
         }
     }
 }
 
+/// Whether two operations move parts of one item that is `depth` fields deep inside another.
+fn is_together(one: &Op, next: &Op, depth: usize) -> bool {
+    let item = |op: &Op| {
+        let path = &op.place()?.0;
+        (path.len() > depth + 1).then(|| path[..=depth].to_vec())
+    };
+    item(one).is_some_and(|item_of_one| item(next) == Some(item_of_one))
+}
+
+/// What reads the item that `depth` fields lead to: an operation, or those of its fields.
+fn read(rust: &Rust<'_>, ops: &[Op], depth: usize, item: &Item, in_block: bool) -> Read {
+    let is_inside = |op: &Op| op.place().is_some_and(|place| place.0.len() > depth);
+    match ops {
+        [op] if !is_inside(op) => operation(rust, op, &item.shape, in_block).labelled(rust, item),
+        _ => Read::sure(structure(rust, ops, depth, item, in_block)),
+    }
+}
+
+/// A literal of a struct that is moved field by field.
+fn structure(rust: &Rust<'_>, ops: &[Op], depth: usize, item: &Item, in_block: bool) -> Expr {
+    let Shape::Named(id) = item.shape.real() else {
+        unreachable!("{:?} has no fields", item.shape)
+    };
+    let fields = ops.chunk_by(|one, next| is_together(one, next, depth));
+    let fields = fields.filter_map(|ops| {
+        let part = item.part(rust, ops[0].place()?.0[depth]);
+        let read = read(rust, ops, depth + 1, &part, in_block);
+        Some((part.name, read.value()))
+    });
+    Expr::Struct(rust.names.of_type(*id).name.clone(), fields.collect())
+}
+
 /// Whom to name when a block is not all there: the item, if it is the only one.
-fn block_label<'a>(subject: &'a Subject, rest: &[Op]) -> Option<&'a String> {
+fn block_label(rust: &Rust<'_>, subject: &Subject, rest: &[Op]) -> Option<String> {
     let mut items = rest.iter().take_while(|op| op.fixed().is_some());
     match (items.next().and_then(Op::place), items.next()) {
-        (Some(place), None) => subject.item(place).label.as_ref(),
-        _ => subject.label.as_ref(),
+        (Some(place), None) => subject.item(rust, place).label,
+        _ => subject.label.clone(),
     }
 }
 
@@ -317,7 +352,7 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
             Read::fallible(Expr::call(function, [input(), bound_text(*bound)]))
         }
         Op::PutCounted { scalar, bound, .. } => {
-            let words = is_word(*scalar);
+            let words = scalar.is_checked();
             let function = if words {
                 "xdr::get_counted_words"
             } else {
@@ -373,7 +408,7 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
 }
 
 fn put(scalar: Scalar, offset: u32, in_block: bool) -> Read {
-    match (in_block, is_word(scalar)) {
+    match (in_block, scalar.is_checked()) {
         (true, true) => Read::fallible(at("xdr::get_word", Some("input"), offset)),
         (true, false) => Read::sure(at("xdr::get", None, offset)),
         (false, true) => Read::fallible(Expr::text("xdr::next_word(input)")),
@@ -382,7 +417,7 @@ fn put(scalar: Scalar, offset: u32, in_block: bool) -> Read {
 }
 
 fn array(scalar: Scalar, offset: u32, shape: &Shape) -> Read {
-    match (shape, is_word(scalar)) {
+    match (shape, scalar.is_checked()) {
         (Shape::Boxed(_), true) => {
             Read::fallible(at("xdr::get_boxed_word_array", Some("input"), offset))
         }
@@ -416,7 +451,7 @@ pub fn element_function(rust: &Rust<'_>, body: &Body, shape: &Shape) -> Expr {
         return Expr::text("Xdr::decode");
     }
     if let [Op::Reserve { .. }, Op::Put { scalar, .. }] = body.as_slice() {
-        let function = if is_word(*scalar) {
+        let function = if scalar.is_checked() {
             "xdr::next_word"
         } else {
             "xdr::next"

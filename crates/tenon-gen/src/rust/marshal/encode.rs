@@ -2,7 +2,7 @@
 
 use tenon_plan::{Body, Count, Op, Plan, Scalar};
 
-use super::{Item, Subject, bound_text, is_word, labelled, nested};
+use super::{Item, Subject, bound_text, labelled, nested};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Statement};
 use crate::rust::shape::Shape;
@@ -141,7 +141,8 @@ impl<'a> Encoding<'a> {
     }
 
     fn operation(&mut self, op: &Op, subject: &Subject, block: &str) {
-        let item = |place| subject.item(place);
+        let rust = self.rust;
+        let item = |place| subject.item(rust, place);
         self.rust.uses(match op {
             Op::Reserve { .. } | Op::Call { .. } | Op::External { .. } => &[],
             _ => &["wire::xdr"],
@@ -153,7 +154,7 @@ impl<'a> Encoding<'a> {
                 scalar,
                 offset,
             } => {
-                let function = if is_word(*scalar) {
+                let function = if scalar.is_checked() {
                     "xdr::put_word"
                 } else {
                     "xdr::put"
@@ -166,35 +167,35 @@ impl<'a> Encoding<'a> {
                 offset,
                 ..
             } => {
-                let function = if is_word(*scalar) {
+                let function = if scalar.is_checked() {
                     "xdr::put_words"
                 } else {
                     "xdr::put_array"
                 };
-                self.put(function, block, *offset, &slice(item(place)));
+                self.put(function, block, *offset, &slice(&item(place)));
             }
             Op::Copy { place, offset, .. } => {
-                self.put("xdr::put_bytes", block, *offset, &slice(item(place)));
+                self.put("xdr::put_bytes", block, *offset, &slice(&item(place)));
             }
             Op::CopyCounted {
                 place,
                 bound,
                 text: _,
             } => {
-                self.counted("xdr::put_opaque", item(place), *bound);
+                self.counted("xdr::put_opaque", &item(place), *bound);
             }
             Op::PutCounted {
                 place,
                 scalar,
                 bound,
             } => {
-                let words = is_word(*scalar);
+                let words = scalar.is_checked();
                 let function = if words {
                     "xdr::put_counted_words"
                 } else {
                     "xdr::put_counted"
                 };
-                self.counted(function, item(place), *bound);
+                self.counted(function, &item(place), *bound);
             }
             Op::Loop {
                 place,
@@ -202,10 +203,10 @@ impl<'a> Encoding<'a> {
                 body,
                 element_min: _,
             } => {
-                self.elements(item(place), *count, body);
+                self.elements(&item(place), *count, body);
             }
             Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
-            Op::Optional { place, body } => self.optional(item(place), body),
+            Op::Optional { place, body } => self.optional(&item(place), body),
             Op::List {
                 place,
                 first_bare,
@@ -219,13 +220,13 @@ impl<'a> Encoding<'a> {
                 self.rust.uses(&["wire::Xdr"]);
                 let item = item(place);
                 let arguments = ["out", &item.reference, "Xdr::encode"].map(Expr::text);
-                self.fallible(Expr::call(function, arguments), item);
+                self.fallible(Expr::call(function, arguments), &item);
             }
             Op::Call { place, .. } | Op::External { place, .. } => {
                 self.rust.uses(&["wire::Xdr"]);
                 let item = item(place);
-                let arguments = [whole(item), "out".to_owned()].map(Expr::text);
-                self.fallible(Expr::call("Xdr::encode", arguments), item);
+                let arguments = [whole(&item), "out".to_owned()].map(Expr::text);
+                self.fallible(Expr::call("Xdr::encode", arguments), &item);
             }
         }
     }
@@ -283,7 +284,7 @@ impl<'a> Encoding<'a> {
 
     fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], all: &Variants) {
         self.rust.uses(&["wire::xdr"]);
-        let function = if is_word(discriminant) {
+        let function = if discriminant.is_checked() {
             "xdr::put_word"
         } else {
             "xdr::put"

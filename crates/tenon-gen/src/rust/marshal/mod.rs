@@ -6,14 +6,14 @@ mod decode;
 mod encode;
 mod parts;
 
-use tenon_plan::{Place, Plan, Scalar};
+use tenon_plan::{Place, Plan};
 use tenon_schema::{TypeId, TypeKind};
 
 use super::code::{Block, Expr, Head, Statement};
 use super::names::TypeNames;
 use super::shape::Shape;
 use super::{Rust, variants};
-use crate::writer::{Hole, Writer, literal};
+use crate::writer::{Hole, Writer};
 
 pub use decode::{element_function as element_decoder, parameters as decode_parameters};
 pub use encode::{parameters as encode_parameters, result as encode_result};
@@ -26,8 +26,7 @@ pub struct Subject {
     fields: Option<Vec<Item>>,
     /// The item as a whole.
     whole: Item,
-    /// The name of a record for errors that none of its fields is to blame for alone, a string
-    /// literal.
+    /// The name of a record for errors that none of its fields is to blame for alone.
     label: Option<String>,
 }
 
@@ -44,7 +43,7 @@ pub struct Item {
     pub name: String,
     /// How it lives in memory.
     pub shape: Shape,
-    /// The name for errors, a string literal; none inside of an item that has one.
+    /// The name for errors; none inside of an item that has one.
     pub label: Option<String>,
 }
 
@@ -72,6 +71,18 @@ impl Item {
             label,
         }
     }
+
+    /// A field of the item, which is a struct.
+    fn part(&self, rust: &Rust<'_>, position: u32) -> Self {
+        let Shape::Named(id) = self.shape.real() else {
+            unreachable!("{:?} has no fields", self.shape)
+        };
+        let name = &rust.names.of_type(*id).parts[position as usize];
+        let (field, shape) = rust.shapes.fields(*id).swap_remove(position as usize);
+        let label = self.label.as_ref();
+        let label = label.map(|label| format!("{label}.{}", field.name));
+        Self::owned(format!("{}.{name}", self.receiver), name, shape, label)
+    }
 }
 
 impl Subject {
@@ -87,18 +98,24 @@ impl Subject {
     /// A record.
     pub fn record(name: &str, fields: Vec<Item>) -> Self {
         Self {
-            label: Some(literal(name)),
+            label: Some(name.to_owned()),
             whole: Item::behind("self", Shape::Opaque, None),
             fields: Some(fields),
         }
     }
 
     /// The item at `place`.
-    fn item(&self, place: &Place) -> &Item {
+    fn item(&self, rust: &Rust<'_>, place: &Place) -> Item {
+        let (item, inside) = self.outer(place);
+        let part = |item: Item, position: &u32| item.part(rust, *position);
+        inside.iter().fold(item.clone(), part)
+    }
+
+    /// The item that `place` is in, and the way from there.
+    fn outer<'p>(&self, place: &'p Place) -> (&Item, &'p [u32]) {
         match (place.0.as_slice(), &self.fields) {
-            ([], _) => &self.whole,
-            ([field], Some(fields)) => &fields[*field as usize],
-            (path, _) => unreachable!("{path:?}: a body is about an item or about a record"),
+            ([field, inside @ ..], Some(fields)) => (&fields[*field as usize], inside),
+            (inside, _) => (&self.whole, inside),
         }
     }
 }
@@ -139,7 +156,7 @@ fn record_of(rust: &Rust<'_>, id: TypeId) -> Subject {
     let names = &rust.names.of_type(id).parts;
     let fields = rust.shapes.fields(id).into_iter().zip(names);
     let items = fields.map(|((field, shape), name)| {
-        let label = literal(&format!("{}.{}", def.name, field.name));
+        let label = format!("{}.{}", def.name, field.name);
         Item::owned(format!("self.{name}"), name, shape, Some(label))
     });
     Subject::record(&def.name, items.collect())
@@ -243,7 +260,7 @@ fn write_functions(w: &mut Writer, rust: &Rust<'_>, id: TypeId, shape: Shape) {
         "wire::DecodeError",
     ]);
     let (plan, names) = (rust.plans.of_type(id), rust.names.of_type(id));
-    let label = literal(&rust.schema.type_def(id).name);
+    let label = rust.schema.type_def(id).name.clone();
     let subject = Subject::whole(Item::behind("value", shape, Some(label)));
     write_function_doc(
         w,
@@ -275,16 +292,6 @@ fn write_function_doc(w: &mut Writer, does: &str, names: &TypeNames, errors: &st
     w.line("///");
     w.line("/// # Errors");
     w.line(format!("/// {errors}"));
-}
-
-/// Whether not every word is a value of the scalar.
-fn is_word(scalar: Scalar) -> bool {
-    match scalar {
-        Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => true,
-        Scalar::Bool | Scalar::Enum(_) => true,
-        Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 => false,
-        Scalar::F32 | Scalar::F64 | Scalar::F128 => false,
-    }
 }
 
 fn bound_text(bound: u32) -> Expr {

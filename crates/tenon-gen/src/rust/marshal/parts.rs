@@ -1,5 +1,7 @@
 //! Structs of very many fields: their methods are cut into parts of a size that compilers digest,
 //! for they need more than linear time, and stack, for one long function or expression.
+//!
+//! No struct is inlined into a body of so many items, so a cut goes through none.
 
 use tenon_plan::{Body, Op, Plan};
 use tenon_schema::TypeId;
@@ -81,7 +83,7 @@ fn write_parts(w: &mut Writer, rust: &Rust<'_>, id: TypeId, parts: &[Body]) {
 fn cut(body: &Body) -> Vec<Body> {
     let mut parts: Vec<Body> = Vec::new();
     let (mut items, mut block) = (PART, None);
-    for op in body.iter().filter(|op| !matches!(op, Op::Reserve { .. })) {
+    for op in body.iter().filter(|op| !op.is_reserve()) {
         if items == PART {
             parts.push(Body::new());
             (items, block) = (0, None);
@@ -104,27 +106,10 @@ fn push(part: &mut Body, block: &mut Option<usize>, mut op: Op) {
         part.push(Op::Reserve { bytes: 0 });
         part.len() - 1
     });
-    if let (Op::Reserve { bytes }, Some(offset)) = (&mut part[start], offset_mut(&mut op)) {
+    if let (Op::Reserve { bytes }, Some(offset)) = (&mut part[start], op.offset_mut()) {
         *offset = *bytes;
         *bytes += size as u32;
         block.take_if(|_| *bytes > BLOCK_MAX);
     }
     part.push(op);
-}
-
-fn offset_mut(op: &mut Op) -> Option<&mut u32> {
-    match op {
-        Op::Put { offset, .. } | Op::PutArray { offset, .. } | Op::Copy { offset, .. } => {
-            Some(offset)
-        }
-        Op::Reserve { .. }
-        | Op::CopyCounted { .. }
-        | Op::PutCounted { .. }
-        | Op::Loop { .. }
-        | Op::Switch { .. }
-        | Op::Optional { .. }
-        | Op::List { .. }
-        | Op::Call { .. }
-        | Op::External { .. } => None,
-    }
 }
