@@ -22,18 +22,12 @@ pub fn run(args: &GenArgs) -> Result<(), Failure> {
 }
 
 fn rust_source(file: &Path, interface: &Interface) -> String {
+    let name = file.file_name().unwrap_or_default();
     let options = rust::Options {
-        source: file_name(file),
+        source: name.to_string_lossy().into_owned(),
         ..rust::Options::default()
     };
     rust::generate(interface.schema(), interface.plans(), &options)
-}
-
-fn file_name(file: &Path) -> String {
-    file.file_name()
-        .unwrap_or(file.as_os_str())
-        .to_string_lossy()
-        .into_owned()
 }
 
 fn write_file(
@@ -42,8 +36,8 @@ fn write_file(
     source: &str,
     extension: &str,
 ) -> Result<(), Failure> {
-    let name = Path::new(&file_name(&args.file)).with_extension(extension);
-    let path = directory.join(name);
+    let name = args.file.with_extension(extension);
+    let path = directory.join(name.file_name().unwrap_or_default());
     fs::create_dir_all(directory)
         .and_then(|()| fs::write(&path, source))
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
