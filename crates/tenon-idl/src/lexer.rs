@@ -31,10 +31,6 @@ impl Lexer {
         }
     }
 
-    pub(crate) fn file(&self) -> FileId {
-        self.file
-    }
-
     /// The next word, on whatever line it stands.
     pub(crate) fn next(&mut self) -> Token {
         while !self.skip_blanks() {

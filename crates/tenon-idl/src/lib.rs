@@ -86,7 +86,7 @@ impl Parsed {
 /// diagnostic without a place.
 pub fn parse_file(path: &Path, options: &Options) -> Parsed {
     match load::read(path, &options.files, options.limits.text_bytes_max) {
-        Ok(Some(text)) => read_text(&path.display().to_string(), text, options),
+        Ok(Some(text)) => read_text(path, text, options),
         Ok(None) => unreadable(format!("there is no file `{}`", path.display())),
         Err(message) => unreadable(message),
     }
@@ -95,7 +95,7 @@ pub fn parse_file(path: &Path, options: &Options) -> Parsed {
 /// Reads the interface `text`, which diagnostics call `name`. Its `#include "..."` lines start
 /// from the folder of `name`.
 pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
-    read_text(name, text.to_string(), options)
+    read_text(Path::new(name), text.to_string(), options)
 }
 
 fn unreadable(message: String) -> Parsed {
@@ -106,10 +106,10 @@ fn unreadable(message: String) -> Parsed {
     }
 }
 
-fn read_text(name: &str, text: String, options: &Options) -> Parsed {
+fn read_text(path: &Path, text: String, options: &Options) -> Parsed {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::new();
-    let unit = preprocess::preprocess(name, text, options, &mut sources, &mut diagnostics);
+    let unit = preprocess::preprocess(path, text, options, &mut sources, &mut diagnostics);
     let definitions = parser::parse(&unit, &sources, options, &mut diagnostics);
     let schema = resolve::resolve(
         definitions,

@@ -109,11 +109,6 @@ impl Sources {
         self.files.iter().map(|file| file.name.as_str())
     }
 
-    /// The name of a text, as the user gave it.
-    pub fn name(&self, file: FileId) -> &str {
-        &self.files[file.0 as usize].name
-    }
-
     /// What stands at `span`.
     pub fn text(&self, span: Span) -> &str {
         let text = &self.files[span.file.0 as usize].text;

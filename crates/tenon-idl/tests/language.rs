@@ -226,6 +226,25 @@ fn includes_come_from_the_own_folder_and_from_search_folders() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_whose_name_is_not_utf8_is_looked_in() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    let main = folder.join("main.x");
+    let texts = [
+        (main.clone(), "#include \"near.x\"\n".to_string()),
+        (folder.join("near.x"), "struct a { int x; };\n".to_string()),
+    ];
+    let options = Options {
+        files: Files::Memory(BTreeMap::from(texts)),
+        ..Options::default()
+    };
+    let schema = parse_file(&main, &options).schema.expect("no errors");
+    assert_eq!(schema.types[0].name, "a");
+}
+
 #[test]
 fn include_cycle_ends() {
     let options = in_memory(&[("a.x", "#include \"b.x\"\n"), ("b.x", "#include \"a.x\"\n")]);

@@ -44,7 +44,7 @@ impl Preprocessor<'_> {
         for path in &candidates {
             match load::read(path, &self.options.files, self.text_bytes_left) {
                 Ok(Some(text)) => {
-                    return self.open(&path.display().to_string(), text, Some(at));
+                    return self.open(path, text, Some(at));
                 }
                 Ok(None) => {}
                 Err(message) => return self.report(Diagnostic::error(at, message)),
@@ -56,8 +56,7 @@ impl Preprocessor<'_> {
     }
 
     fn candidates(&self, target: &Target) -> Vec<PathBuf> {
-        let including = Path::new(self.sources.name(self.frame().lexer.file()));
-        let own = including.parent().unwrap_or(Path::new(""));
+        let own = &self.frame().folder;
         let dirs = self.options.include_dirs.iter();
         match target {
             Target::Angled(name) => dirs.map(|dir| dir.join(name)).collect(),
@@ -68,7 +67,8 @@ impl Preprocessor<'_> {
     }
 
     /// Goes on with a text; `included` is where it is asked for.
-    pub(super) fn open(&mut self, name: &str, text: String, included: Option<Span>) {
+    pub(super) fn open(&mut self, path: &Path, text: String, included: Option<Span>) {
+        let name = path.display().to_string();
         let Some(left) = self.text_bytes_left.checked_sub(text.len()) else {
             let error = match included {
                 Some(at) => Diagnostic::error(at, "the interface is too long with this file"),
@@ -77,11 +77,12 @@ impl Preprocessor<'_> {
             return self.report(error);
         };
         self.text_bytes_left = left;
-        let file = self.sources.add(name, text, included.is_some());
+        let file = self.sources.add(&name, text, included.is_some());
         self.warn_invisible(file);
         let lexer = Lexer::new(file, self.sources.whole(file));
         self.frames.push(Frame {
             lexer,
+            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             conditions: Vec::new(),
         });
     }

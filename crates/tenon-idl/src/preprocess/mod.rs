@@ -10,6 +10,7 @@ mod include;
 mod macros;
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use crate::ast::Name;
 use crate::diagnostics::{Diagnostic, Diagnostics};
@@ -56,9 +57,9 @@ pub(crate) struct MacroConstant {
     pub body: Vec<Token>,
 }
 
-/// Reads `name`, whose text is `text`, and what it includes.
+/// Reads the file at `path`, whose text is `text`, and what it includes.
 pub(crate) fn preprocess(
-    name: &str,
+    path: &Path,
     text: String,
     options: &Options,
     sources: &mut Sources,
@@ -75,7 +76,7 @@ pub(crate) fn preprocess(
         text_bytes_left: options.limits.text_bytes_max,
     };
     preprocessor.predefine();
-    preprocessor.open(name, text, None);
+    preprocessor.open(path, text, None);
     preprocessor.run();
     preprocessor.finish()
 }
@@ -96,6 +97,8 @@ struct Preprocessor<'a> {
 /// A file that is being read.
 struct Frame {
     lexer: Lexer,
+    /// Where it is; the name that people are shown may lack bytes that are not UTF-8.
+    folder: PathBuf,
     conditions: Vec<Condition>,
 }
 
