@@ -885,6 +885,27 @@ fn hostile_text_is_refused() {
 }
 
 #[test]
+fn procedure_0_is_the_null_procedure() {
+    check(
+        "program P { version V { void NULL(void) = 0; } = 1; version W { int NOT(int) = 0; } = 2; } = 7;",
+        expect![[r#"
+            warning: procedure 0 takes nothing and returns nothing in every program
+             --> test.x:1:80
+              |
+            1 | program P { version V { void NULL(void) = 0; } = 1; version W { int NOT(int) = 0; } = 2; } = 7;
+              |                                                                                ^ servers answer it by themselves
+              = hint: give this procedure another number
+
+            program P = 7
+                version V = 1
+                    0 NULL() -> void
+                version W = 2
+                    0 NOT(arg1: int) -> int
+        "#]],
+    );
+}
+
+#[test]
 fn long_text_is_refused() {
     let limits = Limits {
         text_bytes_max: 100,

@@ -70,15 +70,31 @@ impl Resolver<'_> {
             .filter_map(|argument| argument.name.as_ref());
         self.refuse_twice("argument", names);
         let arguments = procedure.arguments.iter().enumerate();
+        let number = self.number_u32(&procedure.number, "procedure number");
+        if number == 0 && !self.diagnostics.has_errors() {
+            self.warn_unless_null(procedure);
+        }
         Procedure {
             name: procedure.name.text.clone(),
             doc: procedure.doc.clone(),
-            number: self.number_u32(&procedure.number, "procedure number"),
+            number,
             arguments: arguments
                 .map(|(index, argument)| self.argument(index, argument))
                 .collect(),
             result: procedure.result.as_ref().map(|ty| self.type_use(ty)),
         }
+    }
+
+    /// By convention procedure 0 has no arguments and no result (RFC 5531 section 12.1).
+    fn warn_unless_null(&mut self, procedure: &ast::Procedure) {
+        if procedure.arguments.is_empty() && procedure.result.is_none() {
+            return;
+        }
+        let message = "procedure 0 takes nothing and returns nothing in every program";
+        let warning = Diagnostic::warning(procedure.number.span, message)
+            .label("servers answer it by themselves")
+            .hint("give this procedure another number");
+        self.diagnostics.push(warning);
     }
 
     fn argument(&mut self, index: usize, argument: &Argument) -> Field {
