@@ -24,6 +24,20 @@ pub struct Ready {
     pub writable: bool,
 }
 
+impl Ready {
+    /// For sending.
+    pub const WRITABLE: Self = Self {
+        readable: false,
+        writable: true,
+    };
+
+    /// For sending or receiving.
+    pub const EITHER: Self = Self {
+        readable: true,
+        writable: true,
+    };
+}
+
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
@@ -59,11 +73,7 @@ impl Socket {
 
     /// A signal ended the wait for a connection but not the connecting itself.
     fn finish_connect(&self, deadline: Instant) -> io::Result<()> {
-        let wanted = Ready {
-            readable: false,
-            writable: true,
-        };
-        self.wait(wanted, deadline)?;
+        self.wait(Ready::WRITABLE, deadline)?;
         Ok(socket_error(&self.fd)??)
     }
 

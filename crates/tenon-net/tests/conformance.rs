@@ -18,11 +18,6 @@ const READ: Ready = Ready {
     readable: true,
     writable: false,
 };
-const WRITE: Ready = Ready {
-    readable: false,
-    writable: true,
-};
-
 /// Bounds every wait that is meant to succeed.
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
@@ -87,7 +82,7 @@ fn send_all(stream: &Stream, mut bytes: &[u8]) -> io::Result<()> {
         match stream.try_send(bytes) {
             Ok(sent) => bytes = &bytes[sent..],
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                stream.wait(WRITE, soon())?;
+                stream.wait(Ready::WRITABLE, soon())?;
             }
             Err(error) => return Err(error),
         }
@@ -371,14 +366,10 @@ fn a_full_stream_says_so_and_can_still_be_read() {
             }
         };
         assert_eq!(error.kind(), ErrorKind::WouldBlock, "{transport}");
-        let error = client.wait(WRITE, shortly()).unwrap_err();
+        let error = client.wait(Ready::WRITABLE, shortly()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{transport}");
         send_all(&server, b"reply").unwrap();
-        let either = Ready {
-            readable: true,
-            writable: true,
-        };
-        let ready = client.wait(either, soon()).unwrap();
+        let ready = client.wait(Ready::EITHER, soon()).unwrap();
         assert_eq!(ready, READ, "{transport}");
         assert_eq!(client.try_recv(&mut [0; 8]).unwrap(), 5, "{transport}");
     }

@@ -187,7 +187,7 @@ impl Channel {
         loop {
             let ready = match self.read_on(connection) {
                 Some(mut reader) => {
-                    let ready = connection.wait(READ_OR_WRITE, deadline)?;
+                    let ready = connection.wait(Ready::EITHER, deadline)?;
                     if ready.readable {
                         reader.take_in()?;
                     }
@@ -304,20 +304,10 @@ impl State {
     }
 }
 
-const READ_OR_WRITE: Ready = Ready {
-    readable: true,
-    writable: true,
-};
-
-const WRITE: Ready = Ready {
-    readable: false,
-    writable: true,
-};
-
 /// Waits for room, but not for longer than `limit`: that is no error.
 fn wait_at_most(connection: &Connection, limit: Duration, deadline: Instant) -> io::Result<Ready> {
     let glance = Instant::now() + limit;
-    match connection.wait(WRITE, glance.min(deadline)) {
+    match connection.wait(Ready::WRITABLE, glance.min(deadline)) {
         Err(error) if error.kind() == io::ErrorKind::TimedOut && glance < deadline => {
             Ok(Ready::default())
         }

@@ -64,7 +64,7 @@ impl Line {
                 Ok(sent) => rest = &rest[sent..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let deadline = *deadline.get_or_insert_with(|| Instant::now() + patience);
-                    self.stream.wait(WRITABLE, deadline)?;
+                    self.stream.wait(Ready::WRITABLE, deadline)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -83,11 +83,6 @@ impl Line {
         let _ = self.stream.shutdown_recv();
     }
 }
-
-const WRITABLE: Ready = Ready {
-    readable: false,
-    writable: true,
-};
 
 impl Drop for Line {
     fn drop(&mut self) {

@@ -172,11 +172,8 @@ impl Socket {
     fn send_patiently(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
         match self.datagram.try_send_to(message, peer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let wanted = Ready {
-                    readable: false,
-                    writable: true,
-                };
-                self.datagram.wait(wanted, Instant::now() + SEND_PATIENCE)?;
+                let deadline = Instant::now() + SEND_PATIENCE;
+                self.datagram.wait(Ready::WRITABLE, deadline)?;
                 self.datagram.try_send_to(message, peer)
             }
             sent => sent,
