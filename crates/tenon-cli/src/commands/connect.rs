@@ -8,9 +8,6 @@ use tenon::{AuthSys, ChannelOptions, Client, Credential};
 use crate::args::{Auth, CallOptions};
 use crate::failure::Failure;
 
-/// Most groups that AUTH_SYS has room for (RFC 5531 appendix A).
-const GIDS_MAX: usize = 16;
-
 /// Connects to a version of a program.
 pub fn client(
     address: &str,
@@ -40,7 +37,7 @@ fn with_own_identity(client: &Client) -> Result<Client, Failure> {
     let gids: Vec<u32> = groups
         .iter()
         .map(|gid| gid.as_raw())
-        .take(GIDS_MAX)
+        .take(AuthSys::GIDS_MAX)
         .collect();
     let identity =
         AuthSys::new(machine, getuid().as_raw(), getgid().as_raw(), &gids).map_err(Failure::new)?;

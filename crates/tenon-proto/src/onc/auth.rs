@@ -8,10 +8,6 @@ use super::words::{get, put};
 
 /// Longest body of a credential or verifier, in bytes (RFC 5531 section 8.2).
 pub const AUTH_BODY_MAX: usize = 400;
-/// Longest machine name in an AUTH_SYS credential, in bytes (RFC 5531 appendix A).
-pub const MACHINE_NAME_MAX: usize = 255;
-/// Most supplementary groups in an AUTH_SYS credential (RFC 5531 appendix A).
-pub const GIDS_MAX: usize = 16;
 
 /// The kind of a credential or verifier (RFC 5531 section 8.2; numbers beyond are IANA's).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,22 +134,29 @@ pub struct AuthSys<'a> {
     machine: &'a BStr,
     uid: u32,
     gid: u32,
-    gids: [u32; GIDS_MAX],
+    gids: [u32; AuthSys::GIDS_MAX],
     gids_len: usize,
 }
 
 impl<'a> AuthSys<'a> {
+    /// Longest name of a machine, in bytes (RFC 5531 appendix A).
+    pub const MACHINE_NAME_MAX: usize = 255;
+
+    /// Most supplementary groups (RFC 5531 appendix A).
+    pub const GIDS_MAX: usize = 16;
+
     /// A user by number, with its group and supplementary groups. The stamp is 0.
     ///
     /// # Errors
-    /// The name is longer than [`MACHINE_NAME_MAX`] or the groups are more than [`GIDS_MAX`].
+    /// The name is longer than [`MACHINE_NAME_MAX`](Self::MACHINE_NAME_MAX) or the groups are more
+    /// than [`GIDS_MAX`](Self::GIDS_MAX).
     pub fn new(
         machine: &'a [u8],
         uid: u32,
         gid: u32,
         gids: &[u32],
     ) -> Result<Self, CredentialError> {
-        if machine.len() > MACHINE_NAME_MAX {
+        if machine.len() > Self::MACHINE_NAME_MAX {
             return Err(CredentialError::MachineNameTooLong(machine.len()));
         }
         let mut sys = Self {
@@ -161,7 +164,7 @@ impl<'a> AuthSys<'a> {
             machine: BStr::new(machine),
             uid,
             gid,
-            gids: [0; GIDS_MAX],
+            gids: [0; Self::GIDS_MAX],
             gids_len: gids.len(),
         };
         sys.gids
@@ -208,11 +211,11 @@ impl<'a> AuthSys<'a> {
     /// A bound of appendix A is broken, or bytes are missing.
     pub fn decode(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let stamp = get(input)?;
-        let length = input.count(MACHINE_NAME_MAX as u32, 1)?;
+        let length = input.count(Self::MACHINE_NAME_MAX as u32, 1)?;
         let machine = BStr::new(&input.take(padded(length))?[..length]);
         let (uid, gid) = (get(input)?, get(input)?);
-        let gids_len = input.count(GIDS_MAX as u32, 4)?;
-        let mut gids = [0; GIDS_MAX];
+        let gids_len = input.count(Self::GIDS_MAX as u32, 4)?;
+        let mut gids = [0; Self::GIDS_MAX];
         for entry in &mut gids[..gids_len] {
             *entry = get(input)?;
         }
@@ -250,10 +253,10 @@ pub enum CredentialError {
     #[error("a credential of {0} bytes is over the bound of {AUTH_BODY_MAX}")]
     BodyTooLong(usize),
     /// The machine name is too long.
-    #[error("a machine name of {0} bytes is over the bound of {MACHINE_NAME_MAX}")]
+    #[error("a machine name of {0} bytes is over the bound of {max}", max = AuthSys::MACHINE_NAME_MAX)]
     MachineNameTooLong(usize),
     /// The groups are too many.
-    #[error("{0} supplementary groups are over the bound of {GIDS_MAX}")]
+    #[error("{0} supplementary groups are over the bound of {max}", max = AuthSys::GIDS_MAX)]
     TooManyGroups(usize),
 }
 
