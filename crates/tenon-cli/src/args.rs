@@ -55,7 +55,8 @@ In a Cargo project the crate `tenon-build` does the same from build.rs.")]
 Examples:
   tenon explain nfs3.x                   every type and procedure
   tenon explain nfs3.x entry3            one type
-  tenon explain nfs3.x NFSPROC3_READ     one procedure: its arguments and its result")]
+  tenon explain nfs3.x NFSPROC3_READ     one procedure: its arguments and its result
+  tenon explain --passes nfs3.x fattr3   how its plan is made, and what blocks it moves")]
     Explain(ExplainArgs),
 
     /// Call a procedure: JSON in, JSON out, no generated code
@@ -169,6 +170,10 @@ pub struct ExplainArgs {
 
     /// A type or procedure; all of them if left out
     pub name: Option<String>,
+
+    /// Show the plan after each pass, and where blocks of memory are broken and why
+    #[arg(long)]
+    pub passes: bool,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,

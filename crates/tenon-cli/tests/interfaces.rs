@@ -119,6 +119,23 @@ fn explain_shows_the_plan_of_a_type_and_of_a_procedure() {
 }
 
 #[test]
+fn explain_shows_what_passes_make_and_which_blocks_are_broken() {
+    let text = tenon(&["explain", "--passes", "interfaces/nfs3.x", "wcc_attr"]).ok();
+    let headings: Vec<_> = text.lines().filter(|line| line.starts_with("==")).collect();
+    let expected = [
+        "== as lowered",
+        "== after inline",
+        "== after merge_checks",
+        "== blocks of wcc_attr",
+    ];
+    assert_eq!(headings, expected, "{text}");
+    assert!(text.contains("size: a block of 1 x 8 bytes\n"), "{text}");
+    assert!(text.contains("broken off by an order"), "{text}");
+    let stderr = tenon(&["explain", "--passes", "interfaces/demo.x", "nothing"]).fails_with(1);
+    assert!(stderr.contains("`nothing`"), "{stderr}");
+}
+
+#[test]
 fn stubs_go_to_stdout_or_into_a_folder() {
     let printed = tenon(&["gen", "--lang", "rust", "interfaces/demo.x"]).ok();
     assert!(printed.contains("pub struct DemoV1Client"), "{printed}");

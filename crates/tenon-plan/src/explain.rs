@@ -5,15 +5,83 @@ use std::fmt::Write;
 use tenon_schema::{Schema, TypeId, TypeKind};
 use thiserror::Error;
 
+use crate::blocks::Blocks;
 use crate::layout::Layout;
 use crate::links::is_link;
+use crate::lower::{LowerError, lower};
 use crate::op::{Plan, Plans, ProcedurePlan};
+use crate::passes::{Pass, specialize};
 use crate::text::text;
+use crate::verify::VerifyError;
 
 /// The interface has no type and no procedure of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the interface has no type and no procedure called `{0}`")]
 pub struct UnknownName(pub String);
+
+/// The making of plans cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ExplainError {
+    /// Nothing has the name.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownName),
+    /// No plan can be made.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// A pass is wrong: a bug of Tenon.
+    #[error("a bug in Tenon: {0}")]
+    Verify(#[from] VerifyError),
+}
+
+/// What becomes of the plans called `name` (see [`explain`]) with each of `passes`, and in the
+/// end which blocks of memory they move and why those are no larger.
+///
+/// # Errors
+/// Nothing has this name, or no plan can be made of the interface.
+///
+/// # Panics
+/// If the schema refers to a type that it does not have.
+pub fn explain_passes(
+    schema: &Schema,
+    passes: &[Pass],
+    name: Option<&str>,
+) -> Result<String, ExplainError> {
+    let mut plans = lower(schema)?;
+    let mut shown = explain(schema, &plans, name)?;
+    let mut out = format!("== as lowered\n{shown}");
+    for pass in passes {
+        specialize(schema, &mut plans, &[*pass])?;
+        let now = explain(schema, &plans, name)?;
+        out += &match now == shown {
+            true => format!("\n== {} changes nothing\n", pass.name()),
+            false => format!("\n== after {}\n{now}", pass.name()),
+        };
+        shown = now;
+    }
+    for part in blocks(schema, &plans, name) {
+        out += &format!("\n== {part}");
+    }
+    Ok(out)
+}
+
+fn blocks(schema: &Schema, plans: &Plans, name: Option<&str>) -> Vec<String> {
+    let wanted = |candidate: &str| name.is_none_or(|name| name == candidate);
+    let blocks = Blocks::new(schema, plans);
+    let types = plans.types.iter().zip((0..).map(TypeId));
+    let types = types.filter_map(|(plan, id)| {
+        let name = &schema.type_def(id).name;
+        let layout = Layout::of_type(schema, id);
+        wanted(name).then(|| blocks.text(name, layout, &plan.body))?
+    });
+    let procedures = plans.procedures.iter().filter_map(|plan| {
+        let version = &schema.programs[plan.program].versions[plan.version];
+        let procedure = &version.procedures[plan.procedure];
+        let head = format!("the arguments of {}", procedure.name);
+        let layout = Layout::Record(&procedure.arguments);
+        wanted(&procedure.name).then(|| blocks.text(&head, layout, &plan.arguments.body))?
+    });
+    types.chain(procedures).collect()
+}
 
 /// The plans of the types and procedures called `name`, in every version that has one; of all
 /// of them if there is no name.

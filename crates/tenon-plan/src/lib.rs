@@ -2,18 +2,20 @@
 //! procedure of an interface. One plan serves both directions and every way to run it: source
 //! back ends print it, the interpreter walks it, machine code is made from it.
 
+mod blocks;
 mod explain;
 mod graph;
 mod layout;
 pub mod links;
 mod lower;
+mod memory;
 mod op;
 mod passes;
 mod size;
 mod text;
 mod verify;
 
-pub use explain::{UnknownName, explain};
+pub use explain::{ExplainError, UnknownName, explain, explain_passes};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
 pub use op::{Arm, Body, Count, Op, Place, Plan, Plans, ProcedurePlan, Scalar, Size};

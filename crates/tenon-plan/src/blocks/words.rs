@@ -1,0 +1,72 @@
+//! How blocks, and what breaks them, are put into words.
+
+use std::fmt;
+
+use super::{Alone, Broken, Piece, Run, Unit};
+
+impl fmt::Display for Piece<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => write!(f, "{}: ", self.first)?,
+            false => write!(f, "{} to {}: ", self.first, self.last)?,
+        }
+        match &self.what {
+            Ok(run) => write!(f, "a block of {run}")?,
+            Err(alone) => write!(f, "no block, {alone}")?,
+        }
+        match &self.broken {
+            Some(Broken::Hole(bytes)) => {
+                write!(
+                    f,
+                    "; broken off by a hole of {bytes} bytes in memory before it"
+                )
+            }
+            Some(Broken::Order(unit)) => write!(f, "; broken off by an order, for {unit}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.unit {
+            Unit::One => write!(f, "{} bytes", self.units),
+            unit => write!(f, "{} x {} bytes", self.units, unit.bytes()),
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    /// What is done to the block that this one is broken off from.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One => write!(f, "what precedes is not swapped"),
+            unit => write!(f, "what precedes is swapped by {} bytes", unit.bytes()),
+        }
+    }
+}
+
+impl fmt::Display for Alone<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Padded(bytes) => write!(f, "a hole: the wire pads it by {bytes}"),
+            Self::Widened(1) => write!(f, "a hole: 1 byte of memory is 4 on the wire"),
+            Self::Widened(bytes) => write!(f, "a hole: {bytes} bytes of memory are 4 on the wire"),
+            Self::LookedAt => write!(f, "its values are looked at one by one"),
+            Self::Inside(Some(name)) => write!(f, "one is broken inside of {name}"),
+            Self::Inside(None) => write!(f, "one is broken inside of an element"),
+            Self::External => write!(f, "its own routine moves it"),
+            Self::Varies(what, None) => write!(f, "a variable part: {what}"),
+            Self::Varies(what, Some(Unit::One)) => {
+                write!(f, "a variable part: {what}, as a block of its own")
+            }
+            Self::Varies(what, Some(unit)) => {
+                let bytes = unit.bytes();
+                write!(
+                    f,
+                    "a variable part: {what}, as a block of its own of {bytes}-byte items"
+                )
+            }
+        }
+    }
+}

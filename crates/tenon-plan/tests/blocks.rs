@@ -1,0 +1,170 @@
+//! Where blocks are broken and why, in words, and what order of the fields mends it.
+
+mod support;
+
+use expect_test::{Expect, expect};
+use support::schema;
+use tenon_plan::{ExplainError, Pass, explain_passes};
+
+/// What is said about the blocks of `name`.
+fn check(definitions: &str, name: &str, expect: Expect) {
+    let text = explain_passes(&schema(definitions), Pass::ALL, Some(name)).expect("a type");
+    let blocks = text
+        .split("\n\n")
+        .find(|part| part.starts_with("== blocks"));
+    expect.assert_eq(blocks.unwrap_or_default());
+}
+
+#[test]
+fn each_pass_is_shown_and_those_that_change_nothing_are_named() {
+    let schema = schema("struct point { int x; int y; };");
+    let text = explain_passes(&schema, Pass::ALL, Some("point")).expect("a type");
+    expect![[r#"
+        == as lowered
+        struct point: 8 bytes
+            reserve 4
+            put x: i32 @0
+            reserve 4
+            put y: i32 @0
+
+        == inline changes nothing
+
+        == after merge_checks
+        struct point: 8 bytes
+            reserve 8
+            put x: i32 @0
+            put y: i32 @4
+
+        == blocks of point
+            x to y: a block of 2 x 4 bytes
+    "#]]
+    .assert_eq(&text);
+    let unknown = explain_passes(&schema, Pass::ALL, Some("line"));
+    assert!(matches!(unknown, Err(ExplainError::UnknownName(_))));
+}
+
+#[test]
+fn items_of_one_width_are_one_block_through_structs_and_arrays() {
+    check(
+        "struct point { float x; float y; float z; };
+         struct mesh { int id; point corners[4]; unsigned int more[2]; point free<>; };",
+        "mesh",
+        expect![[r#"
+            == blocks of mesh
+                id to more: a block of 15 x 4 bytes
+                free: no block, a variable part: an array, as a block of its own of 4-byte items
+        "#]],
+    );
+}
+
+#[test]
+fn holes_in_memory_and_another_width_break_a_block() {
+    check(
+        "struct s { int a; hyper b; int c; hyper d; int e; int f; double g; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                a: a block of 1 x 4 bytes
+                b: a block of 1 x 8 bytes; broken off by a hole of 4 bytes in memory before it
+                c: a block of 1 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
+                d: a block of 1 x 8 bytes; broken off by a hole of 4 bytes in memory before it
+                e to f: a block of 2 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
+                g: a block of 1 x 8 bytes; broken off by an order, for what precedes is swapped by 4 bytes
+                2 pieces, not 6, if a new version had the order: b, d, g, a, c, e, f
+        "#]],
+    );
+}
+
+#[test]
+fn a_hole_behind_a_struct_breaks_a_block() {
+    check(
+        "struct pair { hyper a; int b; }; struct s { pair one; int more; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                one.a: a block of 1 x 8 bytes
+                one.b: a block of 1 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
+                more: a block of 1 x 4 bytes; broken off by a hole of 4 bytes in memory before it
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_wire_widens_pads_or_restricts_is_in_no_block() {
+    check(
+        "enum color { RED = 0 };
+         struct s { short a; char b; bool c; color d; opaque e[5]; opaque f[8]; quadruple g; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                a: no block, a hole: 2 bytes of memory are 4 on the wire
+                b: no block, a hole: 1 byte of memory is 4 on the wire
+                c: no block, its values are looked at one by one
+                d: no block, its values are looked at one by one
+                e: no block, a hole: the wire pads it by 3
+                f to g: a block of 24 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn variable_parts_break_a_block_and_are_better_last() {
+    check(
+        "struct pair { int a; hyper b; };
+         union u switch (int d) { case 0: void; };
+         struct s {
+             int a; string b<>; int c; hyper d<>; int e; pair f[2]; int g; pair *h; int i; u j;
+             int k; opaque l<>; pair m<>;
+         };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                a: a block of 1 x 4 bytes
+                b: no block, a variable part: a string, as a block of its own
+                c: a block of 1 x 4 bytes
+                d: no block, a variable part: an array, as a block of its own of 8-byte items
+                e: a block of 1 x 4 bytes
+                f: no block, one is broken inside of pair
+                g: a block of 1 x 4 bytes
+                h: no block, a variable part: optional data
+                i: a block of 1 x 4 bytes
+                j: no block, a variable part: a union
+                k: a block of 1 x 4 bytes
+                l: no block, a variable part: opaque bytes, as a block of its own
+                m: no block, a variable part: an array
+                8 pieces, not 13, if a new version had the order: a, c, e, g, i, k, f, b, d, h, j, l, m
+        "#]],
+    );
+}
+
+#[test]
+fn a_long_record_is_told_the_rule_and_not_every_name() {
+    let fields: String = (0..20)
+        .map(|at| format!("int i{at}; hyper h{at}; "))
+        .collect();
+    let definitions = format!("struct s {{ {fields} }};");
+    let text = explain_passes(&schema(&definitions), Pass::ALL, Some("s")).expect("a type");
+    assert!(text.ends_with(
+        "    2 pieces, not 40, if a new version had the order: \
+         of 8 bytes, of 4, opaque, of other fixed size, varying\n"
+    ));
+}
+
+#[test]
+fn enums_and_unions_have_nothing_to_say_and_arguments_have() {
+    check("enum color { RED = 0 };", "color", expect![[r#""#]]);
+    check(
+        "union u switch (int d) { case 0: int a; };",
+        "u",
+        expect![[r#""#]],
+    );
+    check(
+        "program P { version V { int ADD(int, hyper) = 1; } = 1; } = 0x20000001;",
+        "ADD",
+        expect![[r#"
+            == blocks of the arguments of ADD
+                arg1: a block of 1 x 4 bytes
+                arg2: a block of 1 x 8 bytes; broken off by a hole of 4 bytes in memory before it
+        "#]],
+    );
+}
