@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{
     PATIENCE, Peer, bounded, bounded_by, call_raw, get_raw, put_raw, record, start, success,
 };
-use tenon::CallError;
+use tenon::{CallError, ChannelOptions};
 
 const SHORT: Duration = Duration::from_millis(60);
 
@@ -247,6 +247,43 @@ fn who_waits_to_send_keeps_to_the_deadline_too() {
             assert_timed_out(&error, false);
             resume.send(()).unwrap();
             assert!(sending.join().unwrap() == *block);
+        });
+        drop(client);
+        peer.join();
+    });
+}
+
+#[test]
+fn who_may_not_call_passes_the_turn_to_send_on() {
+    bounded(|| {
+        let (begun, is_begun) = mpsc::channel();
+        let (resume, may_resume) = mpsc::channel::<()>();
+        let peer = Peer::tcp(move |accept| {
+            let mut line = accept();
+            line.0.peek(&mut [0; 4]).unwrap();
+            begun.send(()).unwrap();
+            may_resume.recv_timeout(PATIENCE).unwrap();
+            let call = line.call().unwrap();
+            may_resume.recv_timeout(PATIENCE).unwrap();
+            line.reply(&success(call.xid, &[]));
+        });
+        let client = peer.client_with(ChannelOptions::default().calls_max(1));
+        thread::scope(|scope| {
+            let client = &client;
+            let sending = scope.spawn(move || call_raw(client, 1, &vec![3; 32 << 20]).unwrap());
+            is_begun.recv().unwrap();
+            let waiting = [2, 3].map(|procedure| {
+                let client = client.with_timeout(PATIENCE / 4);
+                scope.spawn(move || call_raw(&client, procedure, &[]).unwrap_err())
+            });
+            // Most often both wait by now; if not, the test proves less.
+            thread::sleep(SHORT);
+            resume.send(()).unwrap();
+            for error in waiting.map(|thread| thread.join().unwrap()) {
+                assert!(matches!(error, CallError::TooManyCalls { .. }), "{error}");
+            }
+            resume.send(()).unwrap();
+            assert!(sending.join().unwrap().is_empty());
         });
         drop(client);
         peer.join();
