@@ -70,6 +70,21 @@ fn diagnostics_are_json_when_asked_for() {
 }
 
 #[test]
+fn a_legal_interface_that_nothing_can_carry_is_refused_with_its_place() {
+    let mut text = String::from("struct s0 { int x; };\n");
+    for depth in 1..100 {
+        text += &format!("struct s{depth} {{ s{} inner; }};\n", depth - 1);
+    }
+    let file = Temporary::file("deep.x", &text);
+    let stderr = tenon(&["check", file.path()]).fails_with(1);
+    assert!(stderr.contains("more than 64 deep"), "{stderr}");
+    assert!(
+        stderr.contains(&format!("--> {}:65", file.path())),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn every_file_of_rpcsvc_passes() {
     let mut files = 0;
     for entry in fs::read_dir("/usr/include/rpcsvc").expect("libnsl-dev and rpcsvc-proto are there")

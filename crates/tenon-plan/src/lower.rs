@@ -42,6 +42,19 @@ pub enum LowerError {
     Discriminant(String),
 }
 
+impl LowerError {
+    /// The type or procedure that is at fault.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Endless(name)
+            | Self::TooDeep(name)
+            | Self::TooDeepInPlace(name)
+            | Self::TooLarge(name, _)
+            | Self::Discriminant(name) => name,
+        }
+    }
+}
+
 /// Makes the plan of every named type, and of the arguments and the result of every procedure.
 ///
 /// # Errors

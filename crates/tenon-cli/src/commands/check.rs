@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::json;
-use tenon_exec::Interface;
 use tenon_idl::Parsed;
-use tenon_schema::Schema;
+use tenon_plan::LowerError;
+use tenon_schema::{Origin, Schema};
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
@@ -39,29 +39,43 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
         return Ok(false);
     };
     let summary = summary(&schema);
-    match Interface::new(schema) {
+    match tenon_plan::lower(&schema) {
         Ok(_) if args.json => Ok(true),
         Ok(_) => {
             output::print(&format!("{}: ok, {summary}\n", file.display()))?;
             Ok(true)
         }
         Err(error) => {
-            report_unplannable(args, file, &error.to_string())?;
+            report_unplannable(args, file, &schema, &error)?;
             Ok(false)
         }
     }
 }
 
 /// The interface is legal, but there is no way to carry its values.
-fn report_unplannable(args: &CheckArgs, file: &Path, message: &str) -> Result<(), Failure> {
+fn report_unplannable(
+    args: &CheckArgs,
+    file: &Path,
+    schema: &Schema,
+    error: &LowerError,
+) -> Result<(), Failure> {
+    let at_fault = schema.types.iter().find(|def| def.name == error.name());
+    let origin = match at_fault {
+        Some(def) => def.origin.clone(),
+        None => Origin {
+            file: file.display().to_string(),
+            line: 1,
+            included: false,
+        },
+    };
     if args.json {
         let report = json!({
-            "severity": "error", "file": file.display().to_string(), "line": 0, "column": 0,
-            "message": message, "expected": "", "hint": null,
+            "severity": "error", "file": origin.file, "line": origin.line, "column": 1,
+            "message": error.to_string(), "expected": "", "hint": null,
         });
         return output::print_json(&report, true);
     }
-    eprintln!("error: {}: {message}", file.display());
+    eprintln!("error: {error}\n --> {origin}\n");
     Ok(())
 }
 
