@@ -21,7 +21,7 @@ pub struct Procedure<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FindError {
     /// Nothing has this name.
-    #[error("no procedure is called `{name}`; there are {}", .known.join(", "))]
+    #[error("no procedure is called `{name}`; the interface has: {}", .known.join(", "))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -29,7 +29,7 @@ pub enum FindError {
         known: Vec<String>,
     },
     /// It exists, but not in this version.
-    #[error("`{name}` is not in version {version}; it is in {versions:?}")]
+    #[error("`{name}` is not in version {version}; it is in: {}", numbers(.versions))]
     Version {
         /// What was asked for.
         name: String,
@@ -51,6 +51,11 @@ pub enum FindError {
 fn qualified(programs: &[String], name: &str) -> String {
     let names = programs.iter().map(|program| format!("{program}.{name}"));
     names.collect::<Vec<_>>().join(", ")
+}
+
+fn numbers(versions: &[u32]) -> String {
+    let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
+    versions.join(", ")
 }
 
 impl Interface {

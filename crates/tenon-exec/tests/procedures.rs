@@ -52,11 +52,11 @@ fn what_cannot_be_found_is_explained() {
     let refusal = |name, version| interface.procedure(name, version).unwrap_err().to_string();
     assert_eq!(
         refusal("SUB", None),
-        "no procedure is called `SUB`; there are NOTHING, ADD, ADD, LIST, NOTHING"
+        "no procedure is called `SUB`; the interface has: NOTHING, ADD, ADD, LIST, NOTHING"
     );
     assert_eq!(
         refusal("ADD", Some(2)),
-        "`ADD` is not in version 2; it is in [1, 3]"
+        "`ADD` is not in version 2; it is in: 1, 3"
     );
     assert_eq!(
         refusal("NOTHING", None),
