@@ -1,9 +1,12 @@
-//! What the contestants of the sections share: how a client measures, what the operations are, and
-//! the stubs for them.
+//! What the sections share: statistics and the files of results; and what the contestants of the
+//! section `rpc` share: how a client measures, what the operations are, and the stubs for them.
 
 pub mod address;
+pub mod machine;
 pub mod measure;
 pub mod operation;
+pub mod results;
+pub mod stats;
 
 /// The stubs of the section `rpc`.
 #[allow(missing_docs)]

@@ -1,10 +1,8 @@
 //! Runs a section of the benchmarks; `bench/run` builds what it needs and starts it.
 
 mod contestant;
-mod machine;
 mod report;
 mod rpc;
-mod stats;
 
 use std::error::Error;
 

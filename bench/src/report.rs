@@ -2,14 +2,13 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use tenon_bench::machine;
+use tenon_bench::results::{self, aligned};
+use tenon_bench::stats::Summary;
 
 use crate::contestant::Round;
-use crate::machine;
-use crate::stats::Summary;
 
 /// The pairs whose ratio is reported: the time of the first over that of the second.
 const RATIOS: [(&str, &str); 2] = [("libtirpc", "tenon"), ("tenon", "raw")];
@@ -159,74 +158,21 @@ impl Section {
 
     /// Writes `results/SECTION.json` and puts RESULTS.md together from all sections' files.
     pub fn write(&self) -> Result<(), Box<dyn Error>> {
-        let described = json!({
-            "section": self.name,
-            "machine": machine::describe(),
-            "tables": self.tables(),
-            "rows": self.results.iter().map(Measured::json).collect::<Vec<_>>(),
-        });
-        let folder = folder();
-        fs::create_dir_all(folder.join("results"))?;
-        let file = folder.join(format!("results/{}.json", self.name));
-        fs::write(file, serde_json::to_string_pretty(&described)? + "\n")?;
-        write_results(&folder)
+        results::write(
+            self.name,
+            &json!({
+                "section": self.name,
+                "about": ABOUT,
+                "machine": machine::describe(),
+                "tables": self.tables(),
+                "rows": self.results.iter().map(Measured::json).collect::<Vec<_>>(),
+            }),
+        )
     }
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
-}
-
-/// Puts RESULTS.md together from the files of all sections.
-fn write_results(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let mut text = String::from(INTRODUCTION);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder.join("results"))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, std::io::Error>>()?;
-    files.sort();
-    for file in files {
-        let described: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
-        let _ = writeln!(
-            text,
-            "\n## {}\n",
-            described["section"].as_str().unwrap_or("?")
-        );
-        for (what, value) in described["machine"].as_object().into_iter().flatten() {
-            let _ = writeln!(text, "- {what}: {}", value.to_string().trim_matches('"'));
-        }
-        text.push_str(described["tables"].as_str().unwrap_or_default());
-    }
-    fs::write(folder.join("RESULTS.md"), text)?;
-    Ok(())
-}
-
-const INTRODUCTION: &str = "\
-# Results
-
-Written by `bench/run`, never by hand. Figures are microseconds per call, the median of the rounds'
-medians; the contestants of a row take turns, and a ratio is the median of the ratios of its rounds,
-with the lowest and the highest behind it. `a/b` is the time of a divided by the time of b: above 1
-means that b is faster. One call at a time, blocking. `block`: client and server on two cores;
+const ABOUT: &str = "\
+Microseconds per call. One call at a time, blocking. `block`: client and server on two cores;
 `onecore`: both pinned to one. `raw`: the same bytes over the same kind of socket and nothing else.
 A dash: the contestant cannot take part (libtirpc carries no more than 8000 bytes over UDP).
 ";
-
-/// A Markdown table whose columns are aligned.
-fn aligned(table: &[Vec<String>]) -> String {
-    let width = |column: usize| table.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..table[0].len()).map(width).collect();
-    let mut text = String::new();
-    for (at, row) in table.iter().enumerate() {
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(text, "| {cell:>width$} ");
-        }
-        text.push_str("|\n");
-        if at == 0 {
-            for width in &widths {
-                let _ = write!(text, "| {}: ", "-".repeat(width - 1));
-            }
-            text.push_str("|\n");
-        }
-    }
-    text
-}

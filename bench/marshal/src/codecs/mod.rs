@@ -1,0 +1,11 @@
+//! How each contestant marshals.
+
+mod libtirpc;
+mod memcpy;
+mod peers;
+mod tenon;
+
+pub use libtirpc::libtirpc;
+pub use memcpy::memcpy;
+pub use peers::{Bincode, Bitcode, Postcard, Prost, Rkyv, Wincode};
+pub use tenon::{Compiled, Interpreted};

@@ -1,0 +1,70 @@
+//! A contestant with its value in hand: it has shown that its answers are right, and can be timed.
+
+use std::hint::black_box;
+use std::rc::Rc;
+
+/// How a contestant marshals `T`.
+pub trait Codec<T>: 'static {
+    /// Its name in the tables.
+    const NAME: &'static str;
+
+    /// Marshals into memory that is used again and again; hands out the bytes.
+    fn encode(&mut self, value: &T) -> &[u8];
+
+    /// Makes an owned value of the bytes.
+    fn decode(&mut self, bytes: &[u8]) -> T;
+}
+
+/// Does a thing so many times.
+pub type Timed = Box<dyn FnMut(u64)>;
+
+/// A contestant ready for one work.
+pub struct Entrant {
+    /// Who.
+    pub name: &'static str,
+    /// What the value takes in its representation.
+    pub bytes: usize,
+    /// Encodes into a reused buffer.
+    pub encode: Option<Timed>,
+    /// Decodes to an owned value, and drops it.
+    pub decode: Option<Timed>,
+}
+
+impl Entrant {
+    /// Lets a codec show that it can marshal `value`.
+    ///
+    /// # Errors
+    /// What it decodes is not what it has encoded.
+    pub fn of<T: PartialEq + 'static, C: Codec<T>>(
+        make: impl Fn() -> C,
+        value: &Rc<T>,
+    ) -> Result<Self, String> {
+        let mut codec = make();
+        let bytes = codec.encode(value).to_vec();
+        if codec.decode(&bytes) != **value {
+            return Err(format!("{} decodes another value", C::NAME));
+        }
+        Ok(Self {
+            name: C::NAME,
+            bytes: bytes.len(),
+            encode: Some(encoding(make(), Rc::clone(value))),
+            decode: Some(decoding(codec, bytes)),
+        })
+    }
+}
+
+fn encoding<T: 'static, C: Codec<T>>(mut codec: C, value: Rc<T>) -> Timed {
+    Box::new(move |times| {
+        for _ in 0..times {
+            black_box(codec.encode(black_box(&value)));
+        }
+    })
+}
+
+fn decoding<T: 'static, C: Codec<T>>(mut codec: C, bytes: Vec<u8>) -> Timed {
+    Box::new(move |times| {
+        for _ in 0..times {
+            black_box(codec.decode(black_box(&bytes)));
+        }
+    })
+}

@@ -1,0 +1,124 @@
+//! Rounds in which the contestants take turns.
+
+use std::time::{Duration, Instant};
+
+use tenon_bench::stats::Summary;
+
+use crate::entrant::{Entrant, Timed};
+use crate::work::Work;
+
+const ROUNDS: usize = 9;
+
+/// How long a contestant works in one round, unless it takes longer to do it once.
+const ROUND: Duration = Duration::from_millis(6);
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Into a reused buffer.
+    Encode,
+    /// To an owned value.
+    Decode,
+}
+
+impl Direction {
+    /// Its name in tables and ratios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Encode => "encode",
+            Self::Decode => "decode",
+        }
+    }
+}
+
+/// One work in one direction.
+pub struct Row {
+    /// The work.
+    pub work: String,
+    /// Which way.
+    pub direction: Direction,
+    /// Nanoseconds of each contestant in each round.
+    pub figures: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl Row {
+    /// The rounds of one contestant.
+    pub fn of(&self, name: &str) -> Option<&[f64]> {
+        let found = self.figures.iter().find(|(who, _)| *who == name);
+        found.map(|(_, rounds)| &rounds[..])
+    }
+
+    /// Nanoseconds of one contestant.
+    pub fn time(&self, name: &str) -> Option<Summary> {
+        self.of(name)
+            .map(|rounds| Summary::of(rounds.iter().copied()))
+    }
+
+    /// The time of `over` in each round over that of `under`.
+    pub fn ratio(&self, over: &str, under: &str) -> Option<Summary> {
+        let pairs = self.of(over)?.iter().zip(self.of(under)?);
+        Some(Summary::of(pairs.map(|(over, under)| over / under)))
+    }
+}
+
+/// Measures both directions of a work.
+pub fn measure(work: &mut Work) -> [Row; 2] {
+    [Direction::Encode, Direction::Decode].map(|direction| {
+        let mut turns: Vec<Turn<'_>> = work
+            .entrants
+            .iter_mut()
+            .filter_map(|entrant| Turn::new(entrant, direction))
+            .collect();
+        for _ in 0..ROUNDS {
+            turns.iter_mut().for_each(Turn::take);
+        }
+        Row {
+            work: work.name.clone(),
+            direction,
+            figures: turns
+                .into_iter()
+                .map(|turn| (turn.name, turn.nanoseconds))
+                .collect(),
+        }
+    })
+}
+
+/// A contestant who takes turns with others.
+struct Turn<'a> {
+    name: &'static str,
+    timed: &'a mut Timed,
+    times: u64,
+    nanoseconds: Vec<f64>,
+}
+
+impl<'a> Turn<'a> {
+    /// Warms the contestant up and finds out how often it fits into a round.
+    fn new(entrant: &'a mut Entrant, direction: Direction) -> Option<Self> {
+        let timed = match direction {
+            Direction::Encode => entrant.encode.as_mut()?,
+            Direction::Decode => entrant.decode.as_mut()?,
+        };
+        let mut times = 1;
+        while time(timed, times) < ROUND {
+            times *= 2;
+        }
+        Some(Self {
+            name: entrant.name,
+            timed,
+            times,
+            nanoseconds: Vec::new(),
+        })
+    }
+
+    fn take(&mut self) {
+        let elapsed = time(self.timed, self.times);
+        self.nanoseconds
+            .push(elapsed.as_nanos() as f64 / self.times as f64);
+    }
+}
+
+fn time(timed: &mut Timed, times: u64) -> Duration {
+    let start = Instant::now();
+    timed(times);
+    start.elapsed()
+}
