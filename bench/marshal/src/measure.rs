@@ -7,10 +7,11 @@ use tenon_bench::stats::Summary;
 use crate::entrant::{Entrant, Timed};
 use crate::work::Work;
 
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 31;
 
-/// How long a contestant works in one round, unless it takes longer to do it once.
-const ROUND: Duration = Duration::from_millis(6);
+/// How long a contestant works in one round, unless it takes longer to do it once: so short that
+/// the scheduler seldom interrupts it.
+const ROUND: Duration = Duration::from_micros(400);
 
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
