@@ -4,7 +4,7 @@ mod support;
 
 use expect_test::{Expect, expect};
 use support::schema;
-use tenon_plan::{Pass, explain, lower, specialize};
+use tenon_plan::{Op, Pass, Problem, explain, lower, specialize, verify};
 
 /// The plan of the type `name` after `passes`.
 fn after(passes: &[Pass], definitions: &str, name: &str) -> String {
@@ -152,4 +152,21 @@ fn a_body_grows_no_longer_than_its_budget() {
     let text = after(Pass::ALL, &definitions, "many");
     assert_eq!(text.matches("    put ").count(), 96);
     assert_eq!(text.matches("    call ").count(), 32);
+}
+
+#[test]
+fn a_struct_that_is_not_in_one_block_is_a_mistake() {
+    let schema = schema("struct point { int x; int y; }; struct s { int a; point at; };");
+    let mut plans = lower(&schema).expect("types that end");
+    assert_eq!(specialize(&schema, &mut plans, &[Pass::Inline]), Ok(()));
+    let body = &mut plans.types[1].body;
+    for op in &mut body[2..] {
+        match op {
+            Op::Reserve { bytes } => *bytes = 4,
+            op => *op.offset_mut().expect("an item of a block") = 0,
+        }
+    }
+    body.insert(4, Op::Reserve { bytes: 4 });
+    let error = verify(&schema, &plans).expect_err("`at` is in two blocks");
+    assert_eq!((error.at.as_str(), error.problem), ("at.y", Problem::Split));
 }
