@@ -3,18 +3,25 @@
 //!
 //! ```text
 //! JSON  <- json ->  Value  <- interp ->  bytes (XDR)
+//!                     ^
+//!                     +--->  Frame  <- jit ->  bytes (XDR)
 //! ```
 //!
 //! An [`Interface`] is a schema with its plans; a [`Procedure`] is what a dynamic client needs
 //! to know about one procedure.
 
+pub mod frame;
 mod interface;
 mod interp;
+#[cfg(feature = "jit")]
+mod jit;
 pub mod json;
+pub mod layout;
 mod procedure;
 pub mod random;
 mod value;
 
+pub use frame::{Frame, Message};
 pub use interface::{Interface, InterfaceError};
 pub use procedure::{FindError, Procedure};
 pub use value::{Union, Value};

@@ -6,8 +6,10 @@ use tenon_schema::{self as schema, Field, Type};
 use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder};
 use thiserror::Error;
 
+use crate::frame::{Key, Message};
 use crate::interp::Frame;
 use crate::json::{self, JsonError};
+use crate::layout::LayoutError;
 use crate::{Interface, Value};
 
 /// A procedure of an [`Interface`].
@@ -15,6 +17,8 @@ use crate::{Interface, Value};
 pub struct Procedure<'a> {
     interface: &'a Interface,
     plan: &'a ProcedurePlan,
+    /// Position among the plans.
+    position: usize,
 }
 
 /// The interface has no such procedure, or several.
@@ -61,11 +65,15 @@ fn numbers(versions: &[u32]) -> String {
 impl Interface {
     /// All procedures, in the order of the interface.
     pub fn procedures(&self) -> impl Iterator<Item = Procedure<'_>> {
-        let plans = self.plans().procedures.iter();
-        plans.map(|plan| Procedure {
+        (0..self.plans().procedures.len()).map(|position| self.procedure_at(position))
+    }
+
+    pub(crate) fn procedure_at(&self, position: usize) -> Procedure<'_> {
+        Procedure {
             interface: self,
-            plan,
-        })
+            plan: &self.plans().procedures[position],
+            position,
+        }
     }
 
     /// The procedure called `name`, in `version` or else in the highest version that has it.
@@ -190,6 +198,22 @@ impl<'a> Procedure<'a> {
         self.result_frame().decode(input)
     }
 
+    /// The arguments, to be moved from and to frames.
+    ///
+    /// # Errors
+    /// C has no layout for some type of the interface.
+    pub fn arguments_message(self) -> Result<Message<'a>, LayoutError> {
+        self.interface.message_of(Key::Arguments(self.position))
+    }
+
+    /// The result, to be moved from and to frames.
+    ///
+    /// # Errors
+    /// C has no layout for some type of the interface.
+    pub fn result_message(self) -> Result<Message<'a>, LayoutError> {
+        self.interface.message_of(Key::Result(self.position))
+    }
+
     /// The arguments from JSON; see [`json::read_arguments`].
     ///
     /// # Errors
@@ -218,12 +242,19 @@ impl<'a> Procedure<'a> {
     }
 
     fn arguments_frame(self) -> Frame<'a> {
-        self.frame(&self.plan.arguments, Layout::Record(self.parameters()))
+        self.frame(&self.plan.arguments, self.arguments_layout())
+    }
+
+    pub(crate) fn arguments_layout(self) -> Layout<'a> {
+        Layout::Record(self.parameters())
     }
 
     fn result_frame(self) -> Frame<'a> {
-        let layout = self.result().map_or(Layout::Nothing, Layout::Use);
-        self.frame(&self.plan.result, layout)
+        self.frame(&self.plan.result, self.result_layout())
+    }
+
+    pub(crate) fn result_layout(self) -> Layout<'a> {
+        self.result().map_or(Layout::Nothing, Layout::Use)
     }
 
     fn frame(self, plan: &'a Plan, layout: Layout<'a>) -> Frame<'a> {

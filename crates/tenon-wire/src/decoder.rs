@@ -92,6 +92,16 @@ impl<'a> Decoder<'a> {
         &self.bytes[self.at..]
     }
 
+    /// Levels of recursive types that may still be entered.
+    pub fn depth_left(&self) -> u32 {
+        self.depth_left
+    }
+
+    /// Bytes of memory that are still paid for.
+    pub fn memory_left(&self) -> usize {
+        self.memory_left
+    }
+
     /// An error of `kind` at the present position.
     #[cold]
     pub fn error(&self, kind: DecodeErrorKind) -> DecodeError {

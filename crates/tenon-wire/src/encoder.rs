@@ -43,6 +43,21 @@ impl<'a> Encoder<'a> {
         self.buffer.room(bytes)
     }
 
+    /// Bytes that can be appended before the buffer has to grow.
+    pub fn spare(&self) -> usize {
+        self.buffer.capacity() - self.buffer.len()
+    }
+
+    /// Takes back what was appended behind `position`.
+    pub fn truncate(&mut self, position: usize) {
+        self.buffer.truncate(position);
+    }
+
+    /// Levels of recursive types that may still be entered.
+    pub fn depth_left(&self) -> u32 {
+        self.depth_left
+    }
+
     /// Enters a value of a recursive type; [`leave`](Self::leave) it afterwards.
     ///
     /// # Errors

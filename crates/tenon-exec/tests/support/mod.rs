@@ -1,7 +1,13 @@
 //! What the tests of this crate share. Each uses a part of it.
 #![allow(dead_code)]
 
+pub mod schemas;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use tenon_exec::{Interface, Value};
+use tenon_idl::{Options, Parsed};
 use tenon_schema::TypeId;
 use tenon_wire::{Buffer, Encoder};
 
@@ -12,7 +18,10 @@ pub fn torture() -> Interface {
 
 /// The interface that `text` describes.
 pub fn interface(text: &str) -> Interface {
-    let parsed = tenon_idl::parse_text("test.x", text, &tenon_idl::Options::default());
+    parsed(tenon_idl::parse_text("test.x", text, &Options::default()))
+}
+
+fn parsed(parsed: Parsed) -> Interface {
     let errors = parsed.render(tenon_idl::Style::Plain);
     let schema = parsed.schema.unwrap_or_else(|| panic!("{errors}"));
     Interface::new(schema).expect("types that end")
@@ -29,4 +38,19 @@ pub fn encoded(interface: &Interface, id: TypeId, value: &Value) -> Vec<u8> {
 /// The ids of all types.
 pub fn ids(interface: &Interface) -> impl Iterator<Item = TypeId> {
     (0..interface.schema().types.len() as u32).map(TypeId)
+}
+
+/// All interfaces of this repository, and those of the system's RPC services where it has them.
+pub fn interfaces() -> Vec<Interface> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interfaces");
+    let folders = [own, PathBuf::from("/usr/include/rpcsvc")];
+    let entries = folders
+        .into_iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
+    let paths = entries
+        .flatten()
+        .map(|entry| entry.expect("an entry").path());
+    let described = paths.filter(|path| path.extension().is_some_and(|end| end == "x"));
+    let parse = |path: PathBuf| parsed(tenon_idl::parse_file(&path, &Options::default()));
+    described.map(parse).collect()
 }

@@ -49,14 +49,22 @@ pub fn get_vec<T: Item>(from: &[u8]) -> Vec<T> {
     assert_eq!(from.len() % size_of::<T>(), 0, "whole items");
     let count = from.len() / size_of::<T>();
     let mut items = Vec::with_capacity(count);
-    let spare = &mut items.spare_capacity_mut()[..count];
-    // SAFETY: the spare capacity has as many bytes as `from`, and is not borrowed elsewhere;
-    // whatever they are, they make `count` items (the contract of `Item`).
-    unsafe {
-        convert::<T>(from.as_ptr(), spare.as_mut_ptr().cast(), from.len());
-        items.set_len(count);
-    }
+    get_into(from, &mut items.spare_capacity_mut()[..count]);
+    // SAFETY: so many items were just written.
+    unsafe { items.set_len(count) };
     items
+}
+
+/// Reads the items that fill `from`, most significant byte first, to `to`; all of it is written.
+///
+/// # Panics
+/// If the items do not fill `to` exactly.
+#[inline(always)]
+pub fn get_into<T: Item>(from: &[u8], to: &mut [MaybeUninit<T>]) {
+    assert_eq!(from.len(), size_of_val(to), "the items fill their bytes");
+    // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
+    // Whatever the bytes are, they make items (the contract of `Item`).
+    unsafe { convert::<T>(from.as_ptr(), to.as_mut_ptr().cast(), from.len()) }
 }
 
 /// Reads the `N` items that fill `from`, most significant byte first.

@@ -1,0 +1,322 @@
+//! Where values lie in memory: the sizes, alignments and offsets of C (System V), so that a frame
+//! is what `rpcgen`'s structs would be.
+//!
+//! | type | in memory |
+//! | --- | --- |
+//! | numbers | the C type of the same width; `quadruple` its 16 bytes as on the wire |
+//! | `bool`, an enum | a 32-bit integer |
+//! | `opaque x[n]` | `n` bytes |
+//! | `opaque x<>`, `string`, `T x<>`, a linked list | [`Counted`] |
+//! | `T x[n]` | `n` elements |
+//! | `T *` | a pointer, null for none |
+//! | a struct, the arguments of a procedure | the fields in order |
+//! | a union | the discriminant, then the largest arm's room |
+
+use tenon_plan::links::{linked_list, memory_fields};
+use tenon_plan::{Layout, Place, Scalar};
+use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
+use thiserror::Error;
+
+/// Most bytes of a value in place. Offsets into it fit the displacements of machine code.
+const MAX_SIZE: u64 = 1 << 28;
+
+/// What sizes stop growing at, so that sums of them cannot overflow.
+const HUGE: u64 = 1 << 40;
+
+/// Elements that lie elsewhere, as `rpcgen` has them: `foo_len` and `foo_val`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Counted {
+    /// How many.
+    pub count: u32,
+    /// The first; dangling if there is none.
+    pub items: *mut u8,
+}
+
+/// The room that a value takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes, a multiple of `align`.
+    pub size: u64,
+    /// What the address is a multiple of, at most 8.
+    pub align: u64,
+}
+
+/// No frame can hold values of this interface.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LayoutError {
+    /// An arm of a union holds the union itself and not a pointer to it.
+    #[error("a value of `{0}` would contain another in place")]
+    Endless(String),
+    /// A value takes more than 256 MiB in place.
+    #[error("a value of `{0}` takes too many bytes in memory")]
+    TooLarge(String),
+}
+
+/// The extents of all types of an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layouts {
+    types: Vec<Option<Extent>>,
+}
+
+impl Extent {
+    const NOTHING: Self = Self { size: 0, align: 1 };
+    /// That of [`Counted`].
+    pub const COUNTED: Self = Self::of::<Counted>();
+
+    const fn of<T>() -> Self {
+        Self {
+            size: size_of::<T>() as u64,
+            align: align_of::<T>() as u64,
+        }
+    }
+
+    fn times(self, count: u32) -> Self {
+        let size = self.size.saturating_mul(count.into()).min(HUGE);
+        Self { size, ..self }
+    }
+
+    /// Both, one behind the other; and where the second begins.
+    fn then(self, next: Self) -> (Self, u64) {
+        let start = self.size.next_multiple_of(next.align);
+        let both = Self {
+            size: (start + next.size).min(HUGE),
+            align: self.align.max(next.align),
+        };
+        (both, start)
+    }
+
+    fn padded(self) -> Self {
+        let size = self.size.next_multiple_of(self.align);
+        Self { size, ..self }
+    }
+}
+
+impl Layouts {
+    /// Measures all types.
+    ///
+    /// # Errors
+    /// C could not hold a value of some type.
+    ///
+    /// # Panics
+    /// If the schema refers to a type that it does not have.
+    pub fn new(schema: &Schema) -> Result<Self, LayoutError> {
+        let mut layouts = Self {
+            types: vec![None; schema.types.len()],
+        };
+        let mut open = vec![false; schema.types.len()];
+        for id in (0..schema.types.len() as u32).map(TypeId) {
+            layouts.measure(schema, id, &mut open)?;
+        }
+        layouts.check_procedures(schema)?;
+        Ok(layouts)
+    }
+
+    /// The room of what a body is about.
+    pub fn extent(&self, schema: &Schema, layout: Layout<'_>) -> Extent {
+        match layout {
+            Layout::Nothing => Extent::NOTHING,
+            Layout::Record(fields) => self.record(schema, fields),
+            Layout::Definition(id) => self.named(id),
+            Layout::Use(ty) => self.of_use(schema, ty),
+        }
+    }
+
+    /// Where each field of a record begins.
+    pub fn offsets(&self, schema: &Schema, fields: &[Field]) -> Vec<u64> {
+        let mut all = Extent::NOTHING;
+        let starts = fields.iter().map(|field| {
+            let (both, start) = all.then(self.of_use(schema, &field.ty));
+            all = both;
+            start
+        });
+        starts.collect()
+    }
+
+    /// What is at `place` of `layout`, and how far from its beginning; `None` if a position on
+    /// the way does not exist.
+    pub fn locate<'a>(
+        &self,
+        schema: &'a Schema,
+        layout: Layout<'a>,
+        place: &Place,
+    ) -> Option<(Layout<'a>, u64)> {
+        place
+            .0
+            .iter()
+            .try_fold((layout, 0), |(at, base), position| {
+                let fields = at.fields(schema)?;
+                let position = *position as usize;
+                let offset = *self.offsets(schema, fields).get(position)?;
+                Some((Layout::Use(&fields.get(position)?.ty), base + offset))
+            })
+    }
+
+    /// How far behind the beginning of a union its arms lie.
+    pub fn arms_offset(&self, schema: &Schema, union: &Union) -> u64 {
+        let arms = self.arms(schema, union);
+        discriminant(schema, union).then(arms).1
+    }
+
+    fn measure(
+        &mut self,
+        schema: &Schema,
+        id: TypeId,
+        open: &mut [bool],
+    ) -> Result<(), LayoutError> {
+        let at = id.0 as usize;
+        if self.types[at].is_some() {
+            return Ok(());
+        }
+        let name = || schema.type_def(id).name.clone();
+        if std::mem::replace(&mut open[at], true) {
+            return Err(LayoutError::Endless(name()));
+        }
+        for inner in in_place(schema, id) {
+            self.measure(schema, inner, open)?;
+        }
+        let extent = self.definition(schema, id);
+        self.types[at] = Some(extent);
+        match extent.size <= MAX_SIZE && self.elements_fit(schema, uses(schema, id)) {
+            true => Ok(()),
+            false => Err(LayoutError::TooLarge(name())),
+        }
+    }
+
+    fn check_procedures(&self, schema: &Schema) -> Result<(), LayoutError> {
+        let versions = schema.programs.iter().flat_map(|program| &program.versions);
+        for procedure in versions.flat_map(|version| &version.procedures) {
+            let size = self.record(schema, &procedure.arguments).size;
+            let arguments = procedure.arguments.iter().map(|field| &field.ty);
+            let used = arguments.chain(&procedure.result).collect();
+            if size > MAX_SIZE || !self.elements_fit(schema, used) {
+                return Err(LayoutError::TooLarge(procedure.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that lies elsewhere, behind a pointer or a count, is small enough too. Named
+    /// types are looked at on their own.
+    fn elements_fit(&self, schema: &Schema, uses: Vec<&Type>) -> bool {
+        uses.into_iter().all(|ty| {
+            let mut at = ty;
+            loop {
+                if by_value(schema, at).is_none() && self.of_use(schema, at).size > MAX_SIZE {
+                    return false;
+                }
+                at = match schema.resolve(at) {
+                    Type::Array(element, _) => element,
+                    Type::Optional(to) => to,
+                    _ => return true,
+                };
+            }
+        })
+    }
+
+    fn definition(&self, schema: &Schema, id: TypeId) -> Extent {
+        match &schema.type_def(id).kind {
+            TypeKind::Enum(_) => Extent::of::<i32>(),
+            TypeKind::Struct(_) => self.record(schema, memory_fields(schema, id).unwrap_or(&[])),
+            TypeKind::Union(union) => {
+                let arms = self.arms(schema, union);
+                discriminant(schema, union).then(arms).0.padded()
+            }
+            TypeKind::Typedef(to) => self.of_use(schema, to),
+            TypeKind::External => Extent::NOTHING,
+        }
+    }
+
+    fn named(&self, id: TypeId) -> Extent {
+        self.types[id.0 as usize].unwrap_or(Extent::NOTHING)
+    }
+
+    fn record(&self, schema: &Schema, fields: &[Field]) -> Extent {
+        let extents = fields.iter().map(|field| self.of_use(schema, &field.ty));
+        let all = extents.fold(Extent::NOTHING, |all, field| all.then(field).0);
+        all.padded()
+    }
+
+    /// Room for the largest arm.
+    fn arms(&self, schema: &Schema, union: &Union) -> Extent {
+        let arms = union.arms.iter().map(|arm| &arm.field);
+        let fields = arms.chain(&union.default).flatten();
+        let extents = fields.map(|field| self.of_use(schema, &field.ty));
+        let either = |a: Extent, b: Extent| Extent {
+            size: a.size.max(b.size),
+            align: a.align.max(b.align),
+        };
+        extents.fold(Extent::NOTHING, either)
+    }
+
+    fn of_use(&self, schema: &Schema, ty: &Type) -> Extent {
+        if linked_list(schema, ty).is_some() {
+            return Extent::COUNTED;
+        }
+        if let Some(scalar) = Scalar::of(schema, ty) {
+            return of_scalar(scalar);
+        }
+        match schema.resolve(ty) {
+            Type::Opaque(Length::Fixed(bytes)) => Extent::of::<u8>().times(*bytes),
+            Type::Array(element, Length::Fixed(count)) => {
+                self.of_use(schema, element).times(*count)
+            }
+            Type::Opaque(Length::Counted(_))
+            | Type::Array(_, Length::Counted(_))
+            | Type::String(_) => Extent::COUNTED,
+            Type::Optional(_) => Extent::of::<*mut u8>(),
+            Type::Named(id) => self.named(*id),
+            scalar => unreachable!("{scalar:?} is a scalar"),
+        }
+    }
+}
+
+/// The room of a scalar.
+pub(crate) fn of_scalar(scalar: Scalar) -> Extent {
+    match scalar {
+        Scalar::I8 | Scalar::U8 => Extent::of::<u8>(),
+        Scalar::I16 | Scalar::U16 => Extent::of::<u16>(),
+        Scalar::I32 | Scalar::U32 | Scalar::F32 => Extent::of::<u32>(),
+        Scalar::Bool | Scalar::Enum(_) => Extent::of::<i32>(),
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => Extent::of::<u64>(),
+        Scalar::F128 => Extent::of::<[u8; 16]>(),
+    }
+}
+
+fn discriminant(schema: &Schema, union: &Union) -> Extent {
+    Scalar::of(schema, &union.discriminant_type).map_or(Extent::NOTHING, of_scalar)
+}
+
+/// The struct or union that a use holds in place.
+fn by_value(schema: &Schema, ty: &Type) -> Option<TypeId> {
+    if linked_list(schema, ty).is_some() {
+        return None;
+    }
+    match schema.resolve(ty) {
+        Type::Named(id) => Some(*id),
+        Type::Array(element, Length::Fixed(_)) => by_value(schema, element),
+        _ => None,
+    }
+}
+
+fn in_place(schema: &Schema, id: TypeId) -> Vec<TypeId> {
+    let used = uses(schema, id).into_iter();
+    used.filter_map(|ty| by_value(schema, ty)).collect()
+}
+
+/// The types that a definition uses, without a link.
+fn uses(schema: &Schema, id: TypeId) -> Vec<&Type> {
+    match &schema.type_def(id).kind {
+        TypeKind::Enum(_) | TypeKind::External => Vec::new(),
+        TypeKind::Typedef(to) => vec![to],
+        TypeKind::Struct(_) => {
+            let fields = memory_fields(schema, id).unwrap_or_default();
+            fields.iter().map(|field| &field.ty).collect()
+        }
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter().map(|arm| &arm.field);
+            let fields = arms.chain(&union.default).flatten();
+            fields.map(|field| &field.ty).collect()
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Machine code against the interpreter: the same bytes, the same values, the same verdict on
+//! bytes that lie.
+#![cfg(feature = "jit")]
+
+mod support;
+
+use support::schemas::schema;
+use support::{ids, interfaces, torture};
+use tenon_exec::{Interface, Message, Value, random::Random};
+use tenon_plan::lower;
+use tenon_schema::{Type, TypeKind};
+use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
+
+const MODES: [DecodeMode; 2] = [DecodeMode::Lenient, DecodeMode::Strict];
+
+/// One message, and how the interpreter moves it.
+struct Case<'a> {
+    message: Message<'a>,
+    encode: Box<dyn Fn(&Value, &mut Encoder<'_>) -> Result<(), EncodeError> + 'a>,
+    decode: Box<dyn Fn(&mut Decoder<'_>) -> Result<Value, DecodeError> + 'a>,
+    random: Box<dyn Fn(u64) -> Value + 'a>,
+}
+
+/// Every type and procedure of an interface that has no types from outside.
+fn cases(interface: &Interface) -> Vec<Case<'_>> {
+    assert!(interface.compile(), "machine code is made here");
+    let schema = interface.schema();
+    let is_external = |kind: &TypeKind| matches!(kind, TypeKind::External);
+    if schema.types.iter().any(|def| is_external(&def.kind)) {
+        return Vec::new();
+    }
+    let types = ids(interface).map(|id| Case {
+        message: interface.message(id).expect("a layout"),
+        encode: Box::new(move |value, out| interface.encode(id, value, out)),
+        decode: Box::new(move |input| interface.decode(id, input)),
+        random: Box::new(move |seed| Random::new(seed).value(schema, &Type::Named(id), 40)),
+    });
+    let arguments = interface.procedures().map(|procedure| Case {
+        message: procedure.arguments_message().expect("a layout"),
+        encode: Box::new(move |value, out| procedure.encode_arguments(value, out)),
+        decode: Box::new(move |input| procedure.decode_arguments(input)),
+        random: Box::new(move |seed| {
+            Random::new(seed).arguments(schema, procedure.parameters(), 40)
+        }),
+    });
+    let results = interface.procedures().map(|procedure| Case {
+        message: procedure.result_message().expect("a layout"),
+        encode: Box::new(move |value, out| procedure.encode_result(value, out)),
+        decode: Box::new(move |input| procedure.decode_result(input)),
+        random: Box::new(move |seed| match procedure.result() {
+            Some(ty) => Random::new(seed).value(schema, ty, 40),
+            None => Value::Void,
+        }),
+    });
+    types.chain(arguments).chain(results).collect()
+}
+
+impl Case<'_> {
+    fn interpreted(&self, value: &Value) -> Vec<u8> {
+        let mut buffer = Buffer::default();
+        let done = (self.encode)(value, &mut Encoder::new(&mut buffer));
+        done.unwrap_or_else(|error| panic!("{error}: {value:?}"));
+        buffer.as_slice().to_vec()
+    }
+
+    /// The same value both ways.
+    fn check(&self, value: &Value) -> Vec<u8> {
+        let bytes = self.interpreted(value);
+        let frame = self.message.frame(value).expect("a value of the type");
+        assert_eq!(frame.value(), *value);
+        let mut buffer = Buffer::default();
+        buffer.extend(b"before");
+        assert!(frame.encode_by_machine(&mut Encoder::new(&mut buffer)));
+        assert_eq!(buffer.as_slice()[6..], bytes);
+        for mode in MODES {
+            let mut input = Decoder::with(&bytes, mode, Limits::default());
+            let frame = self.message.decode_by_machine(&mut input);
+            assert_eq!(frame.expect("good bytes").value(), *value);
+            assert_eq!(input.position(), bytes.len());
+        }
+        bytes
+    }
+
+    /// The same verdict on any bytes: value, error, place and account.
+    fn judge(&self, bytes: &[u8], limits: Limits) -> bool {
+        let verdicts = MODES.map(|mode| {
+            let mut by_interpreter = Decoder::with(bytes, mode, limits);
+            let mut by_machine = by_interpreter.clone();
+            let mut by_either = by_interpreter.clone();
+            let expected = (self.decode)(&mut by_interpreter);
+            let frame = self.message.decode_by_machine(&mut by_machine);
+            let value = frame.map(|frame| frame.value());
+            assert_eq!(value.as_ref(), expected.as_ref().ok(), "{mode:?} {bytes:?}");
+            if expected.is_ok() {
+                assert_eq!(by_machine.position(), by_interpreter.position());
+                assert_eq!(by_machine.memory_left(), by_interpreter.memory_left());
+                assert_eq!(by_machine.depth_left(), by_interpreter.depth_left());
+            } else {
+                assert_eq!(by_machine.position(), 0);
+            }
+            let both = self.message.decode(&mut by_either);
+            assert_eq!(both.map(|frame| frame.value()), expected);
+            value.is_some()
+        });
+        verdicts[0]
+    }
+}
+
+#[test]
+fn random_interfaces_hold_together() {
+    let mut values = 0;
+    for seed in 0..50 {
+        let schema = schema(&mut Random::new(seed));
+        if lower(&schema).is_err() {
+            continue;
+        }
+        let interface = Interface::new(schema).expect("plans that fit");
+        for case in cases(&interface) {
+            for round in 0..4 {
+                case.check(&(case.random)(seed * 7 + round));
+                values += 1;
+            }
+        }
+    }
+    assert!(values > 800, "{values}");
+}
+
+#[test]
+fn real_interfaces_hold_together() {
+    let mut values = 0;
+    for interface in interfaces() {
+        for case in cases(&interface) {
+            for seed in 0..5 {
+                case.check(&(case.random)(seed));
+                values += 1;
+            }
+        }
+    }
+    assert!(values > 800, "{values}");
+}
+
+#[test]
+fn every_truncation_is_judged_alike() {
+    for case in cases(&torture()) {
+        let bytes = case.interpreted(&(case.random)(1));
+        for length in 0..bytes.len().min(400) {
+            assert!(!case.judge(&bytes[..length], Limits::default()));
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_judged_alike() {
+    let (mut accepted, mut refused) = (0, 0);
+    for case in cases(&torture()) {
+        let mut bytes = case.interpreted(&(case.random)(2));
+        for bit in 0..bytes.len().min(100) * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            match case.judge(&bytes, Limits::default()) {
+                true => accepted += 1,
+                false => refused += 1,
+            }
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+    assert!(accepted > 1000 && refused > 1000, "{accepted} {refused}");
+}
+
+#[test]
+fn random_damage_to_random_interfaces_is_judged_alike() {
+    let mut chance = Random::new(3);
+    for seed in 0..30 {
+        let schema = schema(&mut Random::new(seed));
+        if lower(&schema).is_err() {
+            continue;
+        }
+        let interface = Interface::new(schema).expect("plans that fit");
+        for case in cases(&interface) {
+            let mut bytes = case.interpreted(&(case.random)(seed));
+            for _ in 0..8 {
+                let at = chance.below(bytes.len() as u64) as usize;
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << chance.below(8);
+                }
+                let keep = match chance.below(4) {
+                    0 => chance.below(bytes.len() as u64 + 1) as usize,
+                    _ => bytes.len(),
+                };
+                case.judge(&bytes[..keep], Limits::default());
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_of_depth_are_judged_alike() {
+    for case in cases(&torture()) {
+        for seed in 0..6 {
+            let bytes = case.interpreted(&(case.random)(seed));
+            for depth in 0..4 {
+                let limits = Limits {
+                    depth,
+                    ..Limits::default()
+                };
+                case.judge(&bytes, limits);
+            }
+        }
+    }
+}
