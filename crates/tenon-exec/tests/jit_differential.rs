@@ -4,14 +4,19 @@
 
 mod support;
 
+use std::sync::LazyLock;
+
 use support::schemas::schema;
-use support::{ids, interfaces, torture};
+use support::{ids, interface, interfaces, torture};
 use tenon_exec::{Interface, Message, Value, random::Random};
 use tenon_plan::lower;
 use tenon_schema::{Type, TypeKind};
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
 
 const MODES: [DecodeMode; 2] = [DecodeMode::Lenient, DecodeMode::Strict];
+
+/// Its machine code is made once.
+static TORTURE: LazyLock<Interface> = LazyLock::new(torture);
 
 /// One message, and how the interpreter moves it.
 struct Case<'a> {
@@ -81,6 +86,19 @@ impl Case<'_> {
         bytes
     }
 
+    /// Machine code takes no more memory than the interpreter does.
+    fn judge_memory(&self, bytes: &[u8], limits: Limits) {
+        let mut input = Decoder::with(bytes, DecodeMode::Strict, limits);
+        let expected = (self.decode)(&mut input.clone());
+        if let Some(frame) = self.message.decode_by_machine(&mut input) {
+            assert_eq!(Ok(frame.value()), expected);
+        }
+        let both = self
+            .message
+            .decode(&mut Decoder::with(bytes, DecodeMode::Strict, limits));
+        assert_eq!(both.map(|frame| frame.value()), expected);
+    }
+
     /// The same verdict on any bytes: value, error, place and account.
     fn judge(&self, bytes: &[u8], limits: Limits) -> bool {
         let verdicts = MODES.map(|mode| {
@@ -109,7 +127,7 @@ impl Case<'_> {
 #[test]
 fn random_interfaces_hold_together() {
     let mut values = 0;
-    for seed in 0..50 {
+    for seed in 0..40 {
         let schema = schema(&mut Random::new(seed));
         if lower(&schema).is_err() {
             continue;
@@ -141,7 +159,7 @@ fn real_interfaces_hold_together() {
 
 #[test]
 fn every_truncation_is_judged_alike() {
-    for case in cases(&torture()) {
+    for case in cases(&TORTURE) {
         let bytes = case.interpreted(&(case.random)(1));
         for length in 0..bytes.len().min(400) {
             assert!(!case.judge(&bytes[..length], Limits::default()));
@@ -152,7 +170,7 @@ fn every_truncation_is_judged_alike() {
 #[test]
 fn every_flipped_bit_is_judged_alike() {
     let (mut accepted, mut refused) = (0, 0);
-    for case in cases(&torture()) {
+    for case in cases(&TORTURE) {
         let mut bytes = case.interpreted(&(case.random)(2));
         for bit in 0..bytes.len().min(100) * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -169,7 +187,7 @@ fn every_flipped_bit_is_judged_alike() {
 #[test]
 fn random_damage_to_random_interfaces_is_judged_alike() {
     let mut chance = Random::new(3);
-    for seed in 0..30 {
+    for seed in 0..20 {
         let schema = schema(&mut Random::new(seed));
         if lower(&schema).is_err() {
             continue;
@@ -193,8 +211,29 @@ fn random_damage_to_random_interfaces_is_judged_alike() {
 }
 
 #[test]
+fn limits_of_memory_are_judged_alike() {
+    let interface = interface(
+        "struct pair { hyper a; hyper b; };
+         union u switch (int d) { case 0: pair p; default: void; };
+         struct l { opaque o<>; pair *p; u arms<>; int n[2]; pair in; l *next; };
+         struct all { l *list; unsigned int numbers<>; bool truths<>; string s<>; };",
+    );
+    for case in cases(&interface) {
+        let bytes = case.interpreted(&(case.random)(9));
+        for memory_base in (0..6000).step_by(8) {
+            let limits = Limits {
+                memory_per_byte: 0,
+                memory_base,
+                ..Limits::default()
+            };
+            case.judge_memory(&bytes, limits);
+        }
+    }
+}
+
+#[test]
 fn limits_of_depth_are_judged_alike() {
-    for case in cases(&torture()) {
+    for case in cases(&TORTURE) {
         for seed in 0..6 {
             let bytes = case.interpreted(&(case.random)(seed));
             for depth in 0..4 {

@@ -7,7 +7,7 @@ use support::schemas::schema;
 use support::{encoded, ids};
 use tenon_exec::{Interface, json, random::Random};
 use tenon_plan::lower;
-use tenon_schema::{Schema, Type};
+use tenon_schema::{Schema, Type, TypeId};
 use tenon_wire::{DecodeMode, Decoder, Limits};
 
 /// Sends values of every type, with all passes and with none.

@@ -1,11 +1,12 @@
 //! Decoders: what each operation reads.
 
+use std::collections::HashSet;
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, types};
 use tenon_plan::{Count, Layout, Op, Scalar};
-use tenon_schema::TypeId;
+use tenon_schema::{Schema, TypeId};
 
 use super::context::Cursor;
 use super::emit::{Emitter, Spot, is_plain, memory_bytes, memory_type};
@@ -16,7 +17,7 @@ use crate::layout::Counted;
 impl<'a> Emitter<'a, '_> {
     /// Reads what `body` says to the value at `it`.
     pub fn decode(&mut self, body: &'a [Op], layout: Layout<'a>, it: Spot) {
-        let price = self.word(price(body, layout));
+        let price = self.word(price(self.schema(), body, layout));
         self.pay(price);
         let mut block = it;
         for op in body {
@@ -344,13 +345,22 @@ impl<'a> Emitter<'a, '_> {
     }
 }
 
-/// What the interpreter pays for a body whatever the bytes are.
-fn price(body: &[Op], layout: Layout<'_>) -> u64 {
-    let record = match layout {
-        Layout::Record(fields) => fields.len() as u64 * VALUE,
-        Layout::Nothing | Layout::Definition(_) | Layout::Use(_) => 0,
+/// What the interpreter pays for a body whatever the bytes are: for items of fixed size, and for
+/// the fields of each record on the way to an item, once.
+fn price(schema: &Schema, body: &[Op], layout: Layout<'_>) -> u64 {
+    let places = body.iter().filter_map(Op::place);
+    let records = places.flat_map(|place| (0..place.0.len()).map(|depth| &place.0[..depth]));
+    let mut records: HashSet<&[u32]> = records.collect();
+    if let Layout::Record(_) = layout {
+        records.insert(&[]);
+    }
+    let fields = |path: &&[u32]| {
+        let record = layout.along(schema, path);
+        let fields = record.and_then(|record| record.fields(schema));
+        fields.map_or(0, |fields| fields.len() as u64)
     };
-    record + body.iter().map(fixed_price).sum::<u64>()
+    let fields = records.iter().map(fields).sum::<u64>();
+    fields * VALUE + body.iter().map(fixed_price).sum::<u64>()
 }
 
 fn fixed_price(op: &Op) -> u64 {

@@ -142,7 +142,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     pub fn call_type(&mut self, id: TypeId, it: Spot) {
         let plan = self.interface.plans().of_type(id);
         let layout = Layout::of_type(self.schema(), id);
-        let operations = plan.body.len();
+        let operations = weight(&plan.body);
         if !plan.recursive && operations <= MAX_INLINED && operations <= self.budget {
             self.budget -= operations;
             return self.plan(plan, layout, it);
@@ -442,6 +442,21 @@ impl<'a, 'f> Emitter<'a, 'f> {
             builder.import_signature(signature)
         })
     }
+}
+
+/// How many operations and arms there are.
+fn weight(body: &[Op]) -> usize {
+    let weights = body.iter().map(|op| match op {
+        Op::Loop { body, .. } | Op::Optional { body, .. } => 1 + weight(body),
+        Op::Switch { arms, default, .. } => {
+            let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+            bodies.map(|body| 1 + weight(body)).sum()
+        }
+        Op::Reserve { .. } | Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } => 1,
+        Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::List { .. } => 1,
+        Op::Call { .. } | Op::External { .. } => 1,
+    });
+    weights.sum()
 }
 
 /// The frame's side of a scalar.
