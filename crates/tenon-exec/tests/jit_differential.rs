@@ -18,11 +18,14 @@ const MODES: [DecodeMode; 2] = [DecodeMode::Lenient, DecodeMode::Strict];
 /// Its machine code is made once.
 static TORTURE: LazyLock<Interface> = LazyLock::new(torture);
 
+type Encode<'a> = Box<dyn Fn(&Value, &mut Encoder<'_>) -> Result<(), EncodeError> + 'a>;
+type Decode<'a> = Box<dyn Fn(&mut Decoder<'_>) -> Result<Value, DecodeError> + 'a>;
+
 /// One message, and how the interpreter moves it.
 struct Case<'a> {
     message: Message<'a>,
-    encode: Box<dyn Fn(&Value, &mut Encoder<'_>) -> Result<(), EncodeError> + 'a>,
-    decode: Box<dyn Fn(&mut Decoder<'_>) -> Result<Value, DecodeError> + 'a>,
+    encode: Encode<'a>,
+    decode: Decode<'a>,
     random: Box<dyn Fn(u64) -> Value + 'a>,
 }
 

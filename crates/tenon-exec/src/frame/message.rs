@@ -111,7 +111,8 @@ impl<'a> Message<'a> {
         }
     }
 
-    pub(crate) fn key(self) -> Key {
+    #[cfg(feature = "jit")]
+    pub(super) fn key(self) -> Key {
         self.key
     }
 
