@@ -51,12 +51,9 @@ fn making(name: &str, text: &str) {
 
 fn message(interface: &Interface, id: TypeId) {
     let name = &interface.schema().type_def(id).name;
-    let value = Random::new(5).value(interface.schema(), &Type::Named(id), 400);
-    let frame = interface
-        .message(id)
-        .and_then(|message| Ok((message, message.frame(&value))));
-    let (message, frame) = frame.expect("a layout");
-    let frame = frame.expect("a value of the type");
+    let value = Random::new(5).value(interface.schema(), &Type::Named(id), 4000);
+    let message = interface.message(id).expect("a layout");
+    let frame = message.frame(&value).expect("a value of the type");
     let mut buffer = Buffer::default();
     let interpret = best(|| {
         buffer.clear();
