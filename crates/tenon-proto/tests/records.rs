@@ -21,10 +21,12 @@ fn record(body: &[u8]) -> Vec<u8> {
 
 /// Puts bytes into the reader as one `read` would; says how many.
 fn receive(reader: &mut RecordReader, bytes: &[u8]) -> usize {
+    let wanted = reader.capacity_wanted();
     let room = reader.room();
     let taken = room.len().min(bytes.len());
     room[..taken].copy_from_slice(&bytes[..taken]);
     reader.filled(taken);
+    assert_eq!(reader.capacity(), wanted, "the reader takes what it said");
     taken
 }
 

@@ -24,10 +24,19 @@ fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Both in one test: the limit is the whole process's.
+/// Bytes of memory that the process uses.
+fn resident() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kilobytes = line.unwrap().split_whitespace().nth(1).unwrap();
+    kilobytes.parse::<usize>().unwrap() << 10
+}
+
+/// All in one test: what is limited and counted is the whole process's.
 #[test]
 fn crowds() {
     a_thousand_idle_connections_cost_no_thread_and_disturb_nobody();
+    half_sent_requests_take_no_more_memory_than_there_may_be();
     a_server_without_descriptors_goes_on_when_it_has_some();
 }
 
@@ -47,6 +56,36 @@ fn a_thousand_idle_connections_cost_no_thread_and_disturb_nobody() {
     idle.iter_mut().for_each(Caller::expect_service);
     server.shutdown(Duration::from_secs(5));
     idle.iter_mut().for_each(Caller::expect_close);
+}
+
+fn half_sent_requests_take_no_more_memory_than_there_may_be() {
+    let limits = limited(|limits| limits.receive_bytes = 8 << 20);
+    let server = builder().limits(limits).start().unwrap();
+    let mut others = Caller::on_all(&server);
+    let large = record(&call(1, ECHO, &vec![1; 3 << 20]));
+    let before = resident();
+    let hoarders: Vec<_> = (0..64)
+        .map(|_| {
+            let mut hoarder = Caller::tcp(&server);
+            // The server may close before it has read everything.
+            let _ = hoarder.try_send_raw(&large[..large.len() - 1]);
+            others.iter_mut().for_each(Caller::expect_service);
+            hoarder
+        })
+        .collect();
+    // Such a request takes 4 MiB, as storage is doubled.
+    eventually("all but two are closed", || {
+        server.counters().memory_exhausted >= 62
+    });
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes for half of 64 requests");
+    others.iter_mut().for_each(Caller::expect_service);
+    drop(hoarders);
+    eventually("the memory is there again", || {
+        server.counters().connections_open == 2
+    });
+    others[0].send_raw(&large);
+    assert_eq!(others[0].receive().len(), (3 << 20) + 24);
 }
 
 fn a_server_without_descriptors_goes_on_when_it_has_some() {

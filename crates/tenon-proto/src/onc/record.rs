@@ -16,7 +16,7 @@ pub const FRAGMENT_MAX: usize = 0x7fff_ffff;
 const LAST: u32 = 0x8000_0000;
 
 /// Bytes a reader asks for at first; most messages need no more.
-const ROOM_FIRST: usize = 16 << 10;
+pub const ROOM_FIRST: usize = 16 << 10;
 
 /// Fragments without a byte that one record may have. They are legal, and an endless row of them is
 /// an attack.
@@ -133,10 +133,20 @@ impl RecordReader {
     /// said that there is no further record: it grows with what has arrived, up to the limit.
     pub fn room(&mut self) -> &mut [u8] {
         self.close_gaps();
-        if self.storage.len() - self.filled < self.wanted() {
+        if self.lacks_room() {
             self.make_room();
         }
         &mut self.storage[self.filled..]
+    }
+
+    /// Bytes of memory that the reader has after the next [`room`](Self::room), for an owner that
+    /// must find them first.
+    pub fn capacity_wanted(&mut self) -> usize {
+        self.close_gaps();
+        match self.lacks_room() && self.is_full() {
+            true => self.capacity_doubled(),
+            false => self.storage.len(),
+        }
     }
 
     /// Says that the first `bytes` of [`room`](Self::room) have been received.
@@ -267,6 +277,20 @@ impl RecordReader {
         }
     }
 
+    fn lacks_room(&self) -> bool {
+        self.storage.len() - self.filled < self.wanted()
+    }
+
+    /// Whether nothing can be moved to make room.
+    fn is_full(&self) -> bool {
+        self.record.start <= MARK && self.filled == self.storage.len()
+    }
+
+    fn capacity_doubled(&self) -> usize {
+        let most = self.limit.saturating_add(2 * MARK).max(ROOM_FIRST);
+        (self.storage.len() * 2).clamp(ROOM_FIRST, most)
+    }
+
     /// Moves the present record to the front, or doubles the storage if that is full.
     #[cold]
     fn make_room(&mut self) {
@@ -276,10 +300,8 @@ impl RecordReader {
             self.record = 0..self.record.len();
             self.next -= gone;
             self.filled -= gone;
-        } else if self.filled == self.storage.len() {
-            let most = self.limit.saturating_add(2 * MARK).max(ROOM_FIRST);
-            let target = (self.storage.len() * 2).clamp(ROOM_FIRST, most);
-            self.storage.resize(target, 0);
+        } else if self.is_full() {
+            self.storage.resize(self.capacity_doubled(), 0);
         }
     }
 }

@@ -16,6 +16,7 @@ use super::core::Core;
 use super::counters::Tally;
 use super::limits::ServerLimits;
 use super::line::Lines;
+use super::memory::Memory;
 use super::parking::Parking;
 use super::pool::{Guest, Pool};
 use super::port::Port;
@@ -214,6 +215,7 @@ impl ServerBuilder {
             fragment_max: self.fragment_max,
             lines: Lines::new(Arc::clone(&tally)),
             tally,
+            memory: Memory::new(self.limits.receive_bytes),
             parking,
             pool: Pool::new(watcher, self.limits.threads),
             workers: Workers::new(&self.limits),

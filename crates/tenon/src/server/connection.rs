@@ -15,6 +15,7 @@ use tenon_wire::Buffer;
 use super::LINGER;
 use super::core::Core;
 use super::line::Line;
+use super::memory::Share;
 use super::reason::Reason;
 use super::services::Execution;
 use super::workers::{Job, ReplyTo};
@@ -27,6 +28,8 @@ const REPLIES_MAX: usize = 64 << 10;
 pub(super) struct Connection {
     pub(super) line: Arc<Line>,
     reader: RecordReader,
+    /// The memory that the reader has beyond its first.
+    share: Share,
     replies: Buffer,
     /// A call for which there was no room among the workers.
     held: Option<Job>,
@@ -46,10 +49,11 @@ pub(super) enum Fate {
 }
 
 impl Connection {
-    pub(super) fn new(line: Arc<Line>, record_bytes: usize) -> Self {
+    pub(super) fn new(line: Arc<Line>, record_bytes: usize, share: Share) -> Self {
         Self {
             line,
             reader: RecordReader::new(record_bytes),
+            share,
             replies: Buffer::default(),
             held: None,
             silent_since: Instant::now(),
@@ -78,6 +82,7 @@ impl Connection {
     /// Gives back what an idle connection does not need.
     fn release_memory(&mut self) {
         self.reader.shrink_to(0);
+        self.share.fit(self.reader.capacity());
         self.replies.shrink_to(0);
     }
 
@@ -106,6 +111,9 @@ impl Connection {
     /// Receives what comes within the linger time, or what is there already when others wait for
     /// this thread; `false` if nothing is.
     fn receive(&mut self, core: &Core) -> Result<bool, Reason> {
+        if !self.share.fit(self.reader.capacity_wanted()) {
+            return Err(Reason::Memory);
+        }
         let room = self.reader.room();
         let received = match core.pool.is_crowded() {
             true => self.line.stream.try_recv(room),

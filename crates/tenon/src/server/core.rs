@@ -9,6 +9,7 @@ use super::connection::Connection;
 use super::counters::Tally;
 use super::limits::ServerLimits;
 use super::line::Lines;
+use super::memory::{Memory, Share};
 use super::parking::Parking;
 use super::pool::{Guest, Pool};
 use super::services::Services;
@@ -21,6 +22,7 @@ pub(super) struct Core {
     pub(super) fragment_max: usize,
     pub(super) tally: Arc<Tally>,
     pub(super) lines: Arc<Lines>,
+    pub(super) memory: Arc<Memory>,
     pub(super) parking: Parking,
     pub(super) pool: Pool,
     pub(super) workers: Workers,
@@ -41,7 +43,8 @@ impl Core {
             Ok(line) => {
                 self.tally.connections_accepted.up();
                 tracing::debug!(id, ?peer, "a connection");
-                let connection = Connection::new(line, self.limits.record_bytes);
+                let share = Share::new(&self.memory);
+                let connection = Connection::new(line, self.limits.record_bytes, share);
                 self.park(Guest::Connection(Box::new(connection)));
             }
             Err(_closed_when_counted) => {

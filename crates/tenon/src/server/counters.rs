@@ -39,6 +39,9 @@ counters! {
     accept_failures,
     /// Connections closed because the peer broke record marking, a limit or the protocol.
     broken_connections,
+    /// Connections closed because requests that have not arrived whole take all the memory there
+    /// may be for them.
+    memory_exhausted,
     /// Connections closed because no request came for too long.
     idle_connections,
     /// Connections closed because the peer did not read its replies.

@@ -10,6 +10,10 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Bytes of one request on a stream, all its fragments together.
     pub record_bytes: usize,
+    /// Bytes of memory for requests on streams that have not arrived whole, over all connections.
+    /// A connection that needs more when they are taken is closed. The first 16 KiB of each
+    /// connection are not counted, so small requests are always taken in.
+    pub receive_bytes: usize,
     /// Calls of one connection that may wait for a worker or be executed by one; the server reads
     /// no further calls from it until one of them is answered.
     pub connection_calls_in_flight: usize,
@@ -32,6 +36,7 @@ impl Default for ServerLimits {
         Self {
             connections: 10_000,
             record_bytes: 4 << 20,
+            receive_bytes: 256 << 20,
             connection_calls_in_flight: 64,
             calls_in_flight: 1024,
             idle: Duration::from_secs(15 * 60),

@@ -32,6 +32,7 @@ mod core;
 mod counters;
 mod limits;
 mod line;
+mod memory;
 mod parking;
 mod pool;
 mod port;

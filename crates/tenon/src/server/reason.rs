@@ -17,6 +17,8 @@ pub(super) enum Reason {
     CutOff,
     #[error("the stream makes no sense: {0}")]
     Record(RecordError),
+    #[error("half-received requests take all of ServerLimits::receive_bytes")]
+    Memory,
     #[error("a message cannot be answered: {0}")]
     Message(Violation),
     #[error("the peer does not read its replies")]
@@ -45,6 +47,10 @@ impl Reason {
         match self {
             Self::CutOff | Self::Record(_) | Self::Message(_) => {
                 tally.broken_connections.up();
+                tracing::warn!(id, ?peer, reason = %self, "closing a connection");
+            }
+            Self::Memory => {
+                tally.memory_exhausted.up();
                 tracing::warn!(id, ?peer, reason = %self, "closing a connection");
             }
             Self::SlowReader => {
