@@ -122,7 +122,7 @@ impl Builder {
         let interface = interface.as_ref();
         let folder = self.folder()?;
         let parsed = tenon_idl::parse_file(interface, &self.reading);
-        tell_cargo(interface, &parsed);
+        tell_cargo(&parsed);
         let problems = parsed.render(Style::Plain);
         let schema = parsed.schema.ok_or(Error::Interface(problems))?;
         let stubs = self.stubs(interface, &schema)?;
@@ -165,8 +165,7 @@ impl Default for Builder {
 }
 
 /// Names the files that were read, so that a change of one builds anew, and the warnings.
-fn tell_cargo(interface: &Path, parsed: &Parsed) {
-    println!("cargo::rerun-if-changed={}", interface.display());
+fn tell_cargo(parsed: &Parsed) {
     for name in parsed
         .sources
         .names()
