@@ -267,6 +267,7 @@ fn errors_say_where_and_what_was_expected() {
         ),
         refusal("by_bool", json!({"yes": 1})),
         refusal("same", json!({"it": -1})),
+        refusal("entry", json!([])),
     ];
     expect![[r#"
         $: expected a hyper, found 1.5
@@ -286,5 +287,6 @@ fn errors_say_where_and_what_was_expected() {
         $.data: expected bytes: a string of hexadecimal digits, {"hex": ..}, {"base64": ..} or {"text": ..}, found an object with `hexa`
         $.name: expected at most 8 bytes, found 9
         $.yes: expected true or false, found 1
-        $.it: expected an unsigned int, found -1"#]].assert_eq(&messages.join("\n"));
+        $.it: expected an unsigned int, found -1
+        $: expected at least one element, found an array of 0"#]].assert_eq(&messages.join("\n"));
 }

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 use serde_json::{Map, Value as Json};
-use tenon_plan::links::{linked_list, memory_fields};
+use tenon_plan::links::{LinkedList, linked_list, memory_fields};
 use tenon_schema::{Arm, EnumMember, Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
 use super::bytes::{self, Bare};
@@ -64,11 +64,7 @@ impl<'a> Reader<'a> {
 
     fn item(&self, ty: &Type, json: &Json) -> Result<Value, JsonError> {
         if let Some(list) = linked_list(self.schema, ty) {
-            let items = match (list.first_bare, json) {
-                (false, Json::Null) => Vec::new(),
-                _ => self.elements(json, |item| self.structure(list.element, item))?,
-            };
-            return Ok(Value::Array(items));
+            return self.list(list, json).map(Value::Array);
         }
         match self.schema.resolve(ty) {
             Type::Int => read_integer(json, "an int").map(Value::Int),
@@ -116,6 +112,17 @@ impl<'a> Reader<'a> {
             (true, json) => return Err(JsonError::expected("null or an array of one", json)),
         };
         self.item(to, held).map(Value::some)
+    }
+
+    fn list(&self, list: LinkedList, json: &Json) -> Result<Vec<Value>, JsonError> {
+        if !list.first_bare && json.is_null() {
+            return Ok(Vec::new());
+        }
+        let items = self.elements(json, |item| self.structure(list.element, item))?;
+        match list.first_bare && items.is_empty() {
+            true => Err(JsonError::expected("at least one element", json)),
+            false => Ok(items),
+        }
     }
 
     fn elements(
