@@ -6,14 +6,16 @@ use std::ptr::NonNull;
 /// Every address is a multiple of a word's size, the largest alignment in a frame.
 type Word = MaybeUninit<u64>;
 
-/// Words of the first chunk; each further one is twice as large, up to [`MOST`].
+/// Words of the first chunk. The more there are the larger is the next, up to [`MOST`].
 const FIRST: usize = 64;
 const MOST: usize = 8 << 10;
 
 /// Chunks of words, filled from the front.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    chunks: Vec<NonNull<[Word]>>,
+    /// Most frames need no further one.
+    first: Option<NonNull<[Word]>>,
+    further: Vec<NonNull<[Word]>>,
     at: NonNull<Word>,
     left: usize,
 }
@@ -26,7 +28,8 @@ unsafe impl Sync for Arena {}
 impl Arena {
     pub fn new() -> Self {
         Self {
-            chunks: Vec::new(),
+            first: None,
+            further: Vec::new(),
             at: NonNull::dangling(),
             left: 0,
         }
@@ -49,10 +52,13 @@ impl Arena {
     /// Large items get a chunk of their own, so that the present one stays in use.
     #[cold]
     fn take_from_new(&mut self, words: usize) -> NonNull<u8> {
-        let usual = (FIRST << self.chunks.len().min(16)).min(MOST);
+        let usual = (FIRST << self.further.len().min(16)).min(MOST);
         let length = words.max(usual);
         let chunk = NonNull::from(Box::leak(Box::<[u64]>::new_uninit_slice(length)));
-        self.chunks.push(chunk);
+        match self.first {
+            None => self.first = Some(chunk),
+            Some(_) => self.further.push(chunk),
+        }
         if length - words > self.left {
             // SAFETY: the chunk is at least so long.
             self.at = unsafe { chunk.cast::<Word>().add(words) };
@@ -64,7 +70,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for chunk in &self.chunks {
+        for chunk in self.first.iter().chain(&self.further) {
             // SAFETY: it was leaked from such a box, and nobody else frees it.
             drop(unsafe { Box::from_raw(chunk.as_ptr()) });
         }

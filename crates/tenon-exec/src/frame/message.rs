@@ -101,13 +101,13 @@ impl<'a> Message<'a> {
     }
 
     /// The room of the value itself, without what it points to.
-    ///
-    /// # Panics
-    /// Never: a message is made by its layout.
     pub(super) fn extent(self, layouts: &Layouts) -> Extent {
-        match self.root() {
-            Root::Body(layout) => layouts.extent(self.interface.schema(), layout),
-            Root::List(_) => Extent::COUNTED,
+        let schema = self.interface.schema();
+        match (self.key, self.root()) {
+            (_, Root::List(_)) => Extent::COUNTED,
+            // Measured already.
+            (Key::Type(id), Root::Body(_)) => layouts.extent(schema, Layout::Definition(id)),
+            (_, Root::Body(layout)) => layouts.extent(schema, layout),
         }
     }
 

@@ -17,8 +17,11 @@ use crate::layout::Counted;
 impl<'a> Emitter<'a, '_> {
     /// Reads what `body` says to the value at `it`.
     pub fn decode(&mut self, body: &'a [Op], layout: Layout<'a>, it: Spot) {
-        let price = self.word(price(self.schema(), body, layout));
-        self.pay(price);
+        let price = price(self.schema(), body, layout);
+        if price > 0 {
+            let price = self.word(price);
+            self.pay(price);
+        }
         let mut block = it;
         for op in body {
             match op {
