@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use caller::*;
+use tenon::ServerBuilder;
 
 #[test]
 fn a_request_may_come_in_many_fragments() {
@@ -297,6 +298,39 @@ fn a_peer_that_does_not_read_is_closed_in_the_end() {
         server.counters().connections_open == 0
     });
     Caller::tcp(&server).expect_service();
+}
+
+/// More peers that do not read than threads, each granted longer than the test waits.
+fn peers_that_do_not_read_do_not_hold_up(builder: ServerBuilder, calls_each: u32) {
+    let limits = limited(|limits| {
+        limits.send = PATIENCE * 10;
+        limits.threads = 2;
+    });
+    let server = builder.limits(limits).start().unwrap();
+    let mut reader = Caller::tcp(&server);
+    let mut reluctant: Vec<_> = (0..5).map(|_| Caller::tcp(&server)).collect();
+    for peer in &mut reluctant {
+        for xid in 0..calls_each {
+            // The server may have closed it already.
+            let _ = peer.try_send_raw(&record(&call(xid, BIG, &words(&[16 << 20]))));
+        }
+    }
+    for _ in 0..5 {
+        reader.expect_service();
+    }
+    assert!(server.counters().slow_readers > 0);
+    drop(reluctant);
+}
+
+#[test]
+fn peers_that_do_not_read_do_not_hold_the_threads() {
+    peers_that_do_not_read_do_not_hold_up(builder(), 1);
+}
+
+#[test]
+fn peers_that_do_not_read_do_not_hold_the_workers() {
+    let builder = listening().service_on_workers(Obliging(VERSION)).workers(2);
+    peers_that_do_not_read_do_not_hold_up(builder, 2);
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Connection {
         if self.replies.is_empty() {
             return Ok(());
         }
-        let sent = self.line.send(self.replies.as_slice(), core.limits.send);
+        let sent = self.line.send(self.replies.as_slice(), core);
         self.replies.clear();
         sent.map_err(Reason::of_sending)
     }

@@ -36,6 +36,11 @@ impl Core {
         self.stopping.load(Ordering::Relaxed)
     }
 
+    /// Whether connections or calls wait for a thread and there is none.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.pool.is_crowded() || self.workers.are_crowded()
+    }
+
     /// Takes a new connection in, unless there are too many.
     pub(super) fn admit(&self, stream: Stream) {
         let (id, peer) = (self.parking.new_id(), stream.peer());

@@ -24,7 +24,8 @@ pub struct ServerLimits {
     /// ever.
     pub idle: Duration,
     /// How long a reply may wait for a peer that does not read before its connection is closed. The
-    /// thread that sends it waits too.
+    /// thread that sends it waits too, so while others wait for a thread and there is none, the
+    /// connection is closed after a tenth of a second already.
     pub send: Duration,
     /// Threads that attend connections and execute inline handlers, started as they are needed.
     /// One more waits for the connections that nobody attends.

@@ -7,11 +7,15 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use tenon_net::{Ready, Stream};
+use tenon_net::{Ready, Stream, is_deadline};
 
+use super::core::Core;
 use super::counters::Tally;
 use super::lock;
 use super::services::Origin;
+
+/// How long a reply may wait for a peer that does not read while others wait for a thread.
+const PATIENCE_IN_A_CROWD: Duration = Duration::from_millis(100);
 
 /// A connection as those see it who answer its calls.
 #[derive(Debug)]
@@ -39,17 +43,18 @@ impl Line {
         }
     }
 
-    /// Sends whole records, waiting for a slow reader for as long as `patience`. Afterwards the
-    /// connection is dead: whoever receives on it wakes up.
+    /// Sends whole records, waiting for a slow reader for as long as the limits grant, or only
+    /// briefly while others wait for a thread. Afterwards the connection is dead: whoever receives
+    /// on it wakes up, and whoever waits to send on it too goes on.
     ///
     /// # Errors
     /// `TimedOut` when patience has run out; what the socket reports.
-    pub(super) fn send(&self, records: &[u8], patience: Duration) -> io::Result<()> {
+    pub(super) fn send(&self, records: &[u8], core: &Core) -> io::Result<()> {
         let mut sending = lock(&self.sending);
         if *sending == Sending::Broken {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let sent = self.send_all(records, patience);
+        let sent = self.send_all(records, core);
         if sent.is_err() {
             *sending = Sending::Broken;
             self.hang_up();
@@ -57,19 +62,33 @@ impl Line {
         sent
     }
 
-    fn send_all(&self, mut rest: &[u8], patience: Duration) -> io::Result<()> {
-        let mut deadline = None;
+    fn send_all(&self, mut rest: &[u8], core: &Core) -> io::Result<()> {
+        let mut since = None;
         while !rest.is_empty() {
             match self.stream.try_send(rest) {
                 Ok(sent) => rest = &rest[sent..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + patience);
-                    self.stream.wait(Ready::WRITABLE, deadline)?;
+                    let since = *since.get_or_insert_with(Instant::now);
+                    self.wait_for_room(since, core)?;
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Waits until more can be sent. Looks now and then whether others need the thread more, this
+    /// one or one that waits to send on this line too.
+    #[cold]
+    fn wait_for_room(&self, since: Instant, core: &Core) -> io::Result<()> {
+        let deadline = since + core.limits.send;
+        loop {
+            let look = Instant::now() + PATIENCE_IN_A_CROWD;
+            match self.stream.wait(Ready::WRITABLE, look.min(deadline)) {
+                Err(error) if is_deadline(&error) && look < deadline && !core.is_crowded() => {}
+                waited => return waited.map(drop),
+            }
+        }
     }
 
     /// Ends both directions.

@@ -12,7 +12,8 @@
 //! request stays with it. UDP ports are attended and parked in the same way.
 //!
 //! So a thread is bound by a peer that does nothing for no longer than the linger time, and by a
-//! peer that does not read its replies for no longer than [`ServerLimits::send`].
+//! peer that does not read its replies for no longer than [`ServerLimits::send`], or a tenth of a
+//! second while others wait for a thread.
 //!
 //! The handlers of a service run on the attending thread, or on [workers] if they wait or take
 //! long: [`ServerBuilder::service`] and [`ServerBuilder::service_on_workers`].

@@ -59,6 +59,8 @@ struct Queue {
     waiting: VecDeque<Job>,
     /// Calls that wait or are executed.
     in_flight: usize,
+    /// Workers without a call.
+    idle: usize,
     stalled: VecDeque<Box<Connection>>,
     spares: Vec<Buffer>,
     is_closed: bool,
@@ -154,11 +156,19 @@ impl Workers {
             if queue.is_closed {
                 return None;
             }
+            queue.idle += 1;
             queue = self
                 .work
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
         }
+    }
+
+    /// Whether calls wait for which there is no worker.
+    pub(super) fn are_crowded(&self) -> bool {
+        let queue = lock(&self.queue);
+        queue.waiting.len() > queue.idle
     }
 
     /// Makes room again; says which stalled connection may go on.
@@ -214,7 +224,7 @@ fn execute(core: &Core, job: &Job, replies: &mut Buffer) {
                 .services
                 .execute(&call, line.origin(), replies, &core.tally);
             reply.seal(replies, core.fragment_max);
-            if let Err(error) = line.send(replies.as_slice(), core.limits.send) {
+            if let Err(error) = line.send(replies.as_slice(), core) {
                 Reason::of_sending(error).report(line, &core.tally);
             }
         }
