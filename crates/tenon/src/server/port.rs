@@ -112,7 +112,8 @@ impl Socket {
             Verdict::New => {}
             Verdict::Done(reply) => {
                 core.tally.duplicates_answered.up();
-                return self.send(core, reply, peer);
+                // Nobody may wait here: the cache is locked, and all need it.
+                return note(core, self.datagram.try_send_to(reply, peer), peer);
             }
             Verdict::InProgress | Verdict::Full => return core.tally.datagrams_dropped.up(),
         }
@@ -163,10 +164,7 @@ impl Socket {
     }
 
     fn send(&self, core: &Core, message: &[u8], peer: SocketAddr) {
-        if let Err(error) = self.send_patiently(message, peer) {
-            core.tally.datagrams_dropped.up();
-            tracing::debug!(%peer, %error, "a reply could not be sent");
-        }
+        note(core, self.send_patiently(message, peer), peer);
     }
 
     fn send_patiently(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
@@ -178,5 +176,13 @@ impl Socket {
             }
             sent => sent,
         }
+    }
+}
+
+/// Counts a reply that could not be sent. The peer repeats its call.
+fn note(core: &Core, sent: io::Result<()>, peer: SocketAddr) {
+    if let Err(error) = sent {
+        core.tally.datagrams_dropped.up();
+        tracing::debug!(%peer, %error, "a reply could not be sent");
     }
 }
