@@ -6,7 +6,7 @@
 mod caller;
 
 use caller::*;
-use tenon::Server;
+use tenon::{DuplicateLimits, Server, StartError};
 
 fn servers() -> [Server; 2] {
     let on_workers = listening().service_on_workers(Obliging(VERSION));
@@ -92,5 +92,19 @@ fn many_peers_share_the_port() {
         for (xid, caller) in (0..).zip(&mut callers) {
             assert_eq!(caller.receive(), success(xid, &words(&[xid])));
         }
+    }
+}
+
+#[test]
+fn a_memory_without_room_is_refused_before_anything_listens() {
+    let usual = DuplicateLimits::default();
+    let without_entries = DuplicateLimits {
+        entries: 0,
+        ..usual
+    };
+    let without_bytes = DuplicateLimits { bytes: 0, ..usual };
+    for limits in [without_entries, without_bytes] {
+        let started = builder().duplicate_limits(limits).start();
+        assert!(matches!(started, Err(StartError::DuplicateLimits(told)) if told == limits));
     }
 }

@@ -53,6 +53,9 @@ pub enum StartError {
         /// The version's number.
         version: u32,
     },
+    /// The memory of calls that came in datagrams has no room.
+    #[error("the duplicate limits leave no room: entries and bytes must be over 0, not {0:?}")]
+    DuplicateLimits(DuplicateLimits),
     /// An address cannot be listened at.
     #[error("cannot listen at {address}: {cause}")]
     Listen {
@@ -135,9 +138,7 @@ impl ServerBuilder {
 
     /// How much is remembered of the calls that came in datagrams, so that repeated ones are
     /// executed once. Each UDP address has a memory of its own.
-    ///
-    /// # Panics
-    /// [`start`](Self::start) panics when a limit is 0.
+    /// [`start`](Self::start) refuses entries or bytes of 0.
     #[must_use]
     pub fn duplicate_limits(mut self, limits: DuplicateLimits) -> Self {
         self.duplicates = limits;
@@ -185,6 +186,9 @@ impl ServerBuilder {
         }
         if self.addresses.is_empty() {
             return Err(StartError::NoAddress);
+        }
+        if self.duplicates.entries == 0 || self.duplicates.bytes == 0 {
+            return Err(StartError::DuplicateLimits(self.duplicates));
         }
         let mut places = Places::default();
         for address in &self.addresses {
