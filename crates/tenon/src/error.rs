@@ -56,9 +56,11 @@ pub enum CallError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The connection broke while the call was in flight.
-    #[error("the connection broke: {cause}; {}", fate(*.may_have_executed))]
+    #[error("{}: {cause}; {}", what_broke(.cause), fate(*.may_have_executed))]
     Disconnected {
-        /// How it broke.
+        /// How it broke. Over UDP, `ConnectionRefused` says that nobody listens at the peer's port
+        /// now. It does not say which datagram met the closed port: the peer may have carried this
+        /// call out and gone before it answered, so that remains unknown.
         cause: Arc<io::Error>,
         /// Whether the peer may have carried the call out.
         may_have_executed: bool,
@@ -168,6 +170,13 @@ fn advice_on_size(datagram: bool) -> &'static str {
     match datagram {
         true => "use a stream, tcp:// or unix://, for large calls",
         false => "raise ChannelOptions::send_max if the peer takes it",
+    }
+}
+
+fn what_broke(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::ConnectionRefused => "nobody listens at the peer's port",
+        _ => "the connection broke",
     }
 }
 
