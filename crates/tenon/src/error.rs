@@ -55,7 +55,7 @@ pub enum CallError {
     /// There is no connection to the peer.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The connection broke while the call was in flight.
+    /// The connection broke while the call was in flight, or refused to take it until time ran out.
     #[error("{}: {cause}; {}", what_broke(.cause), fate(*.may_have_executed))]
     Disconnected {
         /// How it broke. Over UDP, `ConnectionRefused` says that nobody listens at the peer's port

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_net::{Datagram, Ready, Transport};
+use tenon_net::{Datagram, Ready, Transport, is_deadline};
 use tenon_proto::onc::message::set_xid;
 use tenon_proto::onc::record::{self, MARK};
 use tenon_wire::Buffer;
@@ -83,6 +83,20 @@ struct Unsent {
     broken: Broken,
     /// Whether a part was sent: nothing else can be sent behind it.
     is_begun: bool,
+}
+
+impl Unsent {
+    /// What it means for a call whose time is over. What keeps a datagram from being sent, a rule
+    /// of the firewall for example, says more than that time ran out.
+    fn into_error(self, timer: &Timer) -> CallError {
+        match self.broken {
+            Broken::Io(cause) if !is_deadline(&cause) => CallError::Disconnected {
+                cause,
+                may_have_executed: false,
+            },
+            _ => timer.error(false),
+        }
+    }
 }
 
 impl Channel {
@@ -241,7 +255,7 @@ impl Channel {
         state.stop_sending(&ticket.connection);
         self.pass_turn(&state);
         match timed_out {
-            true => Err(ticket.timer.error(false)),
+            true => Err(unsent.into_error(&ticket.timer)),
             false => Ok(()),
         }
     }
@@ -312,5 +326,30 @@ fn wait_at_most(connection: &Connection, limit: Duration, deadline: Instant) -> 
             Ok(Ready::default())
         }
         done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(cause: io::Error) -> CallError {
+        let broken = Broken::from(cause);
+        let unsent = Unsent {
+            broken,
+            is_begun: false,
+        };
+        unsent.into_error(&Timer::start(Duration::ZERO))
+    }
+
+    #[test]
+    fn what_kept_a_call_from_being_sent_is_told_at_the_end() {
+        const EPERM: i32 = 1;
+        let refused = error(io::Error::from_raw_os_error(EPERM));
+        assert!(refused.to_string().contains("not permitted"), "{refused}");
+        assert!(!refused.may_have_executed());
+        let late = error(io::ErrorKind::TimedOut.into());
+        assert!(matches!(late, CallError::TimedOut { .. }), "{late}");
+        assert!(!late.may_have_executed());
     }
 }
