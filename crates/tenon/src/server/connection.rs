@@ -20,6 +20,9 @@ use super::reason::Reason;
 use super::services::Execution;
 use super::workers::{Job, ReplyTo};
 
+/// How long a thread stays with a peer that sends, but never a complete request.
+const PATIENCE: Duration = Duration::from_millis(20);
+
 /// Bytes of replies that are sent before further calls that arrived with theirs are executed.
 const REPLIES_MAX: usize = 64 << 10;
 
@@ -212,7 +215,7 @@ fn answer(
     Ok(None)
 }
 
-/// Whether a thread stays with a connection that still sends: for the linger time while no request
+/// Whether a thread stays with a connection that still sends: for [`PATIENCE`] while no request
 /// becomes complete, and after one that did unless others wait for the thread. The clock is asked
 /// only after a receive that completed nothing.
 #[derive(Debug, Default)]
@@ -232,7 +235,7 @@ impl Patience {
             Progress::Complete => core.pool.is_crowded(),
             Progress::Partial | Progress::NoRoom => {
                 let since = self.waiting_since.get_or_insert_with(Instant::now);
-                since.elapsed() > LINGER
+                since.elapsed() > PATIENCE
             }
         }
     }
