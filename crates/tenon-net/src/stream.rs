@@ -12,6 +12,12 @@ use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, Sock
 use crate::socket::{Ready, Socket};
 use crate::{Address, Host, Transport};
 
+/// A longer message is not sent in one piece.
+const LONG: usize = 8 << 10;
+
+/// What goes first of a long message: enough for the peer to begin with.
+const HEAD: usize = 4 << 10;
+
 /// A connected stream socket. Threads may send and receive at the same time; one thread at a
 /// time receives with a deadline.
 #[derive(Debug)]
@@ -89,6 +95,23 @@ impl Stream {
     #[inline]
     pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.try_send(bytes)
+    }
+
+    /// Sends as much as fits at once of what is left of `message`, of which `sent` bytes are sent,
+    /// and returns the number of bytes. A long message begins with a short piece: it wakes the
+    /// peer, on another core, while this one still copies the rest.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    ///
+    /// # Panics
+    /// If `message` has less than `sent` bytes.
+    #[inline]
+    pub fn try_send_from(&self, message: &[u8], sent: usize) -> io::Result<usize> {
+        match sent == 0 && message.len() > LONG {
+            true => self.try_send(&message[..HEAD]),
+            false => self.try_send(&message[sent..]),
+        }
     }
 
     /// Receives what is there; 0 is the end of the stream.

@@ -75,11 +75,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends as much of what is left of a call as fits at once.
-    pub(super) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+    /// Sends as much as fits at once of what is left of a call, of which `sent` bytes are sent. A
+    /// datagram is sent whole.
+    pub(super) fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
         match &self.socket {
-            Socket::Stream(stream) => stream.try_send(bytes),
-            Socket::Datagram(socket) => socket.try_send(bytes).map(|()| bytes.len()),
+            Socket::Stream(stream) => stream.try_send_from(call, sent),
+            Socket::Datagram(socket) => socket.try_send(call).map(|()| call.len()),
         }
     }
 

@@ -180,7 +180,7 @@ impl Channel {
     ) -> Result<(), Unsent> {
         let mut sent = 0;
         while sent < bytes.len() {
-            let step = match connection.try_send(&bytes[sent..]) {
+            let step = match connection.try_send(bytes, sent) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.wait_for_room(connection, deadline).map(|()| 0)
                 }
@@ -265,7 +265,7 @@ impl Channel {
         let Some(message) = &ticket.message else {
             return;
         };
-        match ticket.connection.try_send(record::message(message)) {
+        match ticket.connection.try_send(record::message(message), 0) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => self
                 .lock()
                 .break_line(&ticket.connection, &Broken::from(error)),

@@ -62,11 +62,12 @@ impl Line {
         sent
     }
 
-    fn send_all(&self, mut rest: &[u8], core: &Core) -> io::Result<()> {
+    fn send_all(&self, records: &[u8], core: &Core) -> io::Result<()> {
         let mut since = None;
-        while !rest.is_empty() {
-            match self.stream.try_send(rest) {
-                Ok(sent) => rest = &rest[sent..],
+        let mut sent = 0;
+        while sent < records.len() {
+            match self.stream.try_send_from(records, sent) {
+                Ok(bytes) => sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let since = *since.get_or_insert_with(Instant::now);
                     self.wait_for_room(since, core)?;
