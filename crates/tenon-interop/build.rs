@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tenon_gen::rust;
 use tenon_idl::Style;
-use tenon_plan::{Pass, lower, specialize};
+use tenon_plan::{Pass, Representation, lower, specialize};
 use tenon_schema::{Field, Origin, Schema, Type, TypeDef, TypeId, TypeKind};
 
 /// Interfaces of this repository.
@@ -79,8 +79,8 @@ fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
     let said = parsed.render(Style::Plain);
     let mut schema = parsed.schema.ok_or(said)?;
     let table = wrap_types(&mut schema);
-    let mut plans = lower(&schema)?;
-    specialize(&schema, &mut plans, Pass::ALL)?;
+    let mut plans = lower(&schema, Representation::XDR)?;
+    specialize(&schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])?;
     let options = rust::Options {
         source: file_stem(file) + ".x",
         for_include: true,

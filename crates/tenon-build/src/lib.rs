@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use tenon_gen::rust;
 use tenon_idl::{Define, Parsed, Style};
-use tenon_plan::Pass;
+use tenon_plan::{Pass, Representation};
 use tenon_schema::Schema;
 
 pub use error::Error;
@@ -147,8 +147,8 @@ impl Builder {
     }
 
     fn stubs(&self, interface: &Path, schema: &Schema) -> Result<String, Error> {
-        let mut plans = tenon_plan::lower(schema)?;
-        tenon_plan::specialize(schema, &mut plans, Pass::ALL)?;
+        let mut plans = tenon_plan::lower(schema, Representation::XDR)?;
+        tenon_plan::specialize(schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])?;
         let name = interface.file_name().unwrap_or_default();
         let options = rust::Options {
             source: name.to_string_lossy().into_owned(),

@@ -139,8 +139,11 @@ fn explain_shows_what_passes_make_and_which_blocks_are_broken() {
     let headings: Vec<_> = text.lines().filter(|line| line.starts_with("==")).collect();
     let expected = [
         "== as lowered",
-        "== after inline",
-        "== after merge_checks",
+        "== fold_aligns changes nothing",
+        "== after merge_blocks",
+        "== inline changes nothing",
+        "== merge_checks changes nothing",
+        "== hoist_checks changes nothing",
         "== blocks of wcc_attr",
     ];
     assert_eq!(headings, expected, "{text}");

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tenon_plan::{LowerError, Pass, Plans, VerifyError, lower, specialize, verify};
+use tenon_plan::{LowerError, Pass, Plans, Representation, VerifyError, lower, specialize, verify};
 use tenon_schema::Schema;
 use thiserror::Error;
 
@@ -46,8 +46,8 @@ impl Interface {
     /// # Panics
     /// If the schema refers to a type that it does not have.
     pub fn new(schema: Schema) -> Result<Self, InterfaceError> {
-        let mut plans = lower(&schema)?;
-        specialize(&schema, &mut plans, Pass::ALL)?;
+        let mut plans = lower(&schema, Representation::XDR)?;
+        specialize(&schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])?;
         Ok(Self {
             schema,
             plans,

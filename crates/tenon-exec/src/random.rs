@@ -7,8 +7,8 @@
 use std::cell::OnceCell;
 
 use bstr::BString;
-use tenon_plan::Sizes;
 use tenon_plan::links::{linked_list, memory_fields};
+use tenon_plan::{Representation, Sizes};
 use tenon_schema::{EnumMember, Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
 use crate::Value;
@@ -233,7 +233,9 @@ impl Generator<'_> {
     }
 
     fn fewest_bytes(&self, ty: &Type) -> u64 {
-        let sizes = self.sizes.get_or_init(|| Sizes::new(self.schema));
+        let sizes = self
+            .sizes
+            .get_or_init(|| Sizes::new(self.schema, Representation::XDR));
         sizes.of(ty).min
     }
 

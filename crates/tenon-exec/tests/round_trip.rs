@@ -5,7 +5,7 @@ mod support;
 use support::{encoded, ids, torture};
 use tenon_exec::Interface;
 use tenon_exec::{json, random::Random};
-use tenon_plan::lower;
+use tenon_plan::{Representation, lower};
 use tenon_schema::Type;
 use tenon_wire::{DecodeMode, Decoder, Limits};
 
@@ -54,7 +54,7 @@ fn values_survive_json() {
 #[test]
 fn passes_do_not_change_a_byte() {
     let good = torture();
-    let plans = lower(good.schema()).unwrap();
+    let plans = lower(good.schema(), Representation::XDR).unwrap();
     let naive = Interface::with_plans(good.schema().clone(), plans).unwrap();
     for id in ids(&good) {
         for seed in 0..VALUES {
@@ -69,7 +69,7 @@ fn sizes_of_plans_hold() {
     let interface = torture();
     for id in ids(&interface) {
         let ty = Type::Named(id);
-        let size = tenon_plan::Sizes::new(interface.schema()).of(&ty);
+        let size = tenon_plan::Sizes::new(interface.schema(), Representation::XDR).of(&ty);
         for seed in 0..VALUES {
             let value = Random::new(seed).value(interface.schema(), &ty, ITEMS);
             let bytes = encoded(&interface, id, &value).len() as u64;

@@ -11,6 +11,7 @@ use crate::links::is_link;
 use crate::lower::{LowerError, lower};
 use crate::op::{Plan, Plans, ProcedurePlan};
 use crate::passes::{Pass, specialize};
+use crate::representation::Representation;
 use crate::text::text;
 use crate::verify::VerifyError;
 
@@ -43,10 +44,13 @@ pub enum ExplainError {
 /// If the schema refers to a type that it does not have.
 pub fn explain_passes(
     schema: &Schema,
+    representation: Representation,
     passes: &[Pass],
     name: Option<&str>,
 ) -> Result<String, ExplainError> {
-    let mut plans = lower(schema)?;
+    let mut plans = lower(schema, representation)?;
+    let mut items = plans.clone();
+    specialize(schema, &mut items, &[Pass::FoldAligns, Pass::Inline])?;
     let mut shown = explain(schema, &plans, name)?;
     let mut out = format!("== as lowered\n{shown}");
     for pass in passes {
@@ -58,7 +62,7 @@ pub fn explain_passes(
         };
         shown = now;
     }
-    for part in blocks(schema, &plans, name) {
+    for part in blocks(schema, &items, name) {
         out += &format!("\n== {part}");
     }
     Ok(out)

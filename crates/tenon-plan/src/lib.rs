@@ -2,6 +2,7 @@
 //! procedure of an interface. One plan serves both directions and every way to run it: source
 //! back ends print it, the interpreter walks it, machine code is made from it.
 
+mod blittable;
 mod blocks;
 mod explain;
 mod graph;
@@ -11,15 +12,21 @@ mod lower;
 mod memory;
 mod op;
 mod passes;
+mod position;
+mod representation;
 mod size;
 mod text;
 mod verify;
 
+pub use blittable::ARRAY_MAX;
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
-pub use op::{Arm, Body, Count, Op, Place, Plan, Plans, ProcedurePlan, Scalar, Size};
+pub use op::{
+    Arm, Blittable, Body, Count, Element, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Size,
+};
 pub use passes::{Pass, specialize};
+pub use representation::{COUNT_BYTES, Extent, Lists, Order, Representation};
 pub use size::Sizes;
 pub use text::text;
 pub use verify::{Problem, VerifyError, verify};

@@ -1,7 +1,8 @@
 //! Lowering: a plan for every type and procedure of an interface.
 //!
-//! Naive and obviously right. Each fixed-size item has a room check of its own, and each named
-//! struct and union is called; typedefs are followed where they stand. Passes make it good.
+//! Naive and obviously right. Each fixed-size item has a room check of its own, what may have to
+//! be aligned is, and each named struct and union is called; typedefs are followed where they
+//! stand. Passes make it good.
 
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 use thiserror::Error;
@@ -9,6 +10,7 @@ use thiserror::Error;
 use crate::graph::{self, Components};
 use crate::links::{LinkedList, linked_list, memory_fields};
 use crate::op::{Arm, Body, Count, Op, Place, Plan, Plans, ProcedurePlan, Scalar};
+use crate::representation::{COUNT_BYTES, Representation};
 use crate::size::Sizes;
 
 /// How many types may be nested in each other, each in the next, without counting recursion:
@@ -62,18 +64,24 @@ impl LowerError {
 ///
 /// # Panics
 /// If the schema refers to a type that it does not have.
-pub fn lower(schema: &Schema) -> Result<Plans, LowerError> {
+pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, LowerError> {
     let components = graph::components(schema);
     check_nesting(schema, &components)?;
     check_typedefs(schema, &components)?;
     check_in_place(schema)?;
-    let sizes = Sizes::by_components(schema, &components);
+    let sizes = Sizes::by_components(schema, representation, &components);
     check_ends(schema, &sizes)?;
+    let with = Given {
+        schema,
+        representation,
+        sizes: &sizes,
+    };
     let ids = (0..schema.types.len() as u32).map(TypeId);
-    let types = ids.map(|id| named_plan(schema, &sizes, &components, id));
+    let types = ids.map(|id| named_plan(with, &components, id));
     Ok(Plans {
+        representation,
         types: types.collect::<Result<_, _>>()?,
-        procedures: procedure_plans(schema, &sizes)?,
+        procedures: procedure_plans(with)?,
     })
 }
 
@@ -165,21 +173,24 @@ fn name(schema: &Schema, id: TypeId) -> String {
     schema.type_def(id).name.clone()
 }
 
-fn named_plan(
-    schema: &Schema,
-    sizes: &Sizes<'_>,
-    components: &Components,
-    id: TypeId,
-) -> Result<Plan, LowerError> {
-    let def = schema.type_def(id);
-    let mut lowering = Lowering::new(schema, sizes, &def.name);
+/// What every body is made from.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    schema: &'a Schema,
+    representation: Representation,
+    sizes: &'a Sizes<'a>,
+}
+
+fn named_plan(with: Given<'_>, components: &Components, id: TypeId) -> Result<Plan, LowerError> {
+    let def = with.schema.type_def(id);
+    let mut lowering = Lowering::new(with, &def.name);
     match &def.kind {
         TypeKind::Enum(_) => lowering.scalar(Scalar::Enum(id), Place::it()),
         TypeKind::Struct(_) => {
-            lowering.fields(memory_fields(schema, id).unwrap_or_default())?;
+            lowering.fields(memory_fields(with.schema, id).unwrap_or_default())?;
         }
         TypeKind::Union(union) => lowering.union(union)?,
-        TypeKind::Typedef(to) => lowering.item(to, Place::it())?,
+        TypeKind::Typedef(to) => lowering.aligned_item(to, Place::it())?,
         TypeKind::External => lowering.body.push(Op::External {
             place: Place::it(),
             ty: id,
@@ -187,14 +198,15 @@ fn named_plan(
     }
     Ok(Plan {
         body: lowering.body,
-        size: sizes.of_named(id),
-        recursive: graph::is_recursive(schema, components, id),
+        size: with.sizes.of_named(id),
+        align: with.sizes.align_of_named(id),
+        recursive: graph::is_recursive(with.schema, components, id),
     })
 }
 
-fn procedure_plans(schema: &Schema, sizes: &Sizes<'_>) -> Result<Vec<ProcedurePlan>, LowerError> {
+fn procedure_plans(with: Given<'_>) -> Result<Vec<ProcedurePlan>, LowerError> {
     let mut plans = Vec::new();
-    for (program, definition) in schema.programs.iter().enumerate() {
+    for (program, definition) in with.schema.programs.iter().enumerate() {
         for (version, definition) in definition.versions.iter().enumerate() {
             for (procedure, definition) in definition.procedures.iter().enumerate() {
                 let name = &definition.name;
@@ -202,8 +214,8 @@ fn procedure_plans(schema: &Schema, sizes: &Sizes<'_>) -> Result<Vec<ProcedurePl
                     program,
                     version,
                     procedure,
-                    arguments: record_plan(schema, sizes, name, &definition.arguments)?,
-                    result: result_plan(schema, sizes, name, definition.result.as_ref())?,
+                    arguments: record_plan(with, name, &definition.arguments)?,
+                    result: result_plan(with, name, definition.result.as_ref())?,
                 });
             }
         }
@@ -211,52 +223,42 @@ fn procedure_plans(schema: &Schema, sizes: &Sizes<'_>) -> Result<Vec<ProcedurePl
     Ok(plans)
 }
 
-fn record_plan(
-    schema: &Schema,
-    sizes: &Sizes<'_>,
-    name: &str,
-    fields: &[Field],
-) -> Result<Plan, LowerError> {
-    let mut lowering = Lowering::new(schema, sizes, name);
+fn record_plan(with: Given<'_>, name: &str, fields: &[Field]) -> Result<Plan, LowerError> {
+    let mut lowering = Lowering::new(with, name);
     lowering.fields(fields)?;
     Ok(Plan {
         body: lowering.body,
-        size: sizes.of_fields(fields),
+        size: with.sizes.of_fields(fields),
+        align: with.sizes.of_message(),
         recursive: false,
     })
 }
 
-fn result_plan(
-    schema: &Schema,
-    sizes: &Sizes<'_>,
-    name: &str,
-    result: Option<&Type>,
-) -> Result<Plan, LowerError> {
-    let mut lowering = Lowering::new(schema, sizes, name);
+fn result_plan(with: Given<'_>, name: &str, result: Option<&Type>) -> Result<Plan, LowerError> {
+    let mut lowering = Lowering::new(with, name);
     if let Some(ty) = result {
-        lowering.item(ty, Place::it())?;
+        lowering.aligned_item(ty, Place::it())?;
     }
     Ok(Plan {
         body: lowering.body,
-        size: result.map_or(crate::Size::exactly(0), |ty| sizes.of(ty)),
+        size: result.map_or(crate::Size::exactly(0), |ty| with.sizes.of(ty)),
+        align: with.sizes.of_message(),
         recursive: false,
     })
 }
 
 /// One body in the making.
 struct Lowering<'a> {
-    schema: &'a Schema,
-    sizes: &'a Sizes<'a>,
+    with: Given<'a>,
     /// The type or procedure it belongs to.
     name: &'a str,
     body: Body,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(schema: &'a Schema, sizes: &'a Sizes<'a>, name: &'a str) -> Self {
+    fn new(with: Given<'a>, name: &'a str) -> Self {
         Self {
-            schema,
-            sizes,
+            with,
             name,
             body: Body::new(),
         }
@@ -266,19 +268,59 @@ impl<'a> Lowering<'a> {
         for (position, field) in fields.iter().enumerate() {
             self.item(&field.ty, Place::field(position))?;
         }
+        // Behind a record of fixed size its like may begin.
+        if let Some(extent) = self.with.sizes.fixed_fields(fields) {
+            self.align(extent.align, 0);
+        }
         Ok(())
     }
 
+    fn align(&mut self, to: u32, before: u32) {
+        if to > 1 {
+            self.body.push(Op::Align { to, before });
+        }
+    }
+
+    /// An item behind others.
     fn item(&mut self, ty: &Type, place: Place) -> Result<(), LowerError> {
-        if let Some(list) = linked_list(self.schema, ty) {
+        match self.elements_align(ty) {
+            Some(to) => self.align(to, COUNT_BYTES),
+            None => self.align(self.with.sizes.align(ty), 0),
+        }
+        self.moved(ty, place)
+    }
+
+    /// An item whose position is a multiple of what its type wants.
+    fn aligned_item(&mut self, ty: &Type, place: Place) -> Result<(), LowerError> {
+        if let Some(to) = self.elements_align(ty) {
+            self.align(to, COUNT_BYTES);
+        }
+        self.moved(ty, place)
+    }
+
+    /// The elements of a counted array begin right behind the count. What their positions are a
+    /// multiple of, if it is more than that of the count.
+    fn elements_align(&self, ty: &Type) -> Option<u32> {
+        match self.with.schema.resolve(ty) {
+            Type::Array(element, Length::Counted(_)) => {
+                let align = self.with.sizes.fixed(element)?.align;
+                (align > COUNT_BYTES).then_some(align)
+            }
+            _ => None,
+        }
+    }
+
+    fn moved(&mut self, ty: &Type, place: Place) -> Result<(), LowerError> {
+        let schema = self.with.schema;
+        if let Some(list) = linked_list(schema, ty) {
             self.list(list, place);
             return Ok(());
         }
-        if let Some(scalar) = Scalar::of(self.schema, ty) {
+        if let Some(scalar) = Scalar::of(schema, ty) {
             self.scalar(scalar, place);
             return Ok(());
         }
-        match self.schema.resolve(ty) {
+        match schema.resolve(ty) {
             Type::Opaque(Length::Fixed(bytes)) => self.copy(*bytes, place)?,
             Type::Opaque(Length::Counted(bound)) => self.copy_counted(*bound, false, place),
             Type::String(bound) => self.copy_counted(*bound, true, place),
@@ -295,8 +337,18 @@ impl<'a> Lowering<'a> {
 
     /// The body of what lies inside an item, where `it` is that.
     fn inner(&self, ty: &Type) -> Result<Body, LowerError> {
-        let mut inner = Lowering::new(self.schema, self.sizes, self.name);
+        let mut inner = Lowering::new(self.with, self.name);
         inner.item(ty, Place::it())?;
+        Ok(inner.body)
+    }
+
+    /// The body of an element. Those of one size lie one behind the other.
+    fn element(&self, ty: &Type) -> Result<Body, LowerError> {
+        let mut inner = Lowering::new(self.with, self.name);
+        match self.with.sizes.fixed(ty) {
+            Some(_) => inner.aligned_item(ty, Place::it())?,
+            None => inner.item(ty, Place::it())?,
+        }
         Ok(inner.body)
     }
 
@@ -310,7 +362,7 @@ impl<'a> Lowering<'a> {
 
     fn scalar(&mut self, scalar: Scalar, place: Place) {
         self.body.push(Op::Reserve {
-            bytes: scalar.wire_bytes(),
+            bytes: self.with.representation.bytes(scalar),
         });
         self.body.push(Op::Put {
             place,
@@ -320,7 +372,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn copy(&mut self, bytes: u32, place: Place) -> Result<(), LowerError> {
-        self.reserve(u64::from(bytes).next_multiple_of(4))?;
+        self.reserve(self.with.representation.padded(bytes.into()))?;
         self.body.push(Op::Copy {
             place,
             bytes,
@@ -334,9 +386,10 @@ impl<'a> Lowering<'a> {
     }
 
     fn array(&mut self, element: &Type, length: Length, place: Place) -> Result<(), LowerError> {
-        match (Scalar::of(self.schema, element), length) {
+        let representation = self.with.representation;
+        match (Scalar::of(self.with.schema, element), length) {
             (Some(scalar), Length::Fixed(count)) => {
-                self.reserve(u64::from(scalar.wire_bytes()) * u64::from(count))?;
+                self.reserve(u64::from(representation.bytes(scalar)) * u64::from(count))?;
                 self.body.push(Op::PutArray {
                     place,
                     scalar,
@@ -356,8 +409,8 @@ impl<'a> Lowering<'a> {
                         Length::Fixed(count) => Count::Fixed(count),
                         Length::Counted(bound) => Count::Counted(bound),
                     },
-                    element_min: self.sizes.of(element).min_u32(),
-                    body: self.inner(element)?,
+                    element: self.with.sizes.element(element),
+                    body: self.element(element)?,
                 };
                 self.body.push(op);
             }
@@ -376,7 +429,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn union(&mut self, union: &Union) -> Result<(), LowerError> {
-        let discriminant = Scalar::of(self.schema, &union.discriminant_type)
+        let discriminant = Scalar::of(self.with.schema, &union.discriminant_type)
             .filter(|scalar| scalar.is_discriminant())
             .ok_or_else(|| LowerError::Discriminant(self.name.to_owned()))?;
         let arms = union.arms.iter().map(|arm| {

@@ -66,7 +66,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    fn of_fields(&self, fields: &[Field]) -> Extent {
+    /// Of fields one behind the other.
+    pub fn of_fields(&self, fields: &[Field]) -> Extent {
         let align = fields.iter().map(|field| self.of(&field.ty).align).max();
         let align = align.unwrap_or(1);
         let last = self.offsets(fields).last().copied().zip(fields.last());

@@ -3,9 +3,13 @@
 
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
+use crate::representation::{Extent, Representation};
+
 /// The plans of a whole interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plans {
+    /// How items lie on the wire.
+    pub representation: Representation,
     /// One per [`tenon_schema::Schema::types`], in the same order.
     pub types: Vec<Plan>,
     /// One per procedure, in the order of the interface.
@@ -34,6 +38,8 @@ pub struct Plan {
     pub body: Body,
     /// Bytes on the wire. Of a link (see [`crate::links`]): of one element without its link.
     pub size: Size,
+    /// What the position of the value is a multiple of: whoever runs the plan sees to it first.
+    pub align: u32,
     /// Whether the value can contain another of its own type: whoever runs this plan enters a
     /// level first, leaves it afterwards, and refuses to go too deep. A linked list alone does
     /// not make its elements recursive.
@@ -96,6 +102,21 @@ pub enum Op {
         /// Bytes.
         bytes: u32,
     },
+    /// Zeros up to the next position so that what lies `before` bytes further is at a multiple of
+    /// `to`. Positions count from the beginning of the message. Makes its own check.
+    Align {
+        /// 2, 4 or 8.
+        to: u32,
+        /// Bytes, less than `to`: those of a count whose elements are aligned.
+        before: u32,
+    },
+    /// Zeros that fill a hole.
+    Zero {
+        /// How many.
+        bytes: u32,
+        /// Where in the reserved block.
+        offset: u32,
+    },
     /// Moves one item.
     Put {
         /// Where in memory.
@@ -125,6 +146,40 @@ pub enum Op {
         /// Where in the reserved block.
         offset: u32,
     },
+    /// Moves items that lie on the wire as C has them in memory, without a hole, but for the
+    /// order of the bytes of each number.
+    Blit {
+        /// Where in memory.
+        place: Place,
+        /// What one of them consists of.
+        item: Blittable,
+        /// How many, one behind the other.
+        count: u32,
+        /// Where in the reserved block.
+        offset: u32,
+    },
+    /// A count, then so many items as [`Op::Blit`] moves them. Makes its own check.
+    BlitCounted {
+        /// Where in memory.
+        place: Place,
+        /// What one of them consists of.
+        item: Blittable,
+        /// Most items; `u32::MAX` is no bound.
+        bound: u32,
+    },
+    /// Runs `body` once for each element, all of which have the same size: one check for all of
+    /// them. Inside, `it` is the element, all items lie in the element's block, and offsets count
+    /// from its beginning. Makes its own check.
+    PutElements {
+        /// Where in memory.
+        place: Place,
+        /// How many elements.
+        count: Count,
+        /// Bytes of one element.
+        element: Extent,
+        /// One element: no operation that makes a check.
+        body: Body,
+    },
     /// A count, then so many bytes, then padding. Makes its own check.
     CopyCounted {
         /// Where in memory.
@@ -149,8 +204,8 @@ pub enum Op {
         place: Place,
         /// How many elements.
         count: Count,
-        /// Fewest bytes of one element: bounds a count before memory is taken.
-        element_min: u32,
+        /// What is known of the bytes of one element.
+        element: Element,
         /// One element.
         body: Body,
     },
@@ -172,13 +227,13 @@ pub enum Op {
         /// The value.
         body: Body,
     },
-    /// A linked list: elements, each behind a true word, then a false one (RFC 4506 section
-    /// 4.19). In memory a sequence; inside, `it` is the element without its link.
+    /// A linked list, as the representation writes [lists](crate::Lists). In memory a sequence;
+    /// an element is moved without its link, each at a multiple of its plan's `align`.
     List {
         /// Where in memory.
         place: Place,
-        /// Whether the first element comes without a word before it, so that at least one must
-        /// be there: the type is used by value and not through a pointer.
+        /// Whether at least one must be there: the type is used by value and not through a
+        /// pointer. In a flagged list the first one then comes without a flag.
         first_bare: bool,
         /// The type of the elements. Its own plan moves an element without the link.
         element: TypeId,
@@ -198,6 +253,31 @@ pub enum Op {
         /// The type.
         ty: TypeId,
     },
+}
+
+/// What is known of the bytes of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Element {
+    /// The fewest: bounds a count before memory is taken.
+    pub min: u32,
+    /// If all elements have the same size: then they lie one behind the other, without a hole.
+    pub extent: Option<Extent>,
+}
+
+/// What items of fixed size consist of that are moved as they lie in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Blittable {
+    /// In their order; neighbours differ in their units.
+    pub runs: Vec<Run>,
+}
+
+/// Numbers of one size, one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// Bytes of a number, which change their order together: 1, 2, 4 or 8.
+    pub unit: u32,
+    /// How many numbers.
+    pub units: u32,
 }
 
 /// How often a loop runs.
@@ -227,6 +307,11 @@ impl Plans {
         &self.types[id.0 as usize]
     }
 
+    /// The plan of a named type, to be rewritten.
+    pub(crate) fn of_type_mut(&mut self, id: TypeId) -> &mut Plan {
+        &mut self.types[id.0 as usize]
+    }
+
     /// Every plan there is.
     pub(crate) fn plans_mut(&mut self) -> impl Iterator<Item = &mut Plan> {
         let procedures = self.procedures.iter_mut();
@@ -239,10 +324,13 @@ impl Op {
     /// Where in memory the item is; a check has none.
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::Reserve { .. } => None,
+            Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => None,
             Self::Put { place, .. }
             | Self::PutArray { place, .. }
             | Self::Copy { place, .. }
+            | Self::Blit { place, .. }
+            | Self::BlitCounted { place, .. }
+            | Self::PutElements { place, .. }
             | Self::CopyCounted { place, .. }
             | Self::PutCounted { place, .. }
             | Self::Loop { place, .. }
@@ -256,10 +344,13 @@ impl Op {
 
     pub(crate) fn place_mut(&mut self) -> Option<&mut Place> {
         match self {
-            Self::Reserve { .. } => None,
+            Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => None,
             Self::Put { place, .. }
             | Self::PutArray { place, .. }
             | Self::Copy { place, .. }
+            | Self::Blit { place, .. }
+            | Self::BlitCounted { place, .. }
+            | Self::PutElements { place, .. }
             | Self::CopyCounted { place, .. }
             | Self::PutCounted { place, .. }
             | Self::Loop { place, .. }
@@ -281,8 +372,13 @@ impl Op {
         match self {
             Self::Put { offset, .. }
             | Self::PutArray { offset, .. }
-            | Self::Copy { offset, .. } => Some(offset),
+            | Self::Copy { offset, .. }
+            | Self::Zero { offset, .. }
+            | Self::Blit { offset, .. } => Some(offset),
             Self::Reserve { .. }
+            | Self::Align { .. }
+            | Self::BlitCounted { .. }
+            | Self::PutElements { .. }
             | Self::CopyCounted { .. }
             | Self::PutCounted { .. }
             | Self::Loop { .. }
@@ -294,20 +390,44 @@ impl Op {
         }
     }
 
-    /// Offset and bytes of an item that lies in a reserved block, padding included.
-    pub fn fixed(&self) -> Option<(u32, u64)> {
+    /// Whether the item lies in a reserved block.
+    pub fn is_fixed(&self) -> bool {
         match self {
-            Self::Put { scalar, offset, .. } => Some((*offset, scalar.wire_bytes().into())),
+            Self::Put { .. } | Self::PutArray { .. } | Self::Copy { .. } => true,
+            Self::Zero { .. } | Self::Blit { .. } => true,
+            Self::Reserve { .. } | Self::Align { .. } | Self::Loop { .. } => false,
+            Self::BlitCounted { .. } | Self::PutElements { .. } => false,
+            Self::CopyCounted { .. } | Self::PutCounted { .. } | Self::List { .. } => false,
+            Self::Switch { .. } | Self::Optional { .. } => false,
+            Self::Call { .. } | Self::External { .. } => false,
+        }
+    }
+
+    /// Offset and bytes of an item that lies in a reserved block, padding included.
+    pub fn fixed(&self, representation: &Representation) -> Option<(u32, u64)> {
+        let of = |scalar: &Scalar| u64::from(representation.bytes(*scalar));
+        match self {
+            Self::Put { scalar, offset, .. } => Some((*offset, of(scalar))),
             Self::PutArray {
                 scalar,
                 count,
                 offset,
                 ..
-            } => Some((*offset, u64::from(scalar.wire_bytes()) * u64::from(*count))),
+            } => Some((*offset, of(scalar) * u64::from(*count))),
             Self::Copy { bytes, offset, .. } => {
-                Some((*offset, u64::from(*bytes).next_multiple_of(4)))
+                Some((*offset, representation.padded(u64::from(*bytes))))
             }
+            Self::Zero { bytes, offset } => Some((*offset, u64::from(*bytes))),
+            Self::Blit {
+                item,
+                count,
+                offset,
+                ..
+            } => Some((*offset, item.bytes() * u64::from(*count))),
             Self::Reserve { .. }
+            | Self::Align { .. }
+            | Self::BlitCounted { .. }
+            | Self::PutElements { .. }
             | Self::CopyCounted { .. }
             | Self::PutCounted { .. }
             | Self::Loop { .. }
@@ -322,20 +442,49 @@ impl Op {
     /// The bodies inside.
     pub(crate) fn bodies_mut(&mut self) -> Vec<&mut Body> {
         match self {
-            Self::Loop { body, .. } | Self::Optional { body, .. } => vec![body],
+            Self::Loop { body, .. }
+            | Self::PutElements { body, .. }
+            | Self::Optional { body, .. } => vec![body],
             Self::Switch { arms, default, .. } => {
                 let arms = arms.iter_mut().map(|arm| &mut arm.body);
                 arms.chain(default).collect()
             }
             Self::Reserve { .. }
+            | Self::Align { .. }
+            | Self::Zero { .. }
             | Self::Put { .. }
             | Self::PutArray { .. }
             | Self::Copy { .. }
+            | Self::Blit { .. }
+            | Self::BlitCounted { .. }
             | Self::CopyCounted { .. }
             | Self::PutCounted { .. }
             | Self::List { .. }
             | Self::Call { .. }
             | Self::External { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Blittable {
+    /// So many numbers of one size.
+    pub fn uniform(unit: u32, units: u32) -> Self {
+        Self {
+            runs: vec![Run { unit, units }],
+        }
+    }
+
+    /// Bytes of one item, in memory as on the wire.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |run: &Run| u64::from(run.unit) * u64::from(run.units);
+        self.runs.iter().map(bytes).sum()
+    }
+
+    /// What all numbers have the size of, if they have the same.
+    pub fn unit(&self) -> Option<u32> {
+        match self.runs.as_slice() {
+            [run] => Some(run.unit),
+            _ => None,
         }
     }
 }
@@ -378,25 +527,6 @@ impl Scalar {
             }
             _ => return None,
         })
-    }
-
-    /// Bytes on the wire.
-    pub fn wire_bytes(self) -> u32 {
-        match self {
-            Self::F128 => 16,
-            Self::I64 | Self::U64 | Self::F64 => 8,
-            Self::I32 | Self::U32 | Self::I16 | Self::U16 | Self::I8 | Self::U8 => 4,
-            Self::F32 | Self::Bool | Self::Enum(_) => 4,
-        }
-    }
-
-    /// Whether not every pattern of bits on the wire is a value, so that reading one may fail.
-    pub fn is_checked(self) -> bool {
-        match self {
-            Self::I16 | Self::U16 | Self::I8 | Self::U8 | Self::Bool | Self::Enum(_) => true,
-            Self::I32 | Self::U32 | Self::I64 | Self::U64 => false,
-            Self::F32 | Self::F64 | Self::F128 => false,
-        }
     }
 
     /// Whether it may select the arm of a union (RFC 4506 section 4.15; small integers are a

@@ -1,11 +1,12 @@
-//! How many bytes the values of each type take on the wire (RFC 4506).
+//! How many bytes the values of each type take on the wire, and where they may begin.
 
-use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
 use crate::Size;
 use crate::graph::{self, Components};
-use crate::links::{linked_list, memory_fields};
-use crate::op::Scalar;
+use crate::links::{LinkedList, is_link, linked_list, memory_fields};
+use crate::op::{Element, Scalar};
+use crate::representation::{COUNT_BYTES, Extent, Lists, MESSAGE_ALIGN, Representation};
 
 /// A size that has not been found to end (yet).
 const ENDLESS: Size = Size {
@@ -13,11 +14,14 @@ const ENDLESS: Size = Size {
     max: None,
 };
 
-/// The sizes of all types of an interface.
+/// The sizes of all types of an interface in one representation.
 #[derive(Debug)]
 pub struct Sizes<'a> {
     schema: &'a Schema,
+    representation: Representation,
     types: Vec<Size>,
+    /// Of those whose values have all the same size by their structure.
+    fixed: Vec<Option<Extent>>,
 }
 
 impl<'a> Sizes<'a> {
@@ -26,22 +30,36 @@ impl<'a> Sizes<'a> {
     /// # Panics
     /// If the schema refers to a type that it does not have, or has a typedef that leads only
     /// to itself; [`lower`](crate::lower) refuses such.
-    pub fn new(schema: &'a Schema) -> Self {
-        Self::by_components(schema, &graph::components(schema))
+    pub fn new(schema: &'a Schema, representation: Representation) -> Self {
+        Self::by_components(schema, representation, &graph::components(schema))
     }
 
-    pub(crate) fn by_components(schema: &'a Schema, components: &Components) -> Self {
+    pub(crate) fn by_components(
+        schema: &'a Schema,
+        representation: Representation,
+        components: &Components,
+    ) -> Self {
         let mut sizes = Self {
             schema,
+            representation,
             types: vec![ENDLESS; schema.types.len()],
+            fixed: vec![None; schema.types.len()],
         };
         for members in &components.order {
+            for id in members.iter().filter(|id| !components.is_cyclic(**id)) {
+                sizes.fixed[id.0 as usize] = sizes.fixed_definition(*id);
+            }
             while sizes.improve(members) {}
             for id in members.iter().filter(|id| components.is_cyclic(**id)) {
                 sizes.types[id.0 as usize].max = None;
             }
         }
         sizes
+    }
+
+    /// How items lie on the wire.
+    pub fn representation(&self) -> Representation {
+        self.representation
     }
 
     /// Computes the members once more from each other. The fewest bytes only ever fall, and
@@ -58,44 +76,116 @@ impl<'a> Sizes<'a> {
     }
 
     fn definition(&self, id: TypeId) -> Size {
+        if let Some(extent) = self.fixed[id.0 as usize] {
+            return Size::exactly(extent.bytes);
+        }
         match &self.schema.type_def(id).kind {
-            TypeKind::Enum(_) => Size::exactly(4),
+            TypeKind::Enum(_) => self.of_scalar(Scalar::Enum(id)),
             TypeKind::External => Size { min: 0, max: None },
             TypeKind::Typedef(to) => self.of(to),
             TypeKind::Struct(_) => {
                 self.of_fields(memory_fields(self.schema, id).unwrap_or_default())
             }
-            TypeKind::Union(union) => {
-                let arms = union.arms.iter().map(|arm| &arm.field);
-                let alternatives = arms.chain(&union.default);
-                let sizes = alternatives.map(|field| self.of_fields(field.as_slice()));
-                Size::exactly(4).then(sizes.reduce(Size::or).unwrap_or(ENDLESS))
-            }
+            TypeKind::Union(union) => self.of_union(union),
         }
+    }
+
+    fn of_union(&self, union: &Union) -> Size {
+        let arms = union.arms.iter().map(|arm| &arm.field);
+        let alternatives = arms.chain(&union.default);
+        let sizes = alternatives.map(|field| match field {
+            Some(field) => self.behind_a_hole(self.of(&field.ty)),
+            None => Size::exactly(0),
+        });
+        let held = sizes.reduce(Size::or).unwrap_or(ENDLESS);
+        let discriminant = Scalar::of(self.schema, &union.discriminant_type);
+        discriminant.map_or(ENDLESS, |scalar| self.of_scalar(scalar).then(held))
+    }
+
+    fn fixed_definition(&self, id: TypeId) -> Option<Extent> {
+        match &self.schema.type_def(id).kind {
+            TypeKind::Enum(_) => Some(self.extent_of(Scalar::Enum(id))),
+            TypeKind::Typedef(to) => self.fixed(to),
+            TypeKind::Struct(fields) if !is_link(self.schema, id) => self.fixed_fields(fields),
+            TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::External => None,
+        }
+    }
+
+    /// Of a type as it is used, if all its values have the same size by their structure.
+    pub fn fixed(&self, ty: &Type) -> Option<Extent> {
+        if linked_list(self.schema, ty).is_some() {
+            return None;
+        }
+        if let Some(scalar) = Scalar::of(self.schema, ty) {
+            return Some(self.extent_of(scalar));
+        }
+        match self.schema.resolve(ty) {
+            Type::Opaque(Length::Fixed(bytes)) => Some(Extent {
+                bytes: self.representation.padded(u64::from(*bytes)),
+                align: 1,
+            }),
+            Type::Array(element, Length::Fixed(count)) => Some(self.fixed(element)?.times(*count)),
+            Type::Named(id) => self.fixed_named(*id),
+            _ => None,
+        }
+    }
+
+    /// Of a named type, if all its values have the same size by their structure.
+    pub fn fixed_named(&self, id: TypeId) -> Option<Extent> {
+        self.fixed[id.0 as usize]
+    }
+
+    /// Of fields one behind the other, as [`fixed`](Self::fixed).
+    pub fn fixed_fields(&self, fields: &[Field]) -> Option<Extent> {
+        let mut extents = fields.iter().map(|field| self.fixed(&field.ty));
+        let all = extents.try_fold(Extent::NOTHING, |all, extent| Some(all.then(extent?)));
+        all.map(Extent::closed)
+    }
+
+    fn extent_of(&self, scalar: Scalar) -> Extent {
+        Extent {
+            bytes: self.representation.bytes(scalar).into(),
+            align: self.representation.align(scalar),
+        }
+    }
+
+    fn of_scalar(&self, scalar: Scalar) -> Size {
+        Size::exactly(self.representation.bytes(scalar).into())
     }
 
     /// Of fields one behind the other.
     pub fn of_fields(&self, fields: &[Field]) -> Size {
+        if let Some(extent) = self.fixed_fields(fields) {
+            return Size::exactly(extent.bytes);
+        }
         let sizes = fields.iter().map(|field| self.of(&field.ty));
-        sizes.fold(Size::exactly(0), Size::then)
+        sizes.fold(Size::exactly(0), |all, size| {
+            all.then(self.behind_a_hole(size))
+        })
     }
 
     /// Of a type as it is used.
     pub fn of(&self, ty: &Type) -> Size {
         if let Some(list) = linked_list(self.schema, ty) {
-            return self.of_list(list.element, list.first_bare);
+            return self.of_list(list);
         }
-        if let Some(scalar) = Scalar::of(self.schema, ty) {
-            return Size::exactly(scalar.wire_bytes().into());
+        if let Some(extent) = self.fixed(ty) {
+            return Size::exactly(extent.bytes);
         }
         match self.schema.resolve(ty) {
-            Type::Opaque(length) => bytes(*length),
-            Type::String(bound) => bytes(Length::Counted(*bound)),
-            Type::Array(element, Length::Fixed(count)) => self.of(element).times(*count),
-            Type::Array(element, Length::Counted(bound)) => {
-                Size::exactly(4).then(self.of(element).up_to(*bound))
+            Type::Opaque(length) => self.of_bytes(*length),
+            Type::String(bound) => self.of_bytes(Length::Counted(*bound)),
+            Type::Array(element, Length::Fixed(count)) => {
+                self.behind_a_hole(self.of(element)).times(*count)
             }
-            Type::Optional(to) => Size::exactly(4).then(self.of(to).up_to(1)),
+            Type::Array(element, Length::Counted(bound)) => {
+                let element = self.behind_a_hole(self.of(element));
+                Size::exactly(COUNT_BYTES.into()).then(element.up_to(*bound))
+            }
+            Type::Optional(to) => {
+                let held = self.behind_a_hole(self.of(to));
+                self.of_scalar(Scalar::Bool).then(held.up_to(1))
+            }
             Type::Named(id) => self.of_named(*id),
             _ => ENDLESS,
         }
@@ -106,25 +196,110 @@ impl<'a> Sizes<'a> {
         self.types[id.0 as usize]
     }
 
-    fn of_list(&self, element: TypeId, first_bare: bool) -> Size {
-        let first = if first_bare {
-            self.of_named(element).min
-        } else {
-            0
+    /// What is known of the elements of an array.
+    pub fn element(&self, ty: &Type) -> Element {
+        Element {
+            min: self.of(ty).min_u32(),
+            extent: self.fixed(ty),
+        }
+    }
+
+    fn of_list(&self, list: LinkedList) -> Size {
+        let first = match list.first_bare {
+            true => self.of_named(list.element).min,
+            false => 0,
+        };
+        let rest = match self.representation.lists {
+            Lists::Flagged => self.representation.bytes(Scalar::Bool),
+            Lists::Counted => COUNT_BYTES,
         };
         Size {
-            min: first.saturating_add(4),
+            min: first.saturating_add(rest.into()),
             max: None,
         }
     }
-}
 
-fn bytes(length: Length) -> Size {
-    let padded = |bytes: u32| Size::exactly(u64::from(bytes).next_multiple_of(4));
-    match length {
-        Length::Fixed(bytes) => padded(bytes),
-        Length::Counted(u32::MAX) => Size { min: 4, max: None },
-        Length::Counted(bound) => Size::exactly(4).then(padded(bound).up_to(1)),
+    fn of_bytes(&self, length: Length) -> Size {
+        let padded = |bytes: u32| Size::exactly(self.representation.padded(bytes.into()));
+        let count = Size::exactly(COUNT_BYTES.into());
+        match length {
+            Length::Fixed(bytes) => padded(bytes),
+            Length::Counted(u32::MAX) => Size { max: None, ..count },
+            Length::Counted(bound) => count.then(padded(bound).up_to(1)),
+        }
+    }
+
+    /// Where items are aligned there may be a hole in front of one that follows another.
+    fn behind_a_hole(&self, size: Size) -> Size {
+        let hole = match self.representation.aligned {
+            true => u64::from(MESSAGE_ALIGN) - 1,
+            false => 0,
+        };
+        let max = size.max.and_then(|max| max.checked_add(hole));
+        Size { max, ..size }
+    }
+
+    /// What the position of a value is a multiple of, as it is used.
+    pub fn align(&self, ty: &Type) -> u32 {
+        if let Some(list) = linked_list(self.schema, ty) {
+            return self.align_of_list(list);
+        }
+        if let Some(extent) = self.fixed(ty) {
+            return extent.align;
+        }
+        match self.schema.resolve(ty) {
+            Type::Array(element, Length::Fixed(_)) => self.align(element),
+            Type::Opaque(_) | Type::String(_) | Type::Array(..) => {
+                self.representation.count_align()
+            }
+            Type::Optional(_) => self.representation.align(Scalar::Bool),
+            Type::Named(id) => self.align_of_named(*id),
+            _ => 1,
+        }
+    }
+
+    /// What the position of a value that the plan of a named type moves is a multiple of.
+    pub fn align_of_named(&self, id: TypeId) -> u32 {
+        if let Some(extent) = self.fixed_named(id) {
+            return extent.align;
+        }
+        match &self.schema.type_def(id).kind {
+            TypeKind::Enum(_) => self.representation.align(Scalar::Enum(id)),
+            TypeKind::External => self.of_message(),
+            TypeKind::Typedef(to) => self.align(to),
+            TypeKind::Struct(_) => {
+                self.align_of_fields(memory_fields(self.schema, id).unwrap_or_default())
+            }
+            TypeKind::Union(union) => self.align(&union.discriminant_type),
+        }
+    }
+
+    /// Of fields one behind the other. Up to the first one whose size varies they then lie at
+    /// offsets that are known.
+    fn align_of_fields(&self, fields: &[Field]) -> u32 {
+        let varies = |field: &Field| self.fixed(&field.ty).is_none();
+        let known = fields
+            .iter()
+            .position(varies)
+            .map_or(fields.len(), |at| at + 1);
+        let aligns = fields[..known].iter().map(|field| self.align(&field.ty));
+        aligns.max().unwrap_or(1)
+    }
+
+    fn align_of_list(&self, list: LinkedList) -> u32 {
+        match (self.representation.lists, list.first_bare) {
+            (Lists::Counted, _) => self.representation.count_align(),
+            (Lists::Flagged, false) => self.representation.align(Scalar::Bool),
+            (Lists::Flagged, true) => self.align_of_named(list.element),
+        }
+    }
+
+    /// What the position of a message is a multiple of.
+    pub fn of_message(&self) -> u32 {
+        match self.representation.aligned {
+            true => MESSAGE_ALIGN,
+            false => 1,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use tenon_schema::{Case, Field, Schema};
 
 use crate::layout::Layout;
-use crate::op::{Arm, Count, Op, Place, Scalar, Size};
+use crate::op::{Arm, Blittable, Count, Element, Op, Place, Scalar, Size};
 
 /// The text form of `body`, whose `it` is `layout`. Lines start with `indent` times four
 /// spaces and end with a line feed.
@@ -50,6 +50,34 @@ impl<'a> Printer<'a> {
         let at = at.unwrap_or_default();
         match op {
             Op::Reserve { bytes } => self.line(format_args!("reserve {bytes}")),
+            Op::Align { to, before: 0 } => self.line(format_args!("align {to}")),
+            Op::Align { to, before } => self.line(format_args!("align {to} before {before}")),
+            Op::Zero { bytes, offset } => self.line(format_args!("zero {bytes} @{offset}")),
+            Op::Blit {
+                item,
+                count: 1,
+                offset,
+                ..
+            } => self.line(format_args!("blit {at}: {item} @{offset}")),
+            Op::Blit {
+                item,
+                count,
+                offset,
+                ..
+            } => self.line(format_args!("blit {at}: [{count}] {item} @{offset}")),
+            Op::BlitCounted { item, bound, .. } => {
+                self.line(format_args!("blit {at}: {} {item}", Bound(*bound)));
+            }
+            Op::PutElements {
+                place,
+                count,
+                element,
+                body,
+            } => {
+                let bytes = element.bytes;
+                self.line(format_args!("elements {at}: {count} of {bytes} bytes"));
+                self.element(layout.at(self.schema, place), body);
+            }
             Op::Put { scalar, offset, .. } => {
                 let scalar = self.scalar(*scalar);
                 self.line(format_args!("put {at}: {scalar} @{offset}"));
@@ -77,12 +105,10 @@ impl<'a> Printer<'a> {
             Op::Loop {
                 place,
                 count,
-                element_min,
+                element,
                 body,
             } => {
-                self.line(format_args!(
-                    "loop {at}: {count} of at least {element_min} bytes"
-                ));
+                self.line(format_args!("loop {at}: {count} of {element}"));
                 self.element(layout.at(self.schema, place), body);
             }
             Op::Switch {
@@ -205,6 +231,26 @@ impl fmt::Display for Count {
             Self::Fixed(count) => write!(f, "[{count}]"),
             Self::Counted(bound) => write!(f, "{}", Bound(bound)),
         }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.extent {
+            Some(extent) => write!(f, "{} bytes", extent.bytes),
+            None => write!(f, "at least {} bytes", self.min),
+        }
+    }
+}
+
+/// How many numbers of how many bytes.
+impl fmt::Display for Blittable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, run) in self.runs.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{} of {}", run.units, run.unit)?;
+        }
+        Ok(())
     }
 }
 

@@ -6,10 +6,15 @@
 use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union};
 use thiserror::Error;
 
+use crate::blittable::Blittables;
 use crate::graph;
 use crate::layout::Layout;
 use crate::links::{is_link, linked_list};
-use crate::op::{Arm, Count, Op, Place, Plan, Plans, ProcedurePlan, Scalar, Size};
+use crate::op::{
+    Arm, Blittable, Count, Element, Op, Place, Plan, Plans, ProcedurePlan, Scalar, Size,
+};
+use crate::position::Position;
+use crate::representation::{COUNT_BYTES, Extent, Lists, Representation};
 use crate::size::Sizes;
 
 /// A plan is wrong: a bug of Tenon, not of the interface.
@@ -45,9 +50,12 @@ pub enum Problem {
     /// The operation moves something else than the type has at the place.
     #[error("the operation does not fit the type")]
     Type,
-    /// The fewest bytes of an element are wrong.
-    #[error("the fewest bytes of an element are not those of its type")]
-    ElementMin,
+    /// The size of an element is wrong.
+    #[error("the bytes of an element are not those of its type")]
+    Element,
+    /// The item may lie at a position that its type does not allow.
+    #[error("the position of this is not aligned as it must be")]
+    Alignment,
     /// The item does not lie in a reserved block right behind the item before it.
     #[error("the item does not follow the one before it in a reserved block")]
     Offset,
@@ -69,10 +77,13 @@ pub enum Problem {
 /// If the schema refers to a type that it does not have.
 pub fn verify(schema: &Schema, plans: &Plans) -> Result<(), VerifyError> {
     let components = graph::components(schema);
-    let sizes = Sizes::by_components(schema, &components);
+    let sizes = Sizes::by_components(schema, plans.representation, &components);
+    let blittables = Blittables::new(schema, plans.representation);
     let verifier = Verifier {
         schema,
+        representation: plans.representation,
         sizes: &sizes,
+        blittables: &blittables,
         plan: "",
     };
     if plans.types.len() != schema.types.len() {
@@ -87,7 +98,9 @@ pub fn verify(schema: &Schema, plans: &Plans) -> Result<(), VerifyError> {
 
 struct Verifier<'a> {
     schema: &'a Schema,
+    representation: Representation,
     sizes: &'a Sizes<'a>,
+    blittables: &'a Blittables<'a>,
     /// The type or procedure in hand.
     plan: &'a str,
 }
@@ -108,7 +121,8 @@ impl<'a> Verifier<'a> {
     fn named(&self, id: TypeId, plan: &Plan, recursive: bool) -> Result<(), VerifyError> {
         let verifier = self.about(&self.schema.type_def(id).name);
         let layout = Layout::of_type(self.schema, id);
-        verifier.plan(plan, layout, self.sizes.of_named(id), recursive)
+        let expected = (self.sizes.of_named(id), self.sizes.align_of_named(id));
+        verifier.plan(plan, layout, expected, recursive)
     }
 
     fn procedures(&self, plans: &[ProcedurePlan]) -> Result<(), VerifyError> {
@@ -134,66 +148,154 @@ impl<'a> Verifier<'a> {
     fn procedure(&self, plan: &ProcedurePlan, definition: &Procedure) -> Result<(), VerifyError> {
         let arguments = Layout::Record(&definition.arguments);
         let size = self.sizes.of_fields(&definition.arguments);
-        self.plan(&plan.arguments, arguments, size, false)?;
+        let align = self.sizes.of_message();
+        self.plan(&plan.arguments, arguments, (size, align), false)?;
         let (result, size) = match &definition.result {
             Some(ty) => (Layout::Use(ty), self.sizes.of(ty)),
             None => (Layout::Nothing, Size::exactly(0)),
         };
-        self.plan(&plan.result, result, size, false)
+        self.plan(&plan.result, result, (size, align), false)
     }
 
     fn plan(
         &self,
         plan: &Plan,
         layout: Layout<'_>,
-        size: Size,
+        expected: (Size, u32),
         recursive: bool,
     ) -> Result<(), VerifyError> {
-        if plan.size != size {
+        if (plan.size, plan.align) != expected {
             return Err(self.error("", Problem::Size));
         }
         if plan.recursive != recursive {
             return Err(self.error("", Problem::Recursion));
         }
-        self.body(&plan.body, layout)
+        let start = Position::aligned(plan.align);
+        self.body(&plan.body, layout, start, Block::default())
     }
 
-    /// Holds a body against what its `it` is.
-    fn body(&self, body: &[Op], layout: Layout<'_>) -> Result<(), VerifyError> {
+    /// Of what a body is about, if all such values have the same size.
+    fn extent(&self, layout: Layout<'_>) -> Option<Extent> {
+        match layout {
+            Layout::Nothing => None,
+            Layout::Record(fields) => self.sizes.fixed_fields(fields),
+            Layout::Definition(id) => self.sizes.fixed_named(id),
+            Layout::Use(ty) => self.sizes.fixed(ty),
+        }
+    }
+
+    /// Holds a body that begins at `position` against what its `it` is.
+    fn body(
+        &self,
+        body: &[Op],
+        layout: Layout<'_>,
+        mut position: Position,
+        mut block: Block,
+    ) -> Result<(), VerifyError> {
         let mut expected = Expected::new(self.schema, layout);
-        let mut block = Block::default();
         let mut opened = Opened::default();
+        // Where padding began that no item has needed yet.
+        let mut padded = None;
         for op in body {
-            let Some(place) = op.place() else {
-                block
-                    .open(op)
-                    .map_err(|problem| self.error("reserve", problem))?;
-                opened.in_block = false;
-                continue;
-            };
-            let at = layout.path(self.schema, place);
+            let at = op.place().map(|place| layout.path(self.schema, place));
+            let at = at.unwrap_or_else(|| "padding".to_owned());
             let error = |problem| self.error(&at, problem);
-            block.fill(op).map_err(error)?;
-            opened.take(op, place).map_err(error)?;
-            let item = expected.take(place).ok_or_else(|| error(Problem::Order))?;
-            self.item(op, item, &at)?;
+            block.take(op, &self.representation).map_err(error)?;
+            let is_needless = || padded.is_some_and(|before| self.is_aligned(op, before));
+            if !self.is_aligned(op, position) || (op.place().is_some() && is_needless()) {
+                return Err(error(Problem::Alignment));
+            }
+            if let Some(place) = op.place() {
+                opened.take(op, place).map_err(error)?;
+                let item = expected.take(place).ok_or_else(|| error(Problem::Order))?;
+                self.item(op, item, &at, position)?;
+                padded = None;
+            } else if may_pad(op, position) {
+                padded = padded.or(Some(position));
+            } else if op.is_reserve() {
+                opened.in_block = false;
+            }
+            position = position.behind(op, self.sizes);
         }
         block
             .close()
             .map_err(|problem| self.error("end", problem))?;
-        match expected.next() {
-            Some(place) => Err(self.error(&layout.path(self.schema, &place), Problem::Missing)),
-            None => Ok(()),
+        if let Some(place) = expected.next() {
+            return Err(self.error(&layout.path(self.schema, &place), Problem::Missing));
+        }
+        let align = self.extent(layout).map_or(1, |extent| extent.align);
+        let is_needless = padded.is_some_and(|before| before.is_multiple_of(align));
+        match position.is_multiple_of(align) && !is_needless {
+            true => Ok(()),
+            false => Err(self.error("end", Problem::Alignment)),
+        }
+    }
+
+    /// Whether what an operation moves may lie at a position.
+    fn is_aligned(&self, op: &Op, position: Position) -> bool {
+        if !self.representation.aligned {
+            return true;
+        }
+        let count = self.representation.count_align();
+        let counted = |align: u32| {
+            position.is_multiple_of(count) && position.hole(align, COUNT_BYTES) == Some(0)
+        };
+        match op {
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Copy { .. } => true,
+            Op::Put { scalar, .. } | Op::PutArray { scalar, .. } => {
+                position.is_multiple_of(self.representation.align(*scalar))
+            }
+            Op::Blit { item, .. } => position.is_multiple_of(unit_max(item)),
+            Op::CopyCounted { .. } => position.is_multiple_of(count),
+            Op::PutCounted { scalar, .. } => counted(self.representation.align(*scalar)),
+            Op::BlitCounted { item, .. } => counted(unit_max(item)),
+            Op::PutElements { count, element, .. } => match count {
+                Count::Counted(_) => counted(element.align),
+                Count::Fixed(_) => position.is_multiple_of(element.align),
+            },
+            Op::Loop { count, element, .. } => {
+                let align = element.extent.map_or(1, |extent| extent.align);
+                match count {
+                    Count::Counted(_) => counted(align),
+                    Count::Fixed(_) => position.is_multiple_of(align),
+                }
+            }
+            Op::Switch { discriminant, .. } => {
+                position.is_multiple_of(self.representation.align(*discriminant))
+            }
+            Op::Optional { .. } => true,
+            Op::List {
+                first_bare,
+                element,
+                ..
+            } => match (self.representation.lists, first_bare) {
+                (Lists::Counted, _) => position.is_multiple_of(count),
+                (Lists::Flagged, false) => true,
+                (Lists::Flagged, true) => {
+                    position.is_multiple_of(self.sizes.align_of_named(*element))
+                }
+            },
+            Op::Call { plan, .. } => position.is_multiple_of(self.sizes.align_of_named(*plan)),
+            Op::External { ty, .. } => position.is_multiple_of(self.sizes.align_of_named(*ty)),
         }
     }
 
     /// Holds an operation against the type of the item it moves.
-    fn item(&self, op: &Op, item: Layout<'_>, at: &str) -> Result<(), VerifyError> {
+    fn item(
+        &self,
+        op: &Op,
+        item: Layout<'_>,
+        at: &str,
+        position: Position,
+    ) -> Result<(), VerifyError> {
         let fits = match item {
-            Layout::Nothing | Layout::Record(_) => false,
-            Layout::Use(ty) => self.fits(op, ty, at)? && !matches!(op, Op::External { .. }),
+            Layout::Nothing => false,
+            Layout::Record(fields) => self.is_whole_record(op, fields),
+            Layout::Use(ty) => {
+                self.fits(op, ty, at, position)? && !matches!(op, Op::External { .. })
+            }
             Layout::Definition(id) => {
-                self.fits(op, &Type::Named(id), at)? && !matches!(op, Op::Call { .. })
+                self.fits(op, &Type::Named(id), at, position)? && !matches!(op, Op::Call { .. })
             }
         };
         match fits {
@@ -202,11 +304,33 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn fits(&self, op: &Op, ty: &Type, at: &str) -> Result<bool, VerifyError> {
+    fn is_whole_record(&self, op: &Op, fields: &[Field]) -> bool {
+        match op {
+            Op::Blit { item, count: 1, .. } => {
+                self.blittables.of_fields(fields).as_ref() == Some(item)
+            }
+            _ => false,
+        }
+    }
+
+    fn fits(&self, op: &Op, ty: &Type, at: &str, position: Position) -> Result<bool, VerifyError> {
+        let inside = position.inside(op, self.sizes);
         let resolved = self.schema.resolve(ty);
         let is = |expected: Type| *resolved == expected;
         Ok(match op {
-            Op::Reserve { .. } => false,
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => false,
+            Op::Blit { item, count, .. } => self.is_blittable(ty, item, *count),
+            Op::BlitCounted { item, bound, .. } => {
+                self.is_array_where(resolved, Length::Counted(*bound), |element| {
+                    self.blittables.of(element).as_ref() == Some(item)
+                })
+            }
+            Op::PutElements {
+                count,
+                element,
+                body,
+                ..
+            } => self.is_loop_of_blocks(resolved, *count, *element, body)?,
             Op::Put { scalar, .. } => self.is_scalar(ty, *scalar),
             Op::PutArray { scalar, count, .. } => {
                 self.is_array_of(resolved, *scalar, Length::Fixed(*count))
@@ -221,17 +345,17 @@ impl<'a> Verifier<'a> {
             },
             Op::Loop {
                 count,
-                element_min,
+                element,
                 body,
                 ..
-            } => self.is_loop(resolved, *count, *element_min, body, at)?,
+            } => self.is_loop(resolved, (*count, *element), body, at, inside)?,
             Op::Switch {
                 discriminant,
                 arms,
                 default,
                 ..
-            } => self.is_switch(resolved, *discriminant, arms, default.as_deref())?,
-            Op::Optional { body, .. } => self.is_optional(ty, resolved, body)?,
+            } => self.is_switch(resolved, *discriminant, (arms, default.as_deref()), inside)?,
+            Op::Optional { body, .. } => self.is_optional(ty, resolved, body, inside)?,
             Op::List {
                 first_bare,
                 element,
@@ -250,7 +374,20 @@ impl<'a> Verifier<'a> {
     }
 
     fn is_array_of(&self, ty: &Type, scalar: Scalar, length: Length) -> bool {
-        matches!(ty, Type::Array(element, of) if *of == length && self.is_scalar(element, scalar))
+        self.is_array_where(ty, length, |element| self.is_scalar(element, scalar))
+    }
+
+    fn is_array_where(&self, ty: &Type, length: Length, is: impl FnOnce(&Type) -> bool) -> bool {
+        matches!(ty, Type::Array(element, of) if *of == length && is(element))
+    }
+
+    /// A value as a whole, or the elements of a fixed array.
+    fn is_blittable(&self, ty: &Type, item: &Blittable, count: u32) -> bool {
+        let of = |ty: &Type| self.blittables.of(ty).as_ref() == Some(item);
+        match self.schema.resolve(ty) {
+            Type::Array(element, length) => *length == Length::Fixed(count) && of(element),
+            _ => count == 1 && of(ty),
+        }
     }
 
     fn is_called(&self, id: TypeId) -> bool {
@@ -265,30 +402,48 @@ impl<'a> Verifier<'a> {
     fn is_loop(
         &self,
         ty: &Type,
-        count: Count,
-        element_min: u32,
+        (count, element): (Count, Element),
         body: &[Op],
         at: &str,
+        inside: Position,
     ) -> Result<bool, VerifyError> {
-        let length = match count {
-            Count::Fixed(count) => Length::Fixed(count),
-            Count::Counted(bound) => Length::Counted(bound),
-        };
-        let Type::Array(element, of) = ty else {
+        let Type::Array(of, length) = ty else {
             return Ok(false);
         };
-        if element_min != self.sizes.of(element).min_u32() {
-            return Err(self.error(at, Problem::ElementMin));
+        if element != self.sizes.element(of) {
+            return Err(self.error(at, Problem::Element));
         }
-        self.body(body, Layout::Use(element))?;
-        Ok(*of == length)
+        self.body(body, Layout::Use(of), inside, Block::default())?;
+        Ok(*length == length_of(count))
     }
 
-    fn is_optional(&self, ty: &Type, resolved: &Type, body: &[Op]) -> Result<bool, VerifyError> {
+    fn is_loop_of_blocks(
+        &self,
+        ty: &Type,
+        count: Count,
+        element: Extent,
+        body: &[Op],
+    ) -> Result<bool, VerifyError> {
+        let Type::Array(of, length) = ty else {
+            return Ok(false);
+        };
+        let start = Position::aligned(element.align);
+        self.body(body, Layout::Use(of), start, Block::of(element.bytes))?;
+        let is_fixed = self.sizes.fixed(of) == Some(element) && body.iter().all(Op::is_fixed);
+        Ok(*length == length_of(count) && is_fixed)
+    }
+
+    fn is_optional(
+        &self,
+        ty: &Type,
+        resolved: &Type,
+        body: &[Op],
+        inside: Position,
+    ) -> Result<bool, VerifyError> {
         let Type::Optional(to) = resolved else {
             return Ok(false);
         };
-        self.body(body, Layout::Use(to))?;
+        self.body(body, Layout::Use(to), inside, Block::default())?;
         Ok(linked_list(self.schema, ty).is_none())
     }
 
@@ -296,8 +451,8 @@ impl<'a> Verifier<'a> {
         &self,
         ty: &Type,
         discriminant: Scalar,
-        arms: &[Arm],
-        default: Option<&[Op]>,
+        (arms, default): (&[Arm], Option<&[Op]>),
+        inside: Position,
     ) -> Result<bool, VerifyError> {
         let Some(union) = self.union(ty) else {
             return Ok(false);
@@ -310,10 +465,10 @@ impl<'a> Verifier<'a> {
             if !arm.values.iter().eq(cases) {
                 return Ok(false);
             }
-            self.arm(&arm.body, of.field.as_ref())?;
+            self.arm(&arm.body, of.field.as_ref(), inside)?;
         }
         if let (Some(body), Some(of)) = (default, &union.default) {
-            self.arm(body, of.as_ref())?;
+            self.arm(body, of.as_ref(), inside)?;
         }
         Ok(
             discriminant.is_discriminant()
@@ -329,9 +484,30 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn arm(&self, body: &[Op], field: Option<&Field>) -> Result<(), VerifyError> {
-        self.body(body, Layout::of_arm(field))
+    fn arm(&self, body: &[Op], field: Option<&Field>, inside: Position) -> Result<(), VerifyError> {
+        self.body(body, Layout::of_arm(field), inside, Block::default())
     }
+}
+
+/// Whether an operation may write padding.
+fn may_pad(op: &Op, position: Position) -> bool {
+    match op {
+        Op::Align { to, before } => position.hole(*to, *before) != Some(0),
+        Op::Zero { bytes, .. } => *bytes > 0,
+        _ => false,
+    }
+}
+
+fn length_of(count: Count) -> Length {
+    match count {
+        Count::Fixed(count) => Length::Fixed(count),
+        Count::Counted(bound) => Length::Counted(bound),
+    }
+}
+
+/// What the position of a block of numbers is a multiple of.
+fn unit_max(item: &Blittable) -> u32 {
+    item.runs.iter().map(|run| run.unit).max().unwrap_or(1)
 }
 
 /// The items that are still to come. A struct may be moved as a whole or field by field.
@@ -343,12 +519,10 @@ struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     fn new(schema: &'a Schema, layout: Layout<'a>) -> Self {
-        let items = vec![(Place::it(), layout)];
-        let mut expected = Self { schema, items };
-        if matches!(layout, Layout::Nothing | Layout::Record(_)) {
-            expected.open();
+        Self {
+            schema,
+            items: vec![(Place::it(), layout)],
         }
-        expected
     }
 
     /// What is at `place`, if that comes next.
@@ -403,7 +577,7 @@ impl Opened {
             [] | [_] => None,
             [position, ..] => Some(*position),
         };
-        let in_block = op.fixed().is_some();
+        let in_block = op.is_fixed();
         if position.is_some() && position == self.position && !(in_block && self.in_block) {
             return Err(Problem::Split);
         }
@@ -420,18 +594,19 @@ struct Block {
 }
 
 impl Block {
-    fn open(&mut self, reserve: &Op) -> Result<(), Problem> {
-        self.close()?;
-        if let Op::Reserve { bytes } = reserve {
-            self.bytes = u64::from(*bytes);
-        }
-        Ok(())
+    fn of(bytes: u64) -> Self {
+        Self { bytes, filled: 0 }
     }
 
-    /// Takes an item into the block, or closes the block in front of one that makes its own
-    /// check.
-    fn fill(&mut self, op: &Op) -> Result<(), Problem> {
-        let Some((offset, bytes)) = op.fixed() else {
+    /// Opens a block, takes an item into it, or closes it in front of an operation that makes its
+    /// own check.
+    fn take(&mut self, op: &Op, representation: &Representation) -> Result<(), Problem> {
+        if let Op::Reserve { bytes } = op {
+            self.close()?;
+            *self = Self::of(u64::from(*bytes));
+            return Ok(());
+        }
+        let Some((offset, bytes)) = op.fixed(representation) else {
             return self.close();
         };
         if u64::from(offset) != self.filled || self.filled + bytes > self.bytes {

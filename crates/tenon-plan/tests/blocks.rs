@@ -4,11 +4,17 @@ mod support;
 
 use expect_test::{Expect, expect};
 use support::schema;
-use tenon_plan::{ExplainError, Pass, explain_passes};
+use tenon_plan::{ExplainError, Pass, Representation, explain_passes};
 
 /// What is said about the blocks of `name`.
 fn check(definitions: &str, name: &str, expect: Expect) {
-    let text = explain_passes(&schema(definitions), Pass::ALL, Some(name)).expect("a type");
+    let text = explain_passes(
+        &schema(definitions),
+        Representation::XDR,
+        Pass::ALL,
+        Some(name),
+    )
+    .expect("a type");
     let blocks = text
         .split("\n\n")
         .find(|part| part.starts_with("== blocks"));
@@ -18,7 +24,8 @@ fn check(definitions: &str, name: &str, expect: Expect) {
 #[test]
 fn each_pass_is_shown_and_those_that_change_nothing_are_named() {
     let schema = schema("struct point { int x; int y; };");
-    let text = explain_passes(&schema, Pass::ALL, Some("point")).expect("a type");
+    let text =
+        explain_passes(&schema, Representation::XDR, Pass::ALL, Some("point")).expect("a type");
     expect![[r#"
         == as lowered
         struct point: 8 bytes
@@ -27,19 +34,24 @@ fn each_pass_is_shown_and_those_that_change_nothing_are_named() {
             reserve 4
             put y: i32 @0
 
-        == inline changes nothing
+        == fold_aligns changes nothing
 
-        == after merge_checks
+        == after merge_blocks
         struct point: 8 bytes
             reserve 8
-            put x: i32 @0
-            put y: i32 @4
+            blit it: 2 of 4 @0
+
+        == inline changes nothing
+
+        == merge_checks changes nothing
+
+        == hoist_checks changes nothing
 
         == blocks of point
             x to y: a block of 2 x 4 bytes
     "#]]
     .assert_eq(&text);
-    let unknown = explain_passes(&schema, Pass::ALL, Some("line"));
+    let unknown = explain_passes(&schema, Representation::XDR, Pass::ALL, Some("line"));
     assert!(matches!(unknown, Err(ExplainError::UnknownName(_))));
 }
 
@@ -143,7 +155,13 @@ fn a_long_record_is_told_the_rule_and_not_every_name() {
         .map(|at| format!("int i{at}; hyper h{at}; "))
         .collect();
     let definitions = format!("struct s {{ {fields} }};");
-    let text = explain_passes(&schema(&definitions), Pass::ALL, Some("s")).expect("a type");
+    let text = explain_passes(
+        &schema(&definitions),
+        Representation::XDR,
+        Pass::ALL,
+        Some("s"),
+    )
+    .expect("a type");
     assert!(text.ends_with(
         "    2 pieces, not 40, if a new version had the order: \
          of 8 bytes, of 4, opaque, of other fixed size, varying\n"

@@ -1,6 +1,6 @@
 //! Interfaces that the lowering refuses, each with its reason, and near neighbours it takes.
 
-use tenon_plan::{LowerError, Size, lower};
+use tenon_plan::{LowerError, Representation, Size, lower};
 use tenon_schema::{
     Arm, Case, Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union,
 };
@@ -56,15 +56,24 @@ fn endless(id: u32) -> LowerError {
 #[test]
 fn a_struct_that_holds_itself_by_value_has_no_end() {
     let held = structure(&[Type::Int, named(0)]);
-    assert_eq!(lower(&schema(vec![held])), Err(endless(0)));
+    assert_eq!(
+        lower(&schema(vec![held]), Representation::XDR),
+        Err(endless(0))
+    );
     let held = structure(&[named(0), Type::Optional(Box::new(named(0)))]);
-    assert_eq!(lower(&schema(vec![held])), Err(endless(0)));
+    assert_eq!(
+        lower(&schema(vec![held]), Representation::XDR),
+        Err(endless(0))
+    );
 }
 
 #[test]
 fn a_union_whose_every_arm_holds_itself_has_no_end() {
     assert_eq!(
-        lower(&schema(vec![union_of(Type::Int, named(0))])),
+        lower(
+            &schema(vec![union_of(Type::Int, named(0))]),
+            Representation::XDR
+        ),
         Err(endless(0))
     );
 }
@@ -73,7 +82,7 @@ fn a_union_whose_every_arm_holds_itself_has_no_end() {
 fn a_pointer_or_a_counted_array_ends_the_recursion() {
     let pointer = structure(&[Type::Optional(Box::new(named(0))), Type::Int]);
     let array = structure(&[Type::Array(Box::new(named(1)), Length::Counted(u32::MAX))]);
-    let plans = lower(&schema(vec![pointer, array])).unwrap();
+    let plans = lower(&schema(vec![pointer, array]), Representation::XDR).unwrap();
     let size = |min| Size { min, max: None };
     assert_eq!(plans.types[0].size, size(8));
     assert_eq!(plans.types[1].size, size(4));
@@ -84,7 +93,7 @@ fn a_pointer_or_a_counted_array_ends_the_recursion() {
 fn typedefs_that_lead_only_to_each_other_are_refused() {
     let array = TypeKind::Typedef(Type::Array(Box::new(named(1)), Length::Counted(9)));
     let pointer = TypeKind::Typedef(Type::Optional(Box::new(named(0))));
-    let refused = lower(&schema(vec![array, pointer])).unwrap_err();
+    let refused = lower(&schema(vec![array, pointer]), Representation::XDR).unwrap_err();
     assert!(matches!(refused, LowerError::Endless(_)), "{refused}");
 }
 
@@ -95,12 +104,12 @@ fn types_nest_64_deep_and_no_deeper() {
         let others = (0..depth - 1).map(|id| structure(&[named(id)]));
         schema(last.chain(others).collect())
     };
-    assert!(lower(&chain(64)).is_ok());
+    assert!(lower(&chain(64), Representation::XDR).is_ok());
     assert_eq!(
-        lower(&chain(65)),
+        lower(&chain(65), Representation::XDR),
         Err(LowerError::TooDeep("t64".to_owned()))
     );
-    assert!(lower(&chain(100_000)).is_err());
+    assert!(lower(&chain(100_000), Representation::XDR).is_err());
 }
 
 #[test]
@@ -111,9 +120,9 @@ fn arrays_nest_8_deep_and_no_deeper_even_in_a_recursive_type() {
         let typedefs = (0..depth).map(|id| TypeKind::Typedef(array(id)));
         schema(std::iter::once(last).chain(typedefs).collect())
     };
-    assert!(lower(&chain(8)).is_ok());
+    assert!(lower(&chain(8), Representation::XDR).is_ok());
     for depth in [9, 100_000] {
-        let refused = lower(&chain(depth)).unwrap_err();
+        let refused = lower(&chain(depth), Representation::XDR).unwrap_err();
         assert!(
             matches!(refused, LowerError::TooDeepInPlace(_)),
             "{refused}"
@@ -124,19 +133,28 @@ fn arrays_nest_8_deep_and_no_deeper_even_in_a_recursive_type() {
 #[test]
 fn a_fixed_item_of_more_than_a_gibibyte_is_refused() {
     let opaque = |bytes| schema(vec![structure(&[Type::Opaque(Length::Fixed(bytes))])]);
-    assert!(lower(&opaque(1 << 30)).is_ok());
-    let refused = lower(&opaque((1 << 30) + 1));
+    assert!(lower(&opaque(1 << 30), Representation::XDR).is_ok());
+    let refused = lower(&opaque((1 << 30) + 1), Representation::XDR);
     assert_eq!(
         refused,
         Err(LowerError::TooLarge("t0".to_owned(), (1 << 30) + 4))
     );
     let quadruples = Type::Array(Box::new(Type::Quadruple), Length::Fixed(u32::MAX));
-    assert!(lower(&schema(vec![structure(&[quadruples])])).is_err());
+    assert!(lower(&schema(vec![structure(&[quadruples])]), Representation::XDR).is_err());
 }
 
 #[test]
 fn only_words_select_an_arm() {
-    let refused = lower(&schema(vec![union_of(Type::Hyper, Type::Int)]));
+    let refused = lower(
+        &schema(vec![union_of(Type::Hyper, Type::Int)]),
+        Representation::XDR,
+    );
     assert_eq!(refused, Err(LowerError::Discriminant("t0".to_owned())));
-    assert!(lower(&schema(vec![union_of(Type::Bool, Type::Int)])).is_ok());
+    assert!(
+        lower(
+            &schema(vec![union_of(Type::Bool, Type::Int)]),
+            Representation::XDR
+        )
+        .is_ok()
+    );
 }

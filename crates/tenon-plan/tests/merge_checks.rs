@@ -4,11 +4,11 @@ mod support;
 
 use expect_test::expect;
 use support::{sample, schema};
-use tenon_plan::{Op, Pass, Plans, explain, lower, specialize};
+use tenon_plan::{Op, Pass, Plans, Representation, explain, lower, specialize};
 use tenon_schema::Schema;
 
 fn merged(schema: &Schema) -> Plans {
-    let mut plans = lower(schema).expect("types that end");
+    let mut plans = lower(schema, Representation::XDR).expect("types that end");
     let done = specialize(schema, &mut plans, &[Pass::MergeChecks]);
     assert_eq!(done, Ok(()));
     plans
@@ -30,7 +30,7 @@ fn blocks(definitions: &str) -> Vec<u32> {
 fn a_run_of_fixed_items_has_one_check() {
     let schema = sample();
     let text = |plans: &Plans| explain(&schema, plans, Some("record")).expect("a type");
-    let before = text(&lower(&schema).expect("types that end"));
+    let before = text(&lower(&schema, Representation::XDR).expect("types that end"));
     expect![[r#"
         struct record: 76 bytes or more
             reserve 8
@@ -48,11 +48,11 @@ fn a_run_of_fixed_items_has_one_check() {
             copy data: opaque<16>
             copy name: string<>
             put reals: f64<4>
-            loop corners: [2] of at least 8 bytes
+            loop corners: [2] of 8 bytes
                 call it: point
-            loop path: <> of at least 8 bytes
+            loop path: <> of 8 bytes
                 call it: point
-            loop rows: <7> of at least 12 bytes
+            loop rows: <7> of 12 bytes
                 reserve 12
                 put it: i32[3] @0
     "#]]
@@ -69,11 +69,11 @@ fn a_run_of_fixed_items_has_one_check() {
             copy data: opaque<16>
             copy name: string<>
             put reals: f64<4>
-            loop corners: [2] of at least 8 bytes
+            loop corners: [2] of 8 bytes
                 call it: point
-            loop path: <> of at least 8 bytes
+            loop path: <> of 8 bytes
                 call it: point
-            loop rows: <7> of at least 12 bytes
+            loop rows: <7> of 12 bytes
                 reserve 12
                 put it: i32[3] @0
     "#]]
@@ -103,7 +103,7 @@ fn checks_inside_loops_and_arms_are_merged_too() {
                 case 0: a
                     call it: point
                 default: b
-                    loop it: [3] of at least 4 bytes
+                    loop it: [3] of 4 bytes
                         reserve 4
                         copy it: opaque[4] @0
     "#]]

@@ -4,12 +4,12 @@ mod support;
 
 use expect_test::{Expect, expect};
 use support::{sample, schema};
-use tenon_plan::{UnknownName, explain, lower};
+use tenon_plan::{Representation, UnknownName, explain, lower};
 
 /// The plans of `definitions` as they are lowered.
 fn check(definitions: &str, expect: Expect) {
     let schema = schema(definitions);
-    let plans = lower(&schema).expect("types that end");
+    let plans = lower(&schema, Representation::XDR).expect("types that end");
     let text = explain(&schema, &plans, None).expect("all of them");
     expect.assert_eq(&text);
 }
@@ -103,11 +103,11 @@ fn arrays() {
                 reserve 16
                 put fixed: i64[2] @0
                 put counted: bool<2>
-                loop rows: [2] of at least 12 bytes
+                loop rows: [2] of 12 bytes
                     reserve 12
                     put it: i32[3] @0
                 copy texts: string<9>
-                loop points: <> of at least 4 bytes
+                loop points: <> of 4 bytes
                     call it: point
                 copy sums: opaque<4>
         "#]],
@@ -265,7 +265,7 @@ fn external_types() {
 #[test]
 fn procedures() {
     let schema = sample();
-    let plans = lower(&schema).expect("types that end");
+    let plans = lower(&schema, Representation::XDR).expect("types that end");
     let text = |name| explain(&schema, &plans, Some(name));
     let all = ["NOTHING", "LOOK", "LIST"].map(|name| text(name).expect("a procedure"));
     expect![[r#"

@@ -13,7 +13,7 @@ fn the_stubs_of_rpcbind_are_up_to_date() {
     let parsed = tenon_idl::parse_file(Path::new(interface), &tenon_idl::Options::default());
     let complaints = parsed.render(tenon_idl::Style::default());
     let schema = parsed.schema.expect(&complaints);
-    let plans = tenon_plan::lower(&schema).unwrap();
+    let plans = tenon_plan::lower(&schema, tenon_plan::Representation::XDR).unwrap();
     let options = rust::Options {
         source: "rpcbind.x".to_owned(),
         tenon: "crate".to_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tenon_idl::Parsed;
-use tenon_plan::LowerError;
+use tenon_plan::{LowerError, Representation};
 use tenon_schema::{Origin, Schema};
 
 use crate::args::CheckArgs;
@@ -39,7 +39,7 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
         return Ok(false);
     };
     let summary = summary(&schema);
-    match tenon_plan::lower(&schema) {
+    match tenon_plan::lower(&schema, Representation::XDR) {
         Ok(_) if args.json => Ok(true),
         Ok(_) => {
             output::print(&format!("{}: ok, {summary}\n", file.display()))?;

@@ -1,6 +1,6 @@
 //! `tenon explain`.
 
-use tenon_plan::{ExplainError, Pass, explain, explain_passes};
+use tenon_plan::{ExplainError, Pass, Representation, explain, explain_passes};
 
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let interface = args.interface.interface(&args.file)?;
     let (schema, name) = (interface.schema(), args.name.as_deref());
     let text = match args.passes {
-        true => explain_passes(schema, Pass::ALL, name),
+        true => explain_passes(schema, Representation::XDR, Pass::ALL, name),
         false => explain(schema, interface.plans(), name).map_err(ExplainError::from),
     };
     output::print(&text.map_err(failure)?)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bstr::BString;
-use tenon_plan::{Arm, Body, Count, Layout, Op, Scalar};
+use tenon_plan::{Arm, Body, Count, Layout, Op, Representation, Scalar};
 use tenon_wire::xdr;
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder};
 
@@ -125,7 +125,8 @@ impl<'a> Frame<'a> {
                 ..
             } => {
                 input.pay(*count as usize, size_of::<Value>())?;
-                let offsets = (*offset as usize..).step_by(scalar.wire_bytes() as usize);
+                let offsets =
+                    (*offset as usize..).step_by(Representation::XDR.bytes(*scalar) as usize);
                 let items = offsets.take(*count as usize);
                 let items = items.map(|offset| self.get_scalar(*scalar, block, offset, input));
                 items.collect::<Result<_, _>>().map(Value::Array)
@@ -181,6 +182,14 @@ impl<'a> Frame<'a> {
         input: &mut Decoder<'_>,
     ) -> Result<Value, DecodeError> {
         match op {
+            Op::Align { .. }
+            | Op::Zero { .. }
+            | Op::Blit { .. }
+            | Op::BlitCounted { .. }
+            | Op::PutElements { .. } => {
+                unreachable!("the passes that make these are not run for this")
+            }
+
             Op::CopyCounted { bound, text, .. } => {
                 let bytes = xdr::get_opaque(input, *bound)?;
                 Ok(match text {
@@ -189,7 +198,7 @@ impl<'a> Frame<'a> {
                 })
             }
             Op::PutCounted { scalar, bound, .. } => {
-                let bytes = scalar.wire_bytes() as usize;
+                let bytes = Representation::XDR.bytes(*scalar) as usize;
                 let items = xdr::get_vec(input, *bound, bytes, |input| {
                     let block = input.take(bytes)?;
                     self.get_scalar(*scalar, block, 0, input)
@@ -199,11 +208,11 @@ impl<'a> Frame<'a> {
             Op::Loop {
                 place,
                 count,
-                element_min,
+                element: bytes,
                 body,
             } => {
                 let element = self.element(layout, place);
-                self.get_loop(*count, *element_min, body, element, input)
+                self.get_loop(*count, bytes.min, body, element, input)
             }
             Op::Switch {
                 place,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tenon_plan::{Arm, Body, Count, Layout, Op, Place, Scalar};
+use tenon_plan::{Arm, Body, Count, Layout, Op, Place, Representation, Scalar};
 use tenon_wire::xdr::{self, Word};
 use tenon_wire::{EncodeError, EncodeErrorKind, Encoder};
 
@@ -109,7 +109,8 @@ impl<'a> Frame<'a> {
                 offset,
             } => {
                 let items = exactly(elements(at(it, place)?)?, *count)?;
-                let offsets = (*offset as usize..).step_by(scalar.wire_bytes() as usize);
+                let offsets =
+                    (*offset as usize..).step_by(Representation::XDR.bytes(*scalar) as usize);
                 let mut placed = items.iter().zip(offsets);
                 placed.try_for_each(|(item, offset)| self.put_scalar(*scalar, item, block, offset))
             }
@@ -168,6 +169,13 @@ impl<'a> Frame<'a> {
         out: &mut Encoder<'_>,
     ) -> Result<(), EncodeError> {
         match op {
+            Op::Align { .. }
+            | Op::Zero { .. }
+            | Op::Blit { .. }
+            | Op::BlitCounted { .. }
+            | Op::PutElements { .. } => {
+                unreachable!("the passes that make these are not run for this")
+            }
             Op::CopyCounted { place, bound, text } => match (text, at(it, place)?) {
                 (true, Value::String(text)) => xdr::put_opaque(out, text, *bound),
                 (false, Value::Opaque(data)) => xdr::put_opaque(out, data, *bound),
@@ -178,7 +186,7 @@ impl<'a> Frame<'a> {
                 scalar,
                 bound,
             } => xdr::put_vec(out, elements(at(it, place)?)?, *bound, |item, out| {
-                let room = out.room(scalar.wire_bytes() as usize);
+                let room = out.room(Representation::XDR.bytes(*scalar) as usize);
                 self.put_scalar(*scalar, item, room, 0)
             }),
             Op::Loop {

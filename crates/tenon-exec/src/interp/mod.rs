@@ -123,6 +123,6 @@ impl<'a> Frame<'a> {
 
 /// Splits off the items of the block that has just been reserved.
 fn split_block(ops: &[Op]) -> (&[Op], &[Op]) {
-    let inside = ops.iter().take_while(|op| op.fixed().is_some()).count();
+    let inside = ops.iter().take_while(|op| op.is_fixed()).count();
     ops.split_at(inside)
 }

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, types};
-use tenon_plan::{Count, Layout, Op, Scalar};
+use tenon_plan::{Count, Layout, Op, Representation, Scalar};
 use tenon_schema::{Schema, TypeId};
 
 use super::context::Cursor;
@@ -25,6 +25,13 @@ impl<'a> Emitter<'a, '_> {
         let mut block = it;
         for op in body {
             match op {
+                Op::Align { .. }
+                | Op::Zero { .. }
+                | Op::Blit { .. }
+                | Op::BlitCounted { .. }
+                | Op::PutElements { .. } => {
+                    unreachable!("the passes that make these are not run for this")
+                }
                 Op::Reserve { bytes } => {
                     let bytes = self.word((*bytes).into());
                     block = self.next_bytes(bytes);
@@ -70,11 +77,11 @@ impl<'a> Emitter<'a, '_> {
                 Op::Loop {
                     place,
                     count,
-                    element_min,
+                    element,
                     body,
                 } => {
                     let (layout, to) = self.locate(layout, place, it);
-                    self.get_loop(*count, *element_min, body, layout, to);
+                    self.get_loop(*count, element.min, body, layout, to);
                 }
                 Op::Switch {
                     place,
@@ -215,7 +222,7 @@ impl<'a> Emitter<'a, '_> {
             self.store(item, to);
             return item;
         }
-        let wire = match scalar.wire_bytes() {
+        let wire = match Representation::XDR.bytes(scalar) {
             8 => types::I64,
             _ => types::I32,
         };
@@ -251,7 +258,7 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn get_array(&mut self, scalar: Scalar, count: u32, from: Spot, to: Spot) {
-        let wire = u64::from(scalar.wire_bytes());
+        let wire = u64::from(Representation::XDR.bytes(scalar));
         let bytes = u64::from(count) * wire;
         if is_plain(scalar) && bytes > 32 {
             let arguments = [
@@ -285,7 +292,7 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn get_counted(&mut self, scalar: Scalar, bound: u32, to: Spot) {
-        let wire = u64::from(scalar.wire_bytes());
+        let wire = u64::from(Representation::XDR.bytes(scalar));
         if is_plain(scalar) {
             let to = self.address(to);
             let (bound, wire) = (self.word(bound.into()), self.word(wire));
@@ -374,6 +381,13 @@ fn fixed_price(op: &Op) -> u64 {
             count: Count::Fixed(count),
             ..
         } => u64::from(*count) * VALUE,
+        Op::Align { .. }
+        | Op::Zero { .. }
+        | Op::Blit { .. }
+        | Op::BlitCounted { .. }
+        | Op::PutElements { .. } => {
+            unreachable!("the passes that make these are not run for this")
+        }
         Op::Switch { .. } => size_of::<Union>() as u64,
         Op::Reserve { .. } | Op::Put { .. } | Op::CopyCounted { .. } => 0,
         Op::PutCounted { .. } | Op::Loop { .. } | Op::Optional { .. } => 0,

@@ -447,6 +447,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
 /// How many operations and arms there are.
 fn weight(body: &[Op]) -> usize {
     let weights = body.iter().map(|op| match op {
+        Op::Align { .. } | Op::Zero { .. } | Op::Blit { .. } | Op::BlitCounted { .. } => 1,
+        Op::PutElements { body, .. } => 1 + weight(body),
         Op::Loop { body, .. } | Op::Optional { body, .. } => 1 + weight(body),
         Op::Switch { arms, default, .. } => {
             let bodies = arms.iter().map(|arm| &arm.body).chain(default);

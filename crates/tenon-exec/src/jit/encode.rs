@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, types};
-use tenon_plan::{Count, Layout, Op, Scalar};
+use tenon_plan::{Count, Layout, Op, Representation, Scalar};
 use tenon_schema::TypeId;
 
 use super::context::Cursor;
@@ -18,6 +18,13 @@ impl<'a> Emitter<'a, '_> {
         let mut block = it;
         for op in body {
             match op {
+                Op::Align { .. }
+                | Op::Zero { .. }
+                | Op::Blit { .. }
+                | Op::BlitCounted { .. }
+                | Op::PutElements { .. } => {
+                    unreachable!("the passes that make these are not run for this")
+                }
                 Op::Reserve { bytes } => {
                     let bytes = self.word((*bytes).into());
                     block = self.room(bytes);
@@ -174,7 +181,7 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn put_array(&mut self, scalar: Scalar, count: u32, from: Spot, to: Spot) {
-        let wire = u64::from(scalar.wire_bytes());
+        let wire = u64::from(Representation::XDR.bytes(scalar));
         let bytes = u64::from(count) * wire;
         if is_plain(scalar) && bytes > 32 {
             let arguments = [
@@ -201,7 +208,7 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn put_counted(&mut self, scalar: Scalar, bound: u32, from: Spot) {
-        let wire = u64::from(scalar.wire_bytes());
+        let wire = u64::from(Representation::XDR.bytes(scalar));
         if is_plain(scalar) {
             let from = self.address(from);
             let (bound, wire) = (self.word(bound.into()), self.word(wire));

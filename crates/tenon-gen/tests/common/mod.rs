@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use tenon_gen::rust::{self, Options};
-use tenon_plan::{Pass, Plans};
+use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::Schema;
 
 /// The interface in the file `path`.
@@ -16,8 +16,10 @@ pub fn schema(path: &Path) -> Schema {
 
 /// The specialised plans of `schema`.
 pub fn plans(schema: &Schema) -> Plans {
-    let mut plans = tenon_plan::lower(schema).expect("every corpus interface has plans");
-    tenon_plan::specialize(schema, &mut plans, Pass::ALL).expect("the passes keep plans sound");
+    let mut plans =
+        tenon_plan::lower(schema, Representation::XDR).expect("every corpus interface has plans");
+    tenon_plan::specialize(schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])
+        .expect("the passes keep plans sound");
     plans
 }
 

@@ -15,6 +15,7 @@ use crate::graph;
 use crate::layout::Layout;
 use crate::memory::{self, Memory};
 use crate::op::{Body, Count, Op, Plans, Scalar};
+use crate::representation::Representation;
 
 /// Most fields of a record whose better order is spelt out.
 const SPELT_OUT: usize = 16;
@@ -22,6 +23,7 @@ const SPELT_OUT: usize = 16;
 /// The blocks of all types of an interface.
 pub(crate) struct Blocks<'a> {
     schema: &'a Schema,
+    representation: Representation,
     memory: Memory<'a>,
     /// Of each type that is one block as a whole, what it consists of.
     types: Vec<Option<Run>>,
@@ -39,6 +41,7 @@ struct Run {
 enum Unit {
     Eight,
     Four,
+    Two,
     /// Bytes that stay as they are.
     One,
 }
@@ -50,7 +53,7 @@ type Fit<'a> = Result<Run, Alone<'a>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Alone<'a> {
     /// The wire has so many bytes more behind it.
-    Padded(u32),
+    Padded(u64),
     /// So many bytes of memory are a word on the wire.
     Widened(u64),
     LookedAt,
@@ -81,6 +84,7 @@ impl<'a> Blocks<'a> {
     pub fn new(schema: &'a Schema, plans: &Plans) -> Self {
         let mut blocks = Self {
             schema,
+            representation: plans.representation,
             memory: Memory::new(schema),
             types: vec![None; schema.types.len()],
         };
@@ -114,15 +118,18 @@ impl<'a> Blocks<'a> {
 
     fn fit(&self, op: &Op) -> Fit<'a> {
         match op {
-            Op::Put { scalar, .. } => of_scalar(*scalar),
-            Op::PutArray { scalar, count, .. } => Ok(of_scalar(*scalar)?.times(*count)),
-            Op::Copy { bytes, .. } => match bytes % 4 {
-                0 => Ok(Run::of(Unit::One, u64::from(*bytes))),
-                over => Err(Alone::Padded(4 - over)),
-            },
+            Op::Put { scalar, .. } => self.of_scalar(*scalar),
+            Op::PutArray { scalar, count, .. } => Ok(self.of_scalar(*scalar)?.times(*count)),
+            Op::Copy { bytes, .. } => {
+                let bytes = u64::from(*bytes);
+                match self.representation.padded(bytes) - bytes {
+                    0 => Ok(Run::of(Unit::One, bytes)),
+                    over => Err(Alone::Padded(over)),
+                }
+            }
             Op::CopyCounted { text: true, .. } => Err(Alone::Varies("a string", Some(Unit::One))),
             Op::CopyCounted { .. } => Err(Alone::Varies("opaque bytes", Some(Unit::One))),
-            Op::PutCounted { scalar, .. } => Err(array(of_scalar(*scalar).ok())),
+            Op::PutCounted { scalar, .. } => Err(array(self.of_scalar(*scalar).ok())),
             Op::Loop { count, body, .. } => match (count, self.of_body(body)) {
                 (Count::Fixed(count), Some(element)) => Ok(element.times(*count)),
                 (Count::Fixed(_), None) => Err(Alone::Inside(self.called(body))),
@@ -139,7 +146,28 @@ impl<'a> Blocks<'a> {
             Op::Switch { .. } => Err(Alone::Varies("a union", None)),
             Op::Optional { .. } => Err(Alone::Varies("optional data", None)),
             Op::List { .. } => Err(Alone::Varies("a linked list", None)),
-            Op::External { .. } | Op::Reserve { .. } => Err(Alone::External),
+            Op::Blit { .. } | Op::BlitCounted { .. } | Op::PutElements { .. } => {
+                unreachable!("plans are looked at before blocks are merged")
+            }
+            Op::External { .. } | Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => {
+                Err(Alone::External)
+            }
+        }
+    }
+
+    fn of_scalar(&self, scalar: Scalar) -> Fit<'a> {
+        let memory = memory::of_scalar(scalar).bytes;
+        let unit = match (scalar, memory) {
+            (Scalar::Bool | Scalar::Enum(_), _) => return Err(Alone::LookedAt),
+            (Scalar::F128, _) => return Ok(Run::of(Unit::One, memory)),
+            (_, 8) => Unit::Eight,
+            (_, 4) => Unit::Four,
+            (_, 2) => Unit::Two,
+            _ => Unit::One,
+        };
+        match u64::from(self.representation.bytes(scalar)) == memory {
+            true => Ok(Run::of(unit, 1)),
+            false => Err(Alone::Widened(memory)),
         }
     }
 
@@ -280,18 +308,7 @@ fn count_pieces(groups: &[Group<'_>]) -> usize {
 
 /// The operations that move something.
 fn items(body: &Body) -> impl Iterator<Item = &Op> {
-    body.iter().filter(|op| !op.is_reserve())
-}
-
-fn of_scalar(scalar: Scalar) -> Result<Run, Alone<'static>> {
-    let memory = memory::of_scalar(scalar).bytes;
-    match scalar {
-        Scalar::Bool | Scalar::Enum(_) => Err(Alone::LookedAt),
-        Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => Err(Alone::Widened(memory)),
-        Scalar::I32 | Scalar::U32 | Scalar::F32 => Ok(Run::of(Unit::Four, 1)),
-        Scalar::I64 | Scalar::U64 | Scalar::F64 => Ok(Run::of(Unit::Eight, 1)),
-        Scalar::F128 => Ok(Run::of(Unit::One, memory)),
-    }
+    body.iter().filter(|op| op.place().is_some())
 }
 
 fn array(element: Option<Run>) -> Alone<'static> {
@@ -327,6 +344,7 @@ impl Unit {
         match self {
             Self::Eight => 8,
             Self::Four => 4,
+            Self::Two => 2,
             Self::One => 1,
         }
     }

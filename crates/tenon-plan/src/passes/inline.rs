@@ -21,6 +21,7 @@ use tenon_schema::Schema;
 
 use crate::graph;
 use crate::op::{Body, Op, Place, Plan, Plans};
+use crate::representation::Representation;
 
 /// What the items of a struct that is not called may cost, in items that cannot fail: as much
 /// code as a call takes with its room check and the test of its result. Measured on compiled
@@ -42,11 +43,14 @@ const MAX_BODY: usize = 128;
 
 /// Rewrites the records of all plans, contained types before those that contain them.
 pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
-    let mut smalls = Smalls(vec![None; plans.types.len()]);
+    let mut smalls = Smalls {
+        representation: plans.representation,
+        types: vec![None; plans.types.len()],
+    };
     for id in graph::components(schema).order.into_iter().flatten() {
         let plan = &mut plans.types[id.0 as usize];
         smalls.open(&mut plan.body);
-        smalls.0[id.0 as usize] = Small::of(plan);
+        smalls.types[id.0 as usize] = smalls.small(plan);
     }
     for plan in &mut plans.procedures {
         smalls.open(&mut plan.arguments.body);
@@ -61,23 +65,8 @@ struct Small {
 }
 
 impl Small {
-    fn of(plan: &Plan) -> Option<Self> {
-        let items = plan.body.iter().filter(|op| !op.is_reserve());
-        let fits = (1..=MAX_COST).contains(&items.clone().map(cost).sum())
-            && plan.size.max.is_some_and(|max| max <= MAX_BYTES);
-        if plan.recursive || !fits {
-            return None;
-        }
-        let mut small = Self {
-            items: Body::new(),
-            bytes: 0,
-        };
-        items.cloned().try_for_each(|op| small.push(op))?;
-        Some(small)
-    }
-
-    fn push(&mut self, mut op: Op) -> Option<()> {
-        let (_, bytes) = op.fixed()?;
+    fn push(&mut self, mut op: Op, representation: &Representation) -> Option<()> {
+        let (_, bytes) = op.fixed(representation)?;
         *op.offset_mut()? = self.bytes;
         self.bytes += u32::try_from(bytes).ok()?;
         self.items.push(op);
@@ -96,21 +85,46 @@ impl Small {
     }
 }
 
-/// What an item costs that a block holds; nothing else is inlined.
-fn cost(op: &Op) -> u32 {
-    match op {
-        Op::Put { scalar, .. } | Op::PutArray { scalar, .. } if !scalar.is_checked() => 1,
-        _ => CHECKED_COST,
-    }
+/// Of each type that has been seen, what may stand for a call of it.
+struct Smalls {
+    representation: Representation,
+    types: Vec<Option<Small>>,
 }
 
-/// Of each type that has been seen, what may stand for a call of it.
-struct Smalls(Vec<Option<Small>>);
-
 impl Smalls {
+    fn small(&self, plan: &Plan) -> Option<Small> {
+        let items = plan.body.iter().filter(|op| !op.is_reserve());
+        let cost = items.clone().map(|op| self.cost(op)).sum();
+        let fits =
+            (1..=MAX_COST).contains(&cost) && plan.size.max.is_some_and(|max| max <= MAX_BYTES);
+        if plan.recursive || !fits {
+            return None;
+        }
+        let mut small = Small {
+            items: Body::new(),
+            bytes: 0,
+        };
+        let mut items = items.cloned();
+        items.try_for_each(|op| small.push(op, &self.representation))?;
+        Some(small)
+    }
+
+    /// What an item costs that a block holds; nothing else is inlined.
+    fn cost(&self, op: &Op) -> u32 {
+        match op {
+            Op::Zero { .. } | Op::Blit { .. } => 1,
+            Op::Put { scalar, .. } | Op::PutArray { scalar, .. }
+                if !self.representation.is_checked(*scalar) =>
+            {
+                1
+            }
+            _ => CHECKED_COST,
+        }
+    }
+
     fn called<'a>(&'a self, op: &'a Op) -> Option<(&'a Small, &'a Place)> {
         match op {
-            Op::Call { place, plan } => Some((self.0[plan.0 as usize].as_ref()?, place)),
+            Op::Call { place, plan } => Some((self.types[plan.0 as usize].as_ref()?, place)),
             _ => None,
         }
     }
@@ -137,6 +151,6 @@ impl Smalls {
     fn has_neighbour(&self, body: &Body, index: usize) -> bool {
         let before = index.checked_sub(1).and_then(|before| body.get(before));
         let mut around = before.into_iter().chain(body.get(index + 1));
-        around.any(|op| op.is_reserve() || op.fixed().is_some() || self.called(op).is_some())
+        around.any(|op| op.is_reserve() || op.is_fixed() || self.called(op).is_some())
     }
 }

@@ -1,7 +1,10 @@
 //! Passes: each makes plans better by one law and keeps their meaning. A new pass is a file of
 //! its own, a variant of [`Pass`] and its lines below.
 
+mod fold_aligns;
+mod hoist_checks;
 mod inline;
+mod merge_blocks;
 mod merge_checks;
 
 use tenon_schema::Schema;
@@ -12,31 +15,49 @@ use crate::verify::{VerifyError, verify};
 /// A pass, to be switched on by naming it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pass {
+    /// Where the interface fixes a position, nobody looks whether it is aligned.
+    FoldAligns,
+    /// What lies on the wire as it lies in memory is moved as a block.
+    MergeBlocks,
     /// Small structs inside records are moved field by field.
     Inline,
     /// One room check for each run of fixed-size items.
     MergeChecks,
+    /// One room check for all elements of a loop, if they have one size.
+    HoistChecks,
 }
 
 impl Pass {
     /// All of them, in the order in which they work best.
-    pub const ALL: &'static [Self] = &[Self::Inline, Self::MergeChecks];
+    pub const ALL: &'static [Self] = &[
+        Self::FoldAligns,
+        Self::MergeBlocks,
+        Self::Inline,
+        Self::MergeChecks,
+        Self::HoistChecks,
+    ];
 
     /// What people call it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::FoldAligns => "fold_aligns",
+            Self::MergeBlocks => "merge_blocks",
             Self::Inline => "inline",
             Self::MergeChecks => "merge_checks",
+            Self::HoistChecks => "hoist_checks",
         }
     }
 
     fn rewrite(self, schema: &Schema, plans: &mut Plans) {
         match self {
+            Self::FoldAligns => fold_aligns::rewrite(schema, plans),
+            Self::MergeBlocks => merge_blocks::rewrite(schema, plans),
             Self::Inline => inline::rewrite(schema, plans),
             Self::MergeChecks => {
                 let bodies = plans.plans_mut().map(|plan| &mut plan.body);
                 bodies.for_each(merge_checks::rewrite);
             }
+            Self::HoistChecks => hoist_checks::rewrite(plans),
         }
     }
 }

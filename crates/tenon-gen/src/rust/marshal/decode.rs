@@ -1,6 +1,6 @@
 //! Operations as expressions that read from `input`.
 
-use tenon_plan::{Body, Count, Op, Plan, Scalar};
+use tenon_plan::{Body, Count, Op, Plan, Representation, Scalar};
 
 use super::encode::element;
 use super::{Item, Subject, bound_text, labelled, nested};
@@ -162,7 +162,7 @@ pub fn union(rust: &Rust<'_>, plan: &Plan, variants: &Variants) -> Block {
 fn labelled_discriminant(rust: &Rust<'_>, scalar: Scalar, variants: &Variants) -> Expr {
     rust.uses(&["wire::xdr", "wire::Field"]);
     let ty = &variants.discriminant;
-    let function = if scalar.is_checked() {
+    let function = if Representation::XDR.is_checked(scalar) {
         "xdr::next_word"
     } else {
         "xdr::next"
@@ -211,7 +211,7 @@ fn is_literal(body: &Body) -> bool {
 
 /// Whether the block whose operations begin `rest` holds one scalar.
 fn is_single_scalar(rest: &[Op]) -> bool {
-    let items = rest.iter().take_while(|op| op.fixed().is_some()).count();
+    let items = rest.iter().take_while(|op| op.is_fixed()).count();
     items == 1 && matches!(rest[0], Op::Put { .. })
 }
 
@@ -321,7 +321,7 @@ fn structure(rust: &Rust<'_>, ops: &[Op], depth: usize, item: &Item, in_block: b
 
 /// Whom to name when a block is not all there: the item, if it is the only one.
 fn block_label(rust: &Rust<'_>, subject: &Subject, rest: &[Op]) -> Option<String> {
-    let mut items = rest.iter().take_while(|op| op.fixed().is_some());
+    let mut items = rest.iter().take_while(|op| op.is_fixed());
     match (items.next().and_then(Op::place), items.next()) {
         (Some(place), None) => subject.item(rust, place).label,
         _ => subject.label.clone(),
@@ -334,6 +334,13 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
     rust.uses(&["wire::xdr"]);
     match op {
         Op::Reserve { .. } => unreachable!("handled where the block begins"),
+        Op::Align { .. }
+        | Op::Zero { .. }
+        | Op::Blit { .. }
+        | Op::BlitCounted { .. }
+        | Op::PutElements { .. } => {
+            unreachable!("the passes that make these are not run for this")
+        }
         Op::Put { scalar, offset, .. } => put(*scalar, *offset, in_block),
         Op::PutArray { scalar, offset, .. } => array(*scalar, *offset, shape),
         Op::Copy { offset, .. } => {
@@ -352,7 +359,7 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
             Read::fallible(Expr::call(function, [input(), bound_text(*bound)]))
         }
         Op::PutCounted { scalar, bound, .. } => {
-            let words = scalar.is_checked();
+            let words = Representation::XDR.is_checked(*scalar);
             let function = if words {
                 "xdr::get_counted_words"
             } else {
@@ -362,14 +369,14 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
         }
         Op::Loop {
             count,
-            element_min,
+            element: bytes,
             body,
             ..
         } => {
             let decode = element_function(rust, body, &element(shape));
             Read::fallible(match (count, shape) {
                 (Count::Counted(bound), _) => {
-                    let min = Expr::text(element_min.to_string());
+                    let min = Expr::text(bytes.min.to_string());
                     Expr::call("xdr::get_vec", [input(), bound_text(*bound), min, decode])
                 }
                 (Count::Fixed(_), Shape::Boxed(_)) => {
@@ -408,7 +415,7 @@ fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
 }
 
 fn put(scalar: Scalar, offset: u32, in_block: bool) -> Read {
-    match (in_block, scalar.is_checked()) {
+    match (in_block, Representation::XDR.is_checked(scalar)) {
         (true, true) => Read::fallible(at("xdr::get_word", Some("input"), offset)),
         (true, false) => Read::sure(at("xdr::get", None, offset)),
         (false, true) => Read::fallible(Expr::text("xdr::next_word(input)")),
@@ -417,7 +424,7 @@ fn put(scalar: Scalar, offset: u32, in_block: bool) -> Read {
 }
 
 fn array(scalar: Scalar, offset: u32, shape: &Shape) -> Read {
-    match (shape, scalar.is_checked()) {
+    match (shape, Representation::XDR.is_checked(scalar)) {
         (Shape::Boxed(_), true) => {
             Read::fallible(at("xdr::get_boxed_word_array", Some("input"), offset))
         }
@@ -451,7 +458,7 @@ pub fn element_function(rust: &Rust<'_>, body: &Body, shape: &Shape) -> Expr {
         return Expr::text("Xdr::decode");
     }
     if let [Op::Reserve { .. }, Op::Put { scalar, .. }] = body.as_slice() {
-        let function = if scalar.is_checked() {
+        let function = if Representation::XDR.is_checked(*scalar) {
             "xdr::next_word"
         } else {
             "xdr::next"

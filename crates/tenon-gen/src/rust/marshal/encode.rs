@@ -1,6 +1,6 @@
 //! Operations as statements that append to `out`.
 
-use tenon_plan::{Body, Count, Op, Plan, Scalar};
+use tenon_plan::{Body, Count, Op, Plan, Representation, Scalar};
 
 use super::{Item, Subject, bound_text, labelled, nested};
 use crate::rust::Rust;
@@ -133,7 +133,7 @@ impl<'a> Encoding<'a> {
     /// The expression for a reserved block: a variable, unless only one item is in it.
     fn reserve(&mut self, bytes: u32, rest: &[Op]) -> String {
         let block = format!("out.block::<{bytes}>()");
-        if rest.iter().take_while(|op| op.fixed().is_some()).count() == 1 {
+        if rest.iter().take_while(|op| op.is_fixed()).count() == 1 {
             return block;
         }
         self.statement(Statement::Let("block".to_owned(), Expr::text(block)));
@@ -148,13 +148,20 @@ impl<'a> Encoding<'a> {
             _ => &["wire::xdr"],
         });
         match op {
+            Op::Align { .. }
+            | Op::Zero { .. }
+            | Op::Blit { .. }
+            | Op::BlitCounted { .. }
+            | Op::PutElements { .. } => {
+                unreachable!("the passes that make these are not run for this")
+            }
             Op::Reserve { .. } => unreachable!("handled where the block begins"),
             Op::Put {
                 place,
                 scalar,
                 offset,
             } => {
-                let function = if scalar.is_checked() {
+                let function = if Representation::XDR.is_checked(*scalar) {
                     "xdr::put_word"
                 } else {
                     "xdr::put"
@@ -167,7 +174,7 @@ impl<'a> Encoding<'a> {
                 offset,
                 ..
             } => {
-                let function = if scalar.is_checked() {
+                let function = if Representation::XDR.is_checked(*scalar) {
                     "xdr::put_words"
                 } else {
                     "xdr::put_array"
@@ -189,7 +196,7 @@ impl<'a> Encoding<'a> {
                 scalar,
                 bound,
             } => {
-                let words = scalar.is_checked();
+                let words = Representation::XDR.is_checked(*scalar);
                 let function = if words {
                     "xdr::put_counted_words"
                 } else {
@@ -201,7 +208,7 @@ impl<'a> Encoding<'a> {
                 place,
                 count,
                 body,
-                element_min: _,
+                element: _,
             } => {
                 self.elements(&item(place), *count, body);
             }
@@ -284,7 +291,7 @@ impl<'a> Encoding<'a> {
 
     fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], all: &Variants) {
         self.rust.uses(&["wire::xdr"]);
-        let function = if discriminant.is_checked() {
+        let function = if Representation::XDR.is_checked(discriminant) {
             "xdr::put_word"
         } else {
             "xdr::put"

@@ -3,7 +3,7 @@
 //!
 //! No struct is inlined into a body of so many items, so a cut goes through none.
 
-use tenon_plan::{Body, Op, Plan};
+use tenon_plan::{Body, Op, Plan, Representation};
 use tenon_schema::TypeId;
 
 use super::{decode, encode, record_of, write_impl};
@@ -98,7 +98,7 @@ fn cut(body: &Body) -> Vec<Body> {
 
 /// Appends `op` to a part, an item of fixed size to the block that begins at `block`.
 fn push(part: &mut Body, block: &mut Option<usize>, mut op: Op) {
-    let Some((_, size)) = op.fixed() else {
+    let Some((_, size)) = op.fixed(&Representation::XDR) else {
         *block = None;
         return part.push(op);
     };

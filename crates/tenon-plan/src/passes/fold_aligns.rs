@@ -1,0 +1,55 @@
+//! `fold_aligns`: where the interface fixes a position, nobody looks whether it is aligned.
+//!
+//! Law: at a position that is known to be `r` modulo `m`, and `to` divides `m`,
+//!
+//! ```text
+//! align to          =   (nothing)                 if r is a multiple of `to`
+//! align to          =   reserve k; zero k @0      otherwise, k bytes short of the next multiple
+//! ```
+//!
+//! and with `before b`, `r + b` in the place of `r`. A plan begins at a multiple of its `align`, a
+//! message at one of 8. Behind an item whose size varies a position may be known modulo less, or
+//! not at all: there the operation stays.
+
+use tenon_schema::Schema;
+
+use crate::op::{Body, Op, Plan, Plans};
+use crate::position::Position;
+use crate::size::Sizes;
+
+/// Rewrites all plans.
+pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
+    if plans.representation.aligned {
+        let sizes = Sizes::new(schema, plans.representation);
+        plans.plans_mut().for_each(|plan| fold(plan, &sizes));
+    }
+}
+
+fn fold(plan: &mut Plan, sizes: &Sizes<'_>) {
+    fold_body(&mut plan.body, Position::aligned(plan.align), sizes);
+}
+
+fn fold_body(body: &mut Body, mut position: Position, sizes: &Sizes<'_>) {
+    let mut folded = Body::with_capacity(body.len());
+    for mut op in body.drain(..) {
+        let behind = position.behind(&op, sizes);
+        let inside = position.inside(&op, sizes);
+        for body in op.bodies_mut() {
+            fold_body(body, inside, sizes);
+        }
+        match hole(&op, position) {
+            Some(0) => {}
+            Some(bytes) => folded.extend([Op::Reserve { bytes }, Op::Zero { bytes, offset: 0 }]),
+            None => folded.push(op),
+        }
+        position = behind;
+    }
+    *body = folded;
+}
+
+fn hole(op: &Op, position: Position) -> Option<u32> {
+    match op {
+        Op::Align { to, before } => position.hole(*to, *before),
+        _ => None,
+    }
+}

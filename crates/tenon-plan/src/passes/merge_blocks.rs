@@ -1,0 +1,133 @@
+//! `merge_blocks`: what lies on the wire as it lies in memory is moved as a block.
+//!
+//! Law: when a value's items lie behind each other in memory as on the wire, none of them must be
+//! looked at and there is no hole,
+//!
+//! ```text
+//! call p: point                 =    reserve 8; blit p: 2 of 4 @0
+//! loop ps: [9] of 8 bytes       =    reserve 72; blit ps: [9] 2 of 4 @0
+//!     call it: point
+//! loop ps: <9> of 8 bytes       =    blit ps: <9> 2 of 4
+//!     call it: point
+//! ```
+//!
+//! because moving a block moves each of its items, and changes the order of the bytes of each
+//! number where the two sides differ in it. The plan of such a struct becomes a block, too.
+
+use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
+
+use crate::blittable::Blittables;
+use crate::layout::Layout;
+use crate::links::is_link;
+use crate::op::{Blittable, Body, Op, Place, Plans};
+
+/// Most bytes of a block that lies in a reserved one.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Rewrites all plans.
+pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
+    let blocks = Blocks {
+        schema,
+        blittables: Blittables::new(schema, plans.representation),
+    };
+    for id in (0..schema.types.len() as u32).map(TypeId) {
+        let plan = plans.of_type_mut(id);
+        match blocks.of_struct(id) {
+            Some(whole) => plan.body = whole,
+            None => blocks.body(&mut plan.body, Layout::of_type(schema, id)),
+        }
+    }
+    for plan in &mut plans.procedures {
+        let version = &schema.programs[plan.program].versions[plan.version];
+        let procedure = &version.procedures[plan.procedure];
+        let arguments = Layout::Record(&procedure.arguments);
+        blocks.body(&mut plan.arguments.body, arguments);
+        if let Some(result) = &procedure.result {
+            blocks.body(&mut plan.result.body, Layout::Use(result));
+        }
+    }
+}
+
+struct Blocks<'a> {
+    schema: &'a Schema,
+    blittables: Blittables<'a>,
+}
+
+impl<'a> Blocks<'a> {
+    fn of_struct(&self, id: TypeId) -> Option<Body> {
+        match &self.schema.type_def(id).kind {
+            TypeKind::Struct(fields) if !is_link(self.schema, id) => {
+                block(Place::it(), self.blittables.of_fields(fields)?, 1)
+            }
+            _ => None,
+        }
+    }
+
+    fn body(&self, body: &mut Body, layout: Layout<'a>) {
+        let mut merged = Body::with_capacity(body.len());
+        for mut op in body.drain(..) {
+            let at = op.place().and_then(|place| layout.at(self.schema, place));
+            match at.and_then(|at| self.whole(&op, at)) {
+                Some(block) => merged.extend(block),
+                None => {
+                    self.inside(&mut op, at.unwrap_or(Layout::Nothing));
+                    merged.push(op);
+                }
+            }
+        }
+        *body = merged;
+    }
+
+    /// What moves the item of `op` as a block, if it is one and not moved so already.
+    fn whole(&self, op: &Op, at: Layout<'a>) -> Option<Body> {
+        let Layout::Use(ty) = at else { return None };
+        match (op, self.schema.resolve(ty)) {
+            (Op::Call { place, .. }, _) => block(place.clone(), self.blittables.of(ty)?, 1),
+            (Op::Loop { place, .. }, Type::Array(element, Length::Fixed(count))) => {
+                block(place.clone(), self.blittables.of(element)?, *count)
+            }
+            (Op::Loop { place, .. }, Type::Array(element, Length::Counted(bound))) => {
+                Some(vec![Op::BlitCounted {
+                    place: place.clone(),
+                    item: self.blittables.of(element)?,
+                    bound: *bound,
+                }])
+            }
+            _ => None,
+        }
+    }
+
+    fn inside(&self, op: &mut Op, at: Layout<'a>) {
+        match op {
+            Op::Loop { body, .. } | Op::Optional { body, .. } => {
+                let element = at.element(self.schema);
+                self.body(body, element.unwrap_or(Layout::Nothing));
+            }
+            Op::Switch { arms, default, .. } => {
+                let Some(union) = at.union(self.schema) else {
+                    return;
+                };
+                for (arm, definition) in arms.iter_mut().zip(&union.arms) {
+                    self.body(&mut arm.body, Layout::of_arm(definition.field.as_ref()));
+                }
+                if let (Some(body), Some(field)) = (default, &union.default) {
+                    self.body(body, Layout::of_arm(field.as_ref()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn block(place: Place, item: Blittable, count: u32) -> Option<Body> {
+    let bytes = item.bytes().checked_mul(count.into())?;
+    let bytes = u32::try_from(bytes).ok();
+    let bytes = bytes.filter(|bytes| u64::from(*bytes) <= MAX_BYTES)?;
+    let blit = Op::Blit {
+        place,
+        item,
+        count,
+        offset: 0,
+    };
+    Some(vec![Op::Reserve { bytes }, blit])
+}
