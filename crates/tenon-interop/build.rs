@@ -80,7 +80,11 @@ fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
     let mut schema = parsed.schema.ok_or(said)?;
     let table = wrap_types(&mut schema);
     let mut plans = lower(&schema, Representation::XDR)?;
-    specialize(&schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])?;
+    specialize(
+        &schema,
+        &mut plans,
+        &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+    )?;
     let options = rust::Options {
         source: file_stem(file) + ".x",
         for_include: true,

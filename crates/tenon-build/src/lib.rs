@@ -148,7 +148,11 @@ impl Builder {
 
     fn stubs(&self, interface: &Path, schema: &Schema) -> Result<String, Error> {
         let mut plans = tenon_plan::lower(schema, Representation::XDR)?;
-        tenon_plan::specialize(schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])?;
+        tenon_plan::specialize(
+            schema,
+            &mut plans,
+            &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+        )?;
         let name = interface.file_name().unwrap_or_default();
         let options = rust::Options {
             source: name.to_string_lossy().into_owned(),

@@ -140,6 +140,7 @@ fn explain_shows_what_passes_make_and_which_blocks_are_broken() {
     let expected = [
         "== as lowered",
         "== fold_aligns changes nothing",
+        "== merge_arrays changes nothing",
         "== after merge_blocks",
         "== inline changes nothing",
         "== merge_checks changes nothing",

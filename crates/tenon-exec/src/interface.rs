@@ -47,7 +47,11 @@ impl Interface {
     /// If the schema refers to a type that it does not have.
     pub fn new(schema: Schema) -> Result<Self, InterfaceError> {
         let mut plans = lower(&schema, Representation::XDR)?;
-        specialize(&schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])?;
+        specialize(
+            &schema,
+            &mut plans,
+            &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+        )?;
         Ok(Self {
             schema,
             plans,

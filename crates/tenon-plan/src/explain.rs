@@ -50,7 +50,11 @@ pub fn explain_passes(
 ) -> Result<String, ExplainError> {
     let mut plans = lower(schema, representation)?;
     let mut items = plans.clone();
-    specialize(schema, &mut items, &[Pass::FoldAligns, Pass::Inline])?;
+    specialize(
+        schema,
+        &mut items,
+        &[Pass::FoldAligns, Pass::MergeArrays, Pass::Inline],
+    )?;
     let mut shown = explain(schema, &plans, name)?;
     let mut out = format!("== as lowered\n{shown}");
     for pass in passes {

@@ -23,7 +23,8 @@ pub use explain::{ExplainError, UnknownName, explain, explain_passes};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
 pub use op::{
-    Arm, Blittable, Body, Count, Element, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Size,
+    Arm, Blittable, Body, Count, Element, Mover, Moves, Op, Place, Plan, Plans, ProcedurePlan, Run,
+    Scalar, Size, Unit,
 };
 pub use passes::{Pass, specialize};
 pub use representation::{COUNT_BYTES, Extent, Lists, Order, Representation};

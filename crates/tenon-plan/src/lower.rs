@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::graph::{self, Components};
 use crate::links::{LinkedList, linked_list, memory_fields};
-use crate::op::{Arm, Body, Count, Op, Place, Plan, Plans, ProcedurePlan, Scalar};
+use crate::op::{Arm, Body, Count, Moves, Op, Place, Plan, Plans, ProcedurePlan, Scalar};
 use crate::representation::{COUNT_BYTES, Representation};
 use crate::size::Sizes;
 
@@ -80,6 +80,7 @@ pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, L
     let types = ids.map(|id| named_plan(with, &components, id));
     Ok(Plans {
         representation,
+        moves: Moves::default(),
         types: types.collect::<Result<_, _>>()?,
         procedures: procedure_plans(with)?,
     })
@@ -386,36 +387,29 @@ impl<'a> Lowering<'a> {
     }
 
     fn array(&mut self, element: &Type, length: Length, place: Place) -> Result<(), LowerError> {
-        let representation = self.with.representation;
-        match (Scalar::of(self.with.schema, element), length) {
-            (Some(scalar), Length::Fixed(count)) => {
-                self.reserve(u64::from(representation.bytes(scalar)) * u64::from(count))?;
-                self.body.push(Op::PutArray {
-                    place,
-                    scalar,
-                    count,
-                    offset: 0,
-                });
-            }
-            (Some(scalar), Length::Counted(bound)) => self.body.push(Op::PutCounted {
-                place,
-                scalar,
-                bound,
-            }),
-            (None, length) => {
-                let op = Op::Loop {
-                    place,
-                    count: match length {
-                        Length::Fixed(count) => Count::Fixed(count),
-                        Length::Counted(bound) => Count::Counted(bound),
-                    },
-                    element: self.with.sizes.element(element),
-                    body: self.element(element)?,
-                };
-                self.body.push(op);
-            }
-        }
+        let op = Op::Loop {
+            place,
+            count: match length {
+                Length::Fixed(count) => Count::Fixed(count),
+                Length::Counted(bound) => Count::Counted(bound),
+            },
+            element: self.with.sizes.element(element),
+            body: self.element(element)?,
+        };
+        self.check_size(element, length)?;
+        self.body.push(op);
         Ok(())
+    }
+
+    /// Refuses a fixed array of fixed elements that fits into no message.
+    fn check_size(&self, element: &Type, length: Length) -> Result<(), LowerError> {
+        let (Length::Fixed(count), Some(element)) = (length, self.with.sizes.fixed(element)) else {
+            return Ok(());
+        };
+        match element.bytes.saturating_mul(count.into()) {
+            bytes if bytes > MAX_FIXED => Err(LowerError::TooLarge(self.name.to_owned(), bytes)),
+            _ => Ok(()),
+        }
     }
 
     fn reserve(&mut self, bytes: u64) -> Result<(), LowerError> {

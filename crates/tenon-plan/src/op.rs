@@ -10,10 +10,43 @@ use crate::representation::{Extent, Representation};
 pub struct Plans {
     /// How items lie on the wire.
     pub representation: Representation,
+    /// How a single number is moved.
+    pub moves: Moves,
     /// One per [`tenon_schema::Schema::types`], in the same order.
     pub types: Vec<Plan>,
     /// One per procedure, in the order of the interface.
     pub procedures: Vec<ProcedurePlan>,
+}
+
+/// How a single number is moved, by whoever runs or prints the plan: what stubs are made of in the
+/// study of Chung et al. that is no matter of operations. The default is the fast way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Moves {
+    /// Who moves it.
+    pub by: Mover,
+    /// What is moved at once.
+    pub unit: Unit,
+}
+
+/// Who moves a number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Mover {
+    /// The stub itself.
+    #[default]
+    Inline,
+    /// A procedure that is called through a pointer, so that a representation may be chosen when a
+    /// program is bound.
+    Procedure,
+}
+
+/// What is moved at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// The number.
+    #[default]
+    Item,
+    /// Each of its bytes.
+    Byte,
 }
 
 /// The two messages of a procedure.

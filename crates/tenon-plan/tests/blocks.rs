@@ -36,6 +36,8 @@ fn each_pass_is_shown_and_those_that_change_nothing_are_named() {
 
         == fold_aligns changes nothing
 
+        == merge_arrays changes nothing
+
         == after merge_blocks
         struct point: 8 bytes
             reserve 8

@@ -68,7 +68,7 @@ fn merging_then_makes_one_check_of_it() {
             call at: point
     "#]]
     .assert_eq(&after(
-        &[Pass::Inline, Pass::MergeChecks],
+        &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
         SHAPES,
         "drawing",
     ));
@@ -139,7 +139,12 @@ fn the_budget_counts_items_and_more_for_those_that_are_checked() {
         |of: &str, count| -> String { (0..count).map(|at| format!("{of} m{at}; ")).collect() };
     let is_called = |inner: &str| {
         let definitions = format!("struct in {{ {inner} }}; struct out {{ int a; in b; }};");
-        after(&[Pass::Inline, Pass::MergeChecks], &definitions, "out").contains("call b: in")
+        after(
+            &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+            &definitions,
+            "out",
+        )
+        .contains("call b: in")
     };
     assert!(!is_called(&fields("int", 16)));
     assert!(is_called(&fields("int", 17)));
@@ -153,7 +158,11 @@ fn the_budget_counts_items_and_more_for_those_that_are_checked() {
 fn a_body_grows_no_longer_than_its_budget() {
     let uses: String = (0..80).map(|at| format!("point p{at}; ")).collect();
     let definitions = format!("struct point {{ int x; int y; }}; struct many {{ {uses} }};");
-    let text = after(&[Pass::Inline, Pass::MergeChecks], &definitions, "many");
+    let text = after(
+        &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+        &definitions,
+        "many",
+    );
     assert_eq!(text.matches("    put ").count(), 96);
     assert_eq!(text.matches("    call ").count(), 32);
 }

@@ -9,7 +9,7 @@ use tenon_schema::Schema;
 
 fn merged(schema: &Schema) -> Plans {
     let mut plans = lower(schema, Representation::XDR).expect("types that end");
-    let done = specialize(schema, &mut plans, &[Pass::MergeChecks]);
+    let done = specialize(schema, &mut plans, &[Pass::MergeArrays, Pass::MergeChecks]);
     assert_eq!(done, Ok(()));
     plans
 }
@@ -43,18 +43,22 @@ fn a_run_of_fixed_items_has_one_check() {
             put ink: color @0
             reserve 8
             copy sum: opaque[6] @0
-            reserve 12
-            put numbers: i32[3] @0
+            loop numbers: [3] of 4 bytes
+                reserve 4
+                put it: i32 @0
             copy data: opaque<16>
             copy name: string<>
-            put reals: f64<4>
+            loop reals: <4> of 8 bytes
+                reserve 8
+                put it: f64 @0
             loop corners: [2] of 8 bytes
                 call it: point
             loop path: <> of 8 bytes
                 call it: point
             loop rows: <7> of 12 bytes
-                reserve 12
-                put it: i32[3] @0
+                loop it: [3] of 4 bytes
+                    reserve 4
+                    put it: i32 @0
     "#]]
     .assert_eq(&before);
     expect![[r#"

@@ -32,28 +32,30 @@ fn what_may_have_to_be_aligned_is_as_lowered() {
         MIXED,
         "mixed",
         expect![[r#"
-        struct mixed: 32 bytes or more
-            reserve 1
-            put a: bool @0
-            align 8
-            reserve 8
-            put b: i64 @0
-            align 2
-            reserve 2
-            put c: i16 @0
-            align 4
-            copy d: string<>
-            align 8
-            reserve 8
-            put e: i64 @0
-            align 8 before 4
-            put f: f64<>
-            reserve 1
-            put g: bool @0
-            align 4
-            reserve 4
-            put h: i32 @0
-    "#]],
+            struct mixed: 32 bytes or more
+                reserve 1
+                put a: bool @0
+                align 8
+                reserve 8
+                put b: i64 @0
+                align 2
+                reserve 2
+                put c: i16 @0
+                align 4
+                copy d: string<>
+                align 8
+                reserve 8
+                put e: i64 @0
+                align 8 before 4
+                loop f: <> of 8 bytes
+                    reserve 8
+                    put it: f64 @0
+                reserve 1
+                put g: bool @0
+                align 4
+                reserve 4
+                put h: i32 @0
+        "#]],
     );
 }
 
@@ -66,31 +68,33 @@ fn positions_that_the_interface_fixes_need_no_look() {
         MIXED,
         "mixed",
         expect![[r#"
-        struct mixed: 32 bytes or more
-            reserve 1
-            put a: bool @0
-            reserve 7
-            zero 7 @0
-            reserve 8
-            put b: i64 @0
-            reserve 2
-            put c: i16 @0
-            reserve 2
-            zero 2 @0
-            copy d: string<>
-            align 8
-            reserve 8
-            put e: i64 @0
-            reserve 4
-            zero 4 @0
-            put f: f64<>
-            reserve 1
-            put g: bool @0
-            reserve 3
-            zero 3 @0
-            reserve 4
-            put h: i32 @0
-    "#]],
+            struct mixed: 32 bytes or more
+                reserve 1
+                put a: bool @0
+                reserve 7
+                zero 7 @0
+                reserve 8
+                put b: i64 @0
+                reserve 2
+                put c: i16 @0
+                reserve 2
+                zero 2 @0
+                copy d: string<>
+                align 8
+                reserve 8
+                put e: i64 @0
+                reserve 4
+                zero 4 @0
+                loop f: <> of 8 bytes
+                    reserve 8
+                    put it: f64 @0
+                reserve 1
+                put g: bool @0
+                reserve 3
+                zero 3 @0
+                reserve 4
+                put h: i32 @0
+        "#]],
     );
 }
 
@@ -103,22 +107,24 @@ fn xdr_aligns_nothing() {
         MIXED,
         "mixed",
         expect![[r#"
-        struct mixed: 40 bytes or more
-            reserve 4
-            put a: bool @0
-            reserve 8
-            put b: i64 @0
-            reserve 4
-            put c: i16 @0
-            copy d: string<>
-            reserve 8
-            put e: i64 @0
-            put f: f64<>
-            reserve 4
-            put g: bool @0
-            reserve 4
-            put h: i32 @0
-    "#]],
+            struct mixed: 40 bytes or more
+                reserve 4
+                put a: bool @0
+                reserve 8
+                put b: i64 @0
+                reserve 4
+                put c: i16 @0
+                copy d: string<>
+                reserve 8
+                put e: i64 @0
+                loop f: <> of 8 bytes
+                    reserve 8
+                    put it: f64 @0
+                reserve 4
+                put g: bool @0
+                reserve 4
+                put h: i32 @0
+        "#]],
     );
 }
 
@@ -238,14 +244,15 @@ fn in_lean_small_numbers_are_blocks_too() {
         definitions,
         "s",
         expect![[r#"
-        struct s: 24 bytes
-            reserve 4
-            put a: i16 @0
-            reserve 4
-            put b: u16 @0
-            reserve 16
-            put c: i8[4] @0
-    "#]],
+            struct s: 24 bytes
+                reserve 4
+                put a: i16 @0
+                reserve 4
+                put b: u16 @0
+                loop c: [4] of 4 bytes
+                    reserve 4
+                    put it: i8 @0
+        "#]],
     );
 }
 
@@ -259,12 +266,12 @@ fn what_is_too_large_to_lie_inside_of_something_breaks_a_block() {
         definitions,
         "s",
         expect![[r#"
-        struct s: 4104 bytes
-            reserve 4
-            put a: i32 @0
-            reserve 4100
-            put large: i32[1025] @0
-    "#]],
+            struct s: 4104 bytes
+                reserve 4
+                put a: i32 @0
+                reserve 4100
+                blit large: [1025] 1 of 4 @0
+        "#]],
     );
 }
 
@@ -311,5 +318,45 @@ struct flags { flag few[3]; flag many<>; named names<>; };
                     align 4
                     call it: named
         "#]],
+    );
+}
+
+#[test]
+fn arrays_of_numbers_are_moved_at_once() {
+    let definitions = "typedef int row[3]; struct s { bool set[2]; double reals<7>; row rows<>; };";
+    let passes = &[Pass::MergeArrays];
+    check(
+        Representation::XDR,
+        &[],
+        definitions,
+        "s",
+        expect![[r#"
+        struct s: 16 bytes or more
+            loop set: [2] of 4 bytes
+                reserve 4
+                put it: bool @0
+            loop reals: <7> of 8 bytes
+                reserve 8
+                put it: f64 @0
+            loop rows: <> of 12 bytes
+                loop it: [3] of 4 bytes
+                    reserve 4
+                    put it: i32 @0
+    "#]],
+    );
+    check(
+        Representation::XDR,
+        passes,
+        definitions,
+        "s",
+        expect![[r#"
+        struct s: 16 bytes or more
+            reserve 8
+            put set: bool[2] @0
+            put reals: f64<7>
+            loop rows: <> of 12 bytes
+                reserve 12
+                put it: i32[3] @0
+    "#]],
     );
 }

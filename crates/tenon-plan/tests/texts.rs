@@ -96,16 +96,21 @@ fn arrays() {
                 put x: i32 @0
 
             typedef row: 12 bytes
-                reserve 12
-                put it: i32[3] @0
+                loop it: [3] of 4 bytes
+                    reserve 4
+                    put it: i32 @0
 
             struct arrays: 56 bytes or more
-                reserve 16
-                put fixed: i64[2] @0
-                put counted: bool<2>
+                loop fixed: [2] of 8 bytes
+                    reserve 8
+                    put it: i64 @0
+                loop counted: <2> of 4 bytes
+                    reserve 4
+                    put it: bool @0
                 loop rows: [2] of 12 bytes
-                    reserve 12
-                    put it: i32[3] @0
+                    loop it: [3] of 4 bytes
+                        reserve 4
+                        put it: i32 @0
                 copy texts: string<9>
                 loop points: <> of 4 bytes
                     call it: point
@@ -161,8 +166,9 @@ fn unions() {
             union small: 4 to 12 bytes
                 switch it: bool
                     case TRUE (1): a
-                        reserve 8
-                        put it: i32[2] @0
+                        loop it: [2] of 4 bytes
+                            reserve 4
+                            put it: i32 @0
                     case FALSE (0): void
         "#]],
     );

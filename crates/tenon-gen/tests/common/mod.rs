@@ -18,8 +18,12 @@ pub fn schema(path: &Path) -> Schema {
 pub fn plans(schema: &Schema) -> Plans {
     let mut plans =
         tenon_plan::lower(schema, Representation::XDR).expect("every corpus interface has plans");
-    tenon_plan::specialize(schema, &mut plans, &[Pass::Inline, Pass::MergeChecks])
-        .expect("the passes keep plans sound");
+    tenon_plan::specialize(
+        schema,
+        &mut plans,
+        &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+    )
+    .expect("the passes keep plans sound");
     plans
 }
 

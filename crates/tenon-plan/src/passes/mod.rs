@@ -4,6 +4,7 @@
 mod fold_aligns;
 mod hoist_checks;
 mod inline;
+mod merge_arrays;
 mod merge_blocks;
 mod merge_checks;
 
@@ -17,6 +18,8 @@ use crate::verify::{VerifyError, verify};
 pub enum Pass {
     /// Where the interface fixes a position, nobody looks whether it is aligned.
     FoldAligns,
+    /// An array of numbers is moved at once.
+    MergeArrays,
     /// What lies on the wire as it lies in memory is moved as a block.
     MergeBlocks,
     /// Small structs inside records are moved field by field.
@@ -31,6 +34,7 @@ impl Pass {
     /// All of them, in the order in which they work best.
     pub const ALL: &'static [Self] = &[
         Self::FoldAligns,
+        Self::MergeArrays,
         Self::MergeBlocks,
         Self::Inline,
         Self::MergeChecks,
@@ -41,6 +45,7 @@ impl Pass {
     pub fn name(self) -> &'static str {
         match self {
             Self::FoldAligns => "fold_aligns",
+            Self::MergeArrays => "merge_arrays",
             Self::MergeBlocks => "merge_blocks",
             Self::Inline => "inline",
             Self::MergeChecks => "merge_checks",
@@ -51,6 +56,7 @@ impl Pass {
     fn rewrite(self, schema: &Schema, plans: &mut Plans) {
         match self {
             Self::FoldAligns => fold_aligns::rewrite(schema, plans),
+            Self::MergeArrays => merge_arrays::rewrite(plans),
             Self::MergeBlocks => merge_blocks::rewrite(schema, plans),
             Self::Inline => inline::rewrite(schema, plans),
             Self::MergeChecks => {
