@@ -1,0 +1,251 @@
+//! The measuring core: times pieces of work that may take less than a nanosecond.
+//!
+//! A machine is never quiet: its clock changes, others work on it. So those who are to be compared
+//! take turns, many short ones each, and what counts is the median of the turns, or of the ratios
+//! of two that were taken one after the other.
+//!
+//! ```
+//! use tenon_study::measure::{Contest, Effort};
+//!
+//! let numbers: Vec<u64> = (0..1000).collect();
+//! let mut contest = Contest::new();
+//! contest.enter("sum", || numbers.iter().sum::<u64>());
+//! contest.enter("product", || numbers.iter().product::<u64>());
+//! let timings = contest.run(Effort::QUICK, |_| {});
+//! let ratio = timings[1].over(&timings[0]);
+//! println!("{} ns, {} as much", timings[0].summary().median, ratio.median);
+//! ```
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Turns that each contestant takes.
+    pub rounds: usize,
+    /// How long one turn is, unless doing the work once takes longer.
+    pub turn: Duration,
+}
+
+impl Effort {
+    /// Enough for figures that are to be believed. A turn is so short that the scheduler seldom
+    /// interrupts one.
+    pub const FULL: Self = Self {
+        rounds: 101,
+        turn: Duration::from_micros(400),
+    };
+
+    /// Enough to see that it works.
+    pub const QUICK: Self = Self {
+        rounds: 5,
+        turn: Duration::from_micros(20),
+    };
+}
+
+/// Pieces of work that take turns.
+#[derive(Default)]
+pub struct Contest<'a> {
+    contestants: Vec<Contestant<'a>>,
+}
+
+struct Contestant<'a> {
+    name: String,
+    /// Does the work so many times.
+    work: Box<dyn FnMut(u64) + 'a>,
+}
+
+impl<'a> Contest<'a> {
+    /// Without contestants.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a contestant. What `work` returns is dropped, in the time that is measured, and
+    /// computed in earnest. What it reads from outside the optimiser may know: put it through
+    /// [`black_box`] where that matters.
+    pub fn enter<T>(&mut self, name: impl Into<String>, mut work: impl FnMut() -> T + 'a) {
+        let repeated = move |times| {
+            for _ in 0..times {
+                black_box(work());
+            }
+        };
+        self.contestants.push(Contestant {
+            name: name.into(),
+            work: Box::new(repeated),
+        });
+    }
+
+    /// Lets all take their turns. `progress` hears after each round which part of all rounds is
+    /// done, up to 1. The timings come in the order of entry.
+    pub fn run(self, effort: Effort, mut progress: impl FnMut(f64)) -> Vec<Timing> {
+        let mut turns: Vec<Turns<'a>> = self
+            .contestants
+            .into_iter()
+            .map(|contestant| Turns::new(contestant, effort.turn))
+            .collect();
+        for round in 0..effort.rounds {
+            // Nobody always comes behind the same one, whose traces are in the caches.
+            let first = round % turns.len().max(1);
+            let (before, from) = turns.split_at_mut(first);
+            from.iter_mut().chain(before).for_each(Turns::take);
+            progress((round + 1) as f64 / effort.rounds as f64);
+        }
+        turns.into_iter().map(|turns| turns.timing).collect()
+    }
+}
+
+/// A contestant and what it has done so far.
+struct Turns<'a> {
+    work: Box<dyn FnMut(u64) + 'a>,
+    /// How often the work is done in one turn.
+    times: u64,
+    timing: Timing,
+}
+
+impl<'a> Turns<'a> {
+    /// Warms the contestant up, and finds out how often it fits into a turn.
+    fn new(contestant: Contestant<'a>, turn: Duration) -> Self {
+        let Contestant { name, mut work } = contestant;
+        let mut times = 1;
+        let mut taken = time(&mut work, times);
+        while taken < turn && times < 1 << 40 {
+            times *= 2;
+            taken = time(&mut work, times);
+        }
+        // Once is at least done; a turn of no length at all is none of the clock's business.
+        let share = turn.as_secs_f64() / taken.as_secs_f64().max(1e-9);
+        Self {
+            work,
+            times: ((times as f64 * share) as u64).clamp(1, times),
+            timing: Timing {
+                name,
+                nanoseconds: Vec::new(),
+            },
+        }
+    }
+
+    fn take(&mut self) {
+        let taken = time(&mut self.work, self.times);
+        let each = taken.as_nanos() as f64 / self.times as f64;
+        self.timing.nanoseconds.push(each);
+    }
+}
+
+fn time(work: &mut dyn FnMut(u64), times: u64) -> Duration {
+    let start = Instant::now();
+    work(times);
+    start.elapsed()
+}
+
+/// What one contestant took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timing {
+    /// Whose.
+    pub name: String,
+    /// Nanoseconds for doing the work once, of each turn.
+    pub nanoseconds: Vec<f64>,
+}
+
+impl Timing {
+    /// The median turn, and the spread.
+    ///
+    /// # Panics
+    /// If there was no round.
+    pub fn summary(&self) -> Summary {
+        Summary::of(self.nanoseconds.iter().copied())
+    }
+
+    /// The ratio of each turn to that of `other` in the same round: above 1 the other is faster.
+    ///
+    /// # Panics
+    /// If there was no round.
+    pub fn over(&self, other: &Self) -> Summary {
+        let turns = self.nanoseconds.iter().zip(&other.nanoseconds);
+        Summary::of(turns.map(|(own, other)| own / other))
+    }
+}
+
+/// The middle of some values, and how far they spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// As many are lower as are higher.
+    pub median: f64,
+    /// A quarter is lower.
+    pub lower: f64,
+    /// A quarter is higher.
+    pub upper: f64,
+}
+
+impl Summary {
+    /// Of at least one value.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |quarters: usize| sorted[(sorted.len() - 1) * quarters / 4];
+        Self {
+            median: at(2),
+            lower: at(1),
+            upper: at(3),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn the_middle_and_the_quarters() {
+        let summary = Summary::of([9.0, 1.0, 4.0, 2.0, 7.0]);
+        let expected = Summary {
+            median: 4.0,
+            lower: 2.0,
+            upper: 7.0,
+        };
+        assert_eq!(summary, expected);
+        assert_eq!(Summary::of([3.0]).upper, 3.0);
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_turns_of_one_round() {
+        let timing = |nanoseconds: &[f64]| Timing {
+            name: String::new(),
+            nanoseconds: nanoseconds.to_vec(),
+        };
+        // The machine was ten times slower in the second round.
+        let ratio = timing(&[2.0, 20.0, 2.0]).over(&timing(&[1.0, 10.0, 1.0]));
+        assert_eq!((ratio.lower, ratio.upper), (2.0, 2.0));
+    }
+
+    #[test]
+    fn contestants_take_turns_and_each_comes_first_now_and_then() {
+        let order = RefCell::new(Vec::new());
+        let mut contest = Contest::new();
+        for name in ["a", "b"] {
+            let order = &order;
+            contest.enter(name, move || order.borrow_mut().push(name));
+        }
+        let effort = Effort {
+            rounds: 2,
+            turn: Duration::ZERO,
+        };
+        let mut parts = Vec::new();
+        let timings = contest.run(effort, |part| parts.push(part));
+        // Each warms up once.
+        assert_eq!(*order.borrow(), ["a", "b", "a", "b", "b", "a"]);
+        assert_eq!(parts, [0.5, 1.0]);
+        let taken = timings.iter().map(|timing| timing.nanoseconds.len());
+        assert_eq!(taken.collect::<Vec<_>>(), [2, 2]);
+    }
+
+    #[test]
+    fn nobody_takes_no_time() {
+        assert_eq!(Contest::new().run(Effort::QUICK, |_| {}), []);
+    }
+}
