@@ -6,6 +6,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use tenon_gen::rust;
+use tenon_plan::{Pass, Representation, lower, specialize};
 
 #[test]
 fn the_stubs_of_rpcbind_are_up_to_date() {
@@ -13,7 +14,9 @@ fn the_stubs_of_rpcbind_are_up_to_date() {
     let parsed = tenon_idl::parse_file(Path::new(interface), &tenon_idl::Options::default());
     let complaints = parsed.render(tenon_idl::Style::default());
     let schema = parsed.schema.expect(&complaints);
-    let plans = tenon_plan::lower(&schema, tenon_plan::Representation::XDR).unwrap();
+    let mut plans = lower(&schema, Representation::XDR).unwrap();
+    let passes = &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks];
+    specialize(&schema, &mut plans, passes).unwrap();
     let options = rust::Options {
         source: "rpcbind.x".to_owned(),
         tenon: "crate".to_owned(),

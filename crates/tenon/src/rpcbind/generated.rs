@@ -33,19 +33,21 @@ impl Xdr for Mapping {
     const WIRE_MIN: usize = 16;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put(out.block::<4>(), 0, self.prog);
-        xdr::put(out.block::<4>(), 0, self.vers);
-        xdr::put(out.block::<4>(), 0, self.prot);
-        xdr::put(out.block::<4>(), 0, self.port);
+        let block = out.block::<16>();
+        xdr::put(block, 0, self.prog);
+        xdr::put(block, 4, self.vers);
+        xdr::put(block, 8, self.prot);
+        xdr::put(block, 12, self.port);
         Ok(())
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<16>().field("mapping")?;
         Ok(Self {
-            prog: xdr::next(input).field("mapping.prog")?,
-            vers: xdr::next(input).field("mapping.vers")?,
-            prot: xdr::next(input).field("mapping.prot")?,
-            port: xdr::next(input).field("mapping.port")?,
+            prog: xdr::get(block, 0),
+            vers: xdr::get(block, 4),
+            prot: xdr::get(block, 8),
+            port: xdr::get(block, 12),
         })
     }
 }
@@ -102,17 +104,19 @@ impl Xdr for CallArgs {
     const WIRE_MIN: usize = 16;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put(out.block::<4>(), 0, self.prog);
-        xdr::put(out.block::<4>(), 0, self.vers);
-        xdr::put(out.block::<4>(), 0, self.proc);
+        let block = out.block::<12>();
+        xdr::put(block, 0, self.prog);
+        xdr::put(block, 4, self.vers);
+        xdr::put(block, 8, self.proc);
         xdr::put_opaque(out, &self.args, u32::MAX).field("call_args.args")
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<12>().field("call_args")?;
         Ok(Self {
-            prog: xdr::next(input).field("call_args.prog")?,
-            vers: xdr::next(input).field("call_args.vers")?,
-            proc: xdr::next(input).field("call_args.proc")?,
+            prog: xdr::get(block, 0),
+            vers: xdr::get(block, 4),
+            proc: xdr::get(block, 8),
             args: xdr::get_opaque(input, u32::MAX).field("call_args.args")?,
         })
     }
@@ -158,17 +162,19 @@ impl Xdr for Rpcb {
     const WIRE_MIN: usize = 20;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put(out.block::<4>(), 0, self.r_prog);
-        xdr::put(out.block::<4>(), 0, self.r_vers);
+        let block = out.block::<8>();
+        xdr::put(block, 0, self.r_prog);
+        xdr::put(block, 4, self.r_vers);
         xdr::put_opaque(out, &self.r_netid, u32::MAX).field("rpcb.r_netid")?;
         xdr::put_opaque(out, &self.r_addr, u32::MAX).field("rpcb.r_addr")?;
         xdr::put_opaque(out, &self.r_owner, u32::MAX).field("rpcb.r_owner")
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<8>().field("rpcb")?;
         Ok(Self {
-            r_prog: xdr::next(input).field("rpcb.r_prog")?,
-            r_vers: xdr::next(input).field("rpcb.r_vers")?,
+            r_prog: xdr::get(block, 0),
+            r_vers: xdr::get(block, 4),
             r_netid: xdr::get_string(input, u32::MAX).field("rpcb.r_netid")?,
             r_addr: xdr::get_string(input, u32::MAX).field("rpcb.r_addr")?,
             r_owner: xdr::get_string(input, u32::MAX).field("rpcb.r_owner")?,
@@ -228,17 +234,19 @@ impl Xdr for RpcbRmtcallargs {
     const WIRE_MIN: usize = 16;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put(out.block::<4>(), 0, self.prog);
-        xdr::put(out.block::<4>(), 0, self.vers);
-        xdr::put(out.block::<4>(), 0, self.proc);
+        let block = out.block::<12>();
+        xdr::put(block, 0, self.prog);
+        xdr::put(block, 4, self.vers);
+        xdr::put(block, 8, self.proc);
         xdr::put_opaque(out, &self.args, u32::MAX).field("rpcb_rmtcallargs.args")
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<12>().field("rpcb_rmtcallargs")?;
         Ok(Self {
-            prog: xdr::next(input).field("rpcb_rmtcallargs.prog")?,
-            vers: xdr::next(input).field("rpcb_rmtcallargs.vers")?,
-            proc: xdr::next(input).field("rpcb_rmtcallargs.proc")?,
+            prog: xdr::get(block, 0),
+            vers: xdr::get(block, 4),
+            proc: xdr::get(block, 8),
             args: xdr::get_opaque(input, u32::MAX).field("rpcb_rmtcallargs.args")?,
         })
     }
@@ -363,19 +371,21 @@ impl Xdr for RpcbsAddrlist {
     const WIRE_MIN: usize = 20;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put(out.block::<4>(), 0, self.prog);
-        xdr::put(out.block::<4>(), 0, self.vers);
-        xdr::put(out.block::<4>(), 0, self.success);
-        xdr::put(out.block::<4>(), 0, self.failure);
+        let block = out.block::<16>();
+        xdr::put(block, 0, self.prog);
+        xdr::put(block, 4, self.vers);
+        xdr::put(block, 8, self.success);
+        xdr::put(block, 12, self.failure);
         xdr::put_opaque(out, &self.netid, u32::MAX).field("rpcbs_addrlist.netid")
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<16>().field("rpcbs_addrlist")?;
         Ok(Self {
-            prog: xdr::next(input).field("rpcbs_addrlist.prog")?,
-            vers: xdr::next(input).field("rpcbs_addrlist.vers")?,
-            success: xdr::next(input).field("rpcbs_addrlist.success")?,
-            failure: xdr::next(input).field("rpcbs_addrlist.failure")?,
+            prog: xdr::get(block, 0),
+            vers: xdr::get(block, 4),
+            success: xdr::get(block, 8),
+            failure: xdr::get(block, 12),
             netid: xdr::get_string(input, u32::MAX).field("rpcbs_addrlist.netid")?,
         })
     }
@@ -398,23 +408,25 @@ impl Xdr for RpcbsRmtcalllist {
     const WIRE_MIN: usize = 28;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put(out.block::<4>(), 0, self.prog);
-        xdr::put(out.block::<4>(), 0, self.vers);
-        xdr::put(out.block::<4>(), 0, self.proc);
-        xdr::put(out.block::<4>(), 0, self.success);
-        xdr::put(out.block::<4>(), 0, self.failure);
-        xdr::put(out.block::<4>(), 0, self.indirect);
+        let block = out.block::<24>();
+        xdr::put(block, 0, self.prog);
+        xdr::put(block, 4, self.vers);
+        xdr::put(block, 8, self.proc);
+        xdr::put(block, 12, self.success);
+        xdr::put(block, 16, self.failure);
+        xdr::put(block, 20, self.indirect);
         xdr::put_opaque(out, &self.netid, u32::MAX).field("rpcbs_rmtcalllist.netid")
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<24>().field("rpcbs_rmtcalllist")?;
         Ok(Self {
-            prog: xdr::next(input).field("rpcbs_rmtcalllist.prog")?,
-            vers: xdr::next(input).field("rpcbs_rmtcalllist.vers")?,
-            proc: xdr::next(input).field("rpcbs_rmtcalllist.proc")?,
-            success: xdr::next(input).field("rpcbs_rmtcalllist.success")?,
-            failure: xdr::next(input).field("rpcbs_rmtcalllist.failure")?,
-            indirect: xdr::next(input).field("rpcbs_rmtcalllist.indirect")?,
+            prog: xdr::get(block, 0),
+            vers: xdr::get(block, 4),
+            proc: xdr::get(block, 8),
+            success: xdr::get(block, 12),
+            failure: xdr::get(block, 16),
+            indirect: xdr::get(block, 20),
             netid: xdr::get_string(input, u32::MAX).field("rpcbs_rmtcalllist.netid")?,
         })
     }
@@ -501,19 +513,20 @@ impl Xdr for RpcbStat {
     const WIRE_MIN: usize = 68;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put_array(out.block::<52>(), 0, &self.info);
-        xdr::put(out.block::<4>(), 0, self.setinfo);
-        xdr::put(out.block::<4>(), 0, self.unsetinfo);
+        let block = out.block::<60>();
+        xdr::put_array(block, 0, &self.info);
+        xdr::put(block, 52, self.setinfo);
+        xdr::put(block, 56, self.unsetinfo);
         xdr::put_list(out, &self.addrinfo, Xdr::encode).field("rpcb_stat.addrinfo")?;
         xdr::put_list(out, &self.rmtinfo, Xdr::encode).field("rpcb_stat.rmtinfo")
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let block = input.block::<52>().field("rpcb_stat.info")?;
+        let block = input.block::<60>().field("rpcb_stat")?;
         Ok(Self {
             info: xdr::get_array(block, 0),
-            setinfo: xdr::next(input).field("rpcb_stat.setinfo")?,
-            unsetinfo: xdr::next(input).field("rpcb_stat.unsetinfo")?,
+            setinfo: xdr::get(block, 52),
+            unsetinfo: xdr::get(block, 56),
             addrinfo: xdr::get_list(input, Xdr::decode).field("rpcb_stat.addrinfo")?,
             rmtinfo: xdr::get_list(input, Xdr::decode).field("rpcb_stat.rmtinfo")?,
         })
