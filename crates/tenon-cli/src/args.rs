@@ -56,7 +56,8 @@ Examples:
   tenon explain nfs3.x                   every type and procedure
   tenon explain nfs3.x entry3            one type
   tenon explain nfs3.x NFSPROC3_READ     one procedure: its arguments and its result
-  tenon explain --passes nfs3.x fattr3   how its plan is made, and what blocks it moves")]
+  tenon explain --passes nfs3.x fattr3   how its plan is made, and what blocks it moves
+  tenon explain --representation lean nfs3.x fattr3")]
     Explain(ExplainArgs),
 
     /// Call a procedure: JSON in, JSON out, no generated code
@@ -175,8 +176,20 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub passes: bool,
 
+    /// How items lie on the wire
+    #[arg(long, value_name = "NAME", default_value = "xdr")]
+    pub representation: Representation,
+
     #[command(flatten)]
     pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Representation {
+    /// External Data Representation, RFC 4506: what ONC RPC speaks
+    Xdr,
+    /// As numbers lie in the sender's memory: between two ends that are both Tenon
+    Lean,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -155,6 +155,19 @@ fn explain_shows_what_passes_make_and_which_blocks_are_broken() {
 }
 
 #[test]
+fn explain_shows_the_lean_representation() {
+    let arguments = ["explain", "--representation", "lean"];
+    let plan = |file: &str, name: &str| tenon(&[&arguments[..], &[file, name]].concat()).ok();
+    let text = plan("interfaces/nfs3.x", "post_op_attr");
+    assert!(text.contains("switch it: bool"), "{text}");
+    let attributes = plan("interfaces/nfs3.x", "fattr3");
+    assert!(
+        attributes.starts_with("struct fattr3: 88 bytes"),
+        "{attributes}"
+    );
+}
+
+#[test]
 fn stubs_go_to_stdout_or_into_a_folder() {
     let printed = tenon(&["gen", "--lang", "rust", "interfaces/demo.x"]).ok();
     assert!(printed.contains("pub struct DemoV1Client"), "{printed}");

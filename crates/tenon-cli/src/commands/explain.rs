@@ -1,19 +1,34 @@
 //! `tenon explain`.
 
-use tenon_plan::{ExplainError, Pass, Representation, explain, explain_passes};
+use tenon_plan::{ExplainError, Pass, Representation, explain, explain_passes, lower, specialize};
+use tenon_schema::Schema;
 
-use crate::args::ExplainArgs;
+use crate::args::{self, ExplainArgs};
 use crate::failure::Failure;
 use crate::output;
 
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let interface = args.interface.interface(&args.file)?;
     let (schema, name) = (interface.schema(), args.name.as_deref());
+    let representation = match args.representation {
+        args::Representation::Xdr => Representation::XDR,
+        args::Representation::Lean => Representation::LEAN,
+    };
     let text = match args.passes {
-        true => explain_passes(schema, Representation::XDR, Pass::ALL, name),
-        false => explain(schema, interface.plans(), name).map_err(ExplainError::from),
+        true => explain_passes(schema, representation, Pass::ALL, name),
+        false => explain_plans(schema, representation, name),
     };
     output::print(&text.map_err(failure)?)
+}
+
+fn explain_plans(
+    schema: &Schema,
+    representation: Representation,
+    name: Option<&str>,
+) -> Result<String, ExplainError> {
+    let mut plans = lower(schema, representation)?;
+    specialize(schema, &mut plans, Pass::ALL)?;
+    Ok(explain(schema, &plans, name)?)
 }
 
 fn failure(error: ExplainError) -> Failure {
