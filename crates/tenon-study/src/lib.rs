@@ -16,6 +16,7 @@ mod study;
 mod work;
 
 pub use design::{DESIGNS, Design};
+pub use engine::interface;
 pub use report::Plot;
 pub use study::{Cell, Direction, Options, Study, StudyError, study};
 pub use work::Work;

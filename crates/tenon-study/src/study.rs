@@ -134,6 +134,14 @@ impl Study {
         &self.cells
     }
 
+    /// Has a model say what each design should take for each work, in nanoseconds. The tables show
+    /// it beside what was measured.
+    pub fn predict(&mut self, model: impl Fn(Design, Work, Direction) -> Option<f64>) {
+        for cell in &mut self.cells {
+            cell.predicted = model(cell.design, cell.work, cell.direction);
+        }
+    }
+
     /// What one design took for one work, one way.
     pub fn cell(&self, design: Design, work: Work, direction: Direction) -> Option<&Cell> {
         let is_it =

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use tenon_exec::{Interface, Message, Value};
 use tenon_plan::Representation;
-use tenon_schema::TypeId;
+use tenon_schema::{Schema, TypeId};
 use tenon_wire::{Buffer, Decoder, Encoder};
 
 use super::{Contests, Stage, check_bytes, check_value};
@@ -13,6 +13,15 @@ use crate::study::StudyError;
 
 const FILE: &str = "study.x";
 const TEXT: &str = include_str!("../../study.x");
+
+/// The interface of the study.
+///
+/// # Errors
+/// There are none: a bug.
+pub fn interface() -> Result<Schema, StudyError> {
+    let parsed = tenon_idl::parse_text(FILE, TEXT, &tenon_idl::Options::default());
+    parsed.schema.ok_or(StudyError::Interface)
+}
 
 /// The interface as each design that is not compiled wants it.
 pub struct Interfaces(Vec<(Design, Interface)>);
@@ -23,8 +32,7 @@ impl Interfaces {
     /// # Errors
     /// There are none: a bug.
     pub fn new(representation: Representation) -> Result<Self, StudyError> {
-        let parsed = tenon_idl::parse_text(FILE, TEXT, &tenon_idl::Options::default());
-        let schema = parsed.schema.ok_or(StudyError::Interface)?;
+        let schema = interface()?;
         let dynamic = DESIGNS
             .iter()
             .filter(|design| design.engine != Engine::Compiled);

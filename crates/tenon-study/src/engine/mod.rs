@@ -13,7 +13,7 @@ use crate::measure::Contest;
 use crate::study::StudyError;
 use crate::work::{Sample, Work};
 
-pub use dynamic::Interfaces;
+pub use dynamic::{Interfaces, interface};
 
 /// One work, made ready: everything that all designs are given.
 pub struct Stage<'a> {
