@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenon_gen::rust;
+use tenon_gen::rust::{self, Form};
 use tenon_idl::Style;
 use tenon_plan::{Pass, Representation, lower, specialize};
 use tenon_schema::{Field, Origin, Schema, Type, TypeDef, TypeId, TypeKind};
@@ -80,17 +80,14 @@ fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
     let mut schema = parsed.schema.ok_or(said)?;
     let table = wrap_types(&mut schema);
     let mut plans = lower(&schema, Representation::XDR)?;
-    specialize(
-        &schema,
-        &mut plans,
-        &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
-    )?;
+    specialize(&schema, &mut plans, Pass::ALL)?;
     let options = rust::Options {
         source: file_stem(file) + ".x",
         for_include: true,
         ..rust::Options::default()
     };
-    let stubs = rust::generate(&schema, &plans, &options);
+    let forms: Vec<_> = Form::of(&plans).into_iter().collect();
+    let stubs = rust::generate(&schema, &forms, &options);
     fs::write(
         out(&format!("findable_{}.rs", file_stem(file)))?,
         stubs + &table,

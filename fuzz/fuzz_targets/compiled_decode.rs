@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tenon::wire::{
-    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, Encoder, Limits, Xdr,
+    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, Encoder, Limits, Marshal,
 };
 use tenon_fuzz::TORTURE;
 use tenon_schema::TypeId;
@@ -62,7 +62,7 @@ fn is_too_large(outcome: &Outcome) -> bool {
     matches!(outcome, Err((DecodeErrorKind::TooMuchMemory, _)))
 }
 
-fn compiled<T: Xdr>(input: &mut Decoder<'_>) -> Result<Buffer, DecodeError> {
+fn compiled<T: Marshal>(input: &mut Decoder<'_>) -> Result<Buffer, DecodeError> {
     let value = T::decode(input)?;
     let mut written = Buffer::default();
     let done = value.encode(&mut Encoder::new(&mut written));

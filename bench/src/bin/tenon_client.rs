@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt::Debug;
 
 use tenon::CallError;
-use tenon::wire::{Decoder, Xdr};
+use tenon::wire::{Decoder, Marshal};
 use tenon_bench::address::Address;
 use tenon_bench::measure::serve_rounds;
 use tenon_bench::operation::{Operation, large_data, max_result, one_to, rand_nums};
@@ -51,7 +51,7 @@ fn measure_get_rand_nums(client: &BenchVersionClient, count: u32) -> Result<(), 
 }
 
 /// Sends a record and compares what comes back, as the libtirpc client does.
-fn measure_echo<T: Xdr + PartialEq + Debug>(
+fn measure_echo<T: Marshal + PartialEq + Debug>(
     members: u32,
     call: impl Fn(&T) -> Result<T, CallError>,
 ) -> Result<(), Box<dyn Error>> {

@@ -19,7 +19,7 @@ mod error;
 
 use std::path::{Path, PathBuf};
 
-use tenon_gen::rust;
+use tenon_gen::rust::{self, Form};
 use tenon_idl::{Define, Parsed, Style};
 use tenon_plan::{Pass, Representation};
 use tenon_schema::Schema;
@@ -148,17 +148,14 @@ impl Builder {
 
     fn stubs(&self, interface: &Path, schema: &Schema) -> Result<String, Error> {
         let mut plans = tenon_plan::lower(schema, Representation::XDR)?;
-        tenon_plan::specialize(
-            schema,
-            &mut plans,
-            &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
-        )?;
+        tenon_plan::specialize(schema, &mut plans, Pass::ALL)?;
         let name = interface.file_name().unwrap_or_default();
         let options = rust::Options {
             source: name.to_string_lossy().into_owned(),
             ..self.stubs.clone()
         };
-        Ok(rust::generate(schema, &plans, &options))
+        let forms: Vec<_> = Form::of(&plans).into_iter().collect();
+        Ok(rust::generate(schema, &forms, &options))
     }
 }
 

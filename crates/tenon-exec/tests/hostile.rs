@@ -26,7 +26,7 @@ fn encode_error(interface: &Interface, name: &str, value: &Value) -> (EncodeErro
     let error = interface
         .encode(id, value, &mut Encoder::new(&mut buffer))
         .expect_err("no such value");
-    (error.kind, error.field.into_owned())
+    (error.kind, error.field.to_string())
 }
 
 fn random(interface: &Interface, id: TypeId, seed: u64) -> Vec<u8> {

@@ -75,7 +75,7 @@ fn a_message_of_8192_members_compiles() {
     let test = "
 #[test]
 fn it_comes_back() {
-    use ::tenon::wire::{Buffer, Decoder, Encoder, Xdr};
+    use ::tenon::wire::{Buffer, Decoder, Encoder, Marshal};
     let value = Large { member0: 1, member127: 2, member128: 3, member8191: 4, ..Large::default() };
     let mut buffer = Buffer::default();
     assert!(value.encode(&mut Encoder::new(&mut buffer)).is_ok());

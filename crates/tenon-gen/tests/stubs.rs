@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tenon::wire::{
     Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeError, EncodeErrorKind,
-    Encoder, Limits, Xdr,
+    Encoder, Limits, Marshal,
 };
 use tenon_exec::Interface;
 use tenon_exec::random::Random;
@@ -144,77 +144,93 @@ fn written(encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>) -> 
 
 /// A list that is used by value, as the interpreter takes types that are links.
 mod bare {
-    use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Xdr, xdr};
+    use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Marshal};
 
     #[allow(clippy::ptr_arg)]
-    pub fn encode<T: Xdr>(list: &Vec<T>, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put_bare_list(out, list, Xdr::encode)
+    pub fn encode<T: Marshal>(list: &Vec<T>, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_bare_list(list)
     }
 
-    pub fn decode<T: Xdr>(input: &mut Decoder<'_>) -> Result<Vec<T>, DecodeError> {
-        xdr::get_bare_list(input, Xdr::decode)
+    pub fn decode<T: Marshal>(input: &mut Decoder<'_>) -> Result<Vec<T>, DecodeError> {
+        input.get_bare_list()
     }
 }
 
 #[test]
 fn compiled_and_interpreted_torture_agree() {
     let mut check = Check::of(&common::torture());
-    check.moves("scalars", Xdr::encode, <torture::Scalars>::decode);
+    check.moves("scalars", Marshal::encode, <torture::Scalars>::decode);
     check.moves(
         "small_scalars",
-        Xdr::encode,
+        Marshal::encode,
         <torture::SmallScalars>::decode,
     );
-    check.moves("temperature", Xdr::encode, <torture::Temperature>::decode);
-    check.moves("color", Xdr::encode, <torture::Color>::decode);
-    check.moves("lonely", Xdr::encode, <torture::Lonely>::decode);
+    check.moves(
+        "temperature",
+        Marshal::encode,
+        <torture::Temperature>::decode,
+    );
+    check.moves("color", Marshal::encode, <torture::Color>::decode);
+    check.moves("lonely", Marshal::encode, <torture::Lonely>::decode);
     check.moves(
         "fixed_opaques",
-        Xdr::encode,
+        Marshal::encode,
         <torture::FixedOpaques>::decode,
     );
     check.moves(
         "counted_opaques",
-        Xdr::encode,
+        Marshal::encode,
         <torture::CountedOpaques>::decode,
     );
-    check.moves("strings", Xdr::encode, <torture::Strings>::decode);
-    check.moves("point", Xdr::encode, <torture::Point>::decode);
-    check.moves("line", Xdr::encode, <torture::Line>::decode);
-    check.moves("drawing", Xdr::encode, <torture::Drawing>::decode);
-    check.moves("holes", Xdr::encode, <torture::Holes>::decode);
-    check.moves("fixed_arrays", Xdr::encode, <torture::FixedArrays>::decode);
+    check.moves("strings", Marshal::encode, <torture::Strings>::decode);
+    check.moves("point", Marshal::encode, <torture::Point>::decode);
+    check.moves("line", Marshal::encode, <torture::Line>::decode);
+    check.moves("drawing", Marshal::encode, <torture::Drawing>::decode);
+    check.moves("holes", Marshal::encode, <torture::Holes>::decode);
+    check.moves(
+        "fixed_arrays",
+        Marshal::encode,
+        <torture::FixedArrays>::decode,
+    );
     check.moves(
         "counted_arrays",
-        Xdr::encode,
+        Marshal::encode,
         <torture::CountedArrays>::decode,
     );
-    check.moves("small_arrays", Xdr::encode, <torture::SmallArrays>::decode);
-    check.moves("shade", Xdr::encode, <torture::Shade>::decode);
-    check.moves("weather", Xdr::encode, <torture::Weather>::decode);
-    check.moves("by_int", Xdr::encode, <torture::ByInt>::decode);
-    check.moves("by_uint", Xdr::encode, <torture::ByUint>::decode);
-    check.moves("by_bool", Xdr::encode, <torture::ByBool>::decode);
-    check.moves("nested_union", Xdr::encode, <torture::NestedUnion>::decode);
-    check.moves("optionals", Xdr::encode, <torture::Optionals>::decode);
+    check.moves(
+        "small_arrays",
+        Marshal::encode,
+        <torture::SmallArrays>::decode,
+    );
+    check.moves("shade", Marshal::encode, <torture::Shade>::decode);
+    check.moves("weather", Marshal::encode, <torture::Weather>::decode);
+    check.moves("by_int", Marshal::encode, <torture::ByInt>::decode);
+    check.moves("by_uint", Marshal::encode, <torture::ByUint>::decode);
+    check.moves("by_bool", Marshal::encode, <torture::ByBool>::decode);
+    check.moves(
+        "nested_union",
+        Marshal::encode,
+        <torture::NestedUnion>::decode,
+    );
+    check.moves("optionals", Marshal::encode, <torture::Optionals>::decode);
     check.moves("node", bare::encode::<torture::Node>, bare::decode);
-    check.moves("two_lists", Xdr::encode, <torture::TwoLists>::decode);
+    check.moves("two_lists", Marshal::encode, <torture::TwoLists>::decode);
     check.moves("group", bare::encode::<torture::Group>, bare::decode);
     check.moves("tree", bare::encode::<torture::Tree>, bare::decode);
-    check.moves("directory", Xdr::encode, <torture::Directory>::decode);
-    check.moves("binary", Xdr::encode, <torture::Binary>::decode);
+    check.moves("directory", Marshal::encode, <torture::Directory>::decode);
+    check.moves("binary", Marshal::encode, <torture::Binary>::decode);
     check.moves(
         "expression_kind",
-        Xdr::encode,
+        Marshal::encode,
         <torture::ExpressionKind>::decode,
     );
     check.moves(
         "expression_body",
-        Xdr::encode,
+        Marshal::encode,
         <torture::ExpressionBody>::decode,
     );
-    check.moves("expression", Xdr::encode, <torture::Expression>::decode);
-    check.moves("everything", Xdr::encode, <torture::Everything>::decode);
+    check.moves("expression", Marshal::encode, <torture::Expression>::decode);
+    check.moves("everything", Marshal::encode, <torture::Everything>::decode);
     check.moves("number", torture::encode_number, torture::decode_number);
     check.moves(
         "renamed_number",
@@ -317,33 +333,33 @@ fn compiled_and_interpreted_torture_agree() {
 fn compiled_and_interpreted_corner_cases_agree() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let mut check = Check::of(&folder.join("arrays.x"));
-    check.moves("small", Xdr::encode, arrays::Small::decode);
-    check.moves("long_arrays", Xdr::encode, arrays::LongArrays::decode);
-    check.moves("counted", Xdr::encode, arrays::Counted::decode);
-    check.moves("nothing", Xdr::encode, arrays::Nothing::decode);
+    check.moves("small", Marshal::encode, arrays::Small::decode);
+    check.moves("long_arrays", Marshal::encode, arrays::LongArrays::decode);
+    check.moves("counted", Marshal::encode, arrays::Counted::decode);
+    check.moves("nothing", Marshal::encode, arrays::Nothing::decode);
     let mut check = Check::of(&folder.join("lists.x"));
-    check.moves("dirlist", Xdr::encode, lists::Dirlist::decode);
-    check.moves("listing", Xdr::encode, lists::Listing::decode);
+    check.moves("dirlist", Marshal::encode, lists::Dirlist::decode);
+    check.moves("listing", Marshal::encode, lists::Listing::decode);
     check.moves("ticks", bare::encode::<lists::Ticks>, bare::decode);
     let mut check = Check::of(&folder.join("recursion.x"));
-    check.moves("expression", Xdr::encode, recursion::Expression::decode);
-    check.moves("folder", Xdr::encode, recursion::Folder::decode);
+    check.moves("expression", Marshal::encode, recursion::Expression::decode);
+    check.moves("folder", Marshal::encode, recursion::Folder::decode);
     check.moves(
         "folder_ref",
         recursion::encode_folder_ref,
         recursion::decode_folder_ref,
     );
     let mut check = Check::of(&folder.join("unions.x"));
-    check.moves("total", Xdr::encode, unions::Total::decode);
-    check.moves("partial", Xdr::encode, unions::Partial::decode);
-    check.moves("covered", Xdr::encode, unions::Covered::decode);
-    check.moves("by_int", Xdr::encode, unions::ByInt::decode);
-    check.moves("by_uint", Xdr::encode, unions::ByUint::decode);
-    check.moves("only_default", Xdr::encode, unions::OnlyDefault::decode);
-    check.moves("by_typedef", Xdr::encode, unions::ByTypedef::decode);
+    check.moves("total", Marshal::encode, unions::Total::decode);
+    check.moves("partial", Marshal::encode, unions::Partial::decode);
+    check.moves("covered", Marshal::encode, unions::Covered::decode);
+    check.moves("by_int", Marshal::encode, unions::ByInt::decode);
+    check.moves("by_uint", Marshal::encode, unions::ByUint::decode);
+    check.moves("only_default", Marshal::encode, unions::OnlyDefault::decode);
+    check.moves("by_typedef", Marshal::encode, unions::ByTypedef::decode);
     let mut check = Check::of(&folder.join("names.x"));
-    check.moves("fn", Xdr::encode, names::Fn::decode);
-    check.moves("result", Xdr::encode, names::Result_::decode);
+    check.moves("fn", Marshal::encode, names::Fn::decode);
+    check.moves("result", Marshal::encode, names::Result_::decode);
 }
 
 #[test]

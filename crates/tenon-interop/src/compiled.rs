@@ -1,6 +1,6 @@
 //! Compiled stubs whose types can be found by name.
 
-use tenon::wire::{Buffer, Decoder, Encoder, Xdr};
+use tenon::wire::{Buffer, Decoder, Encoder, Marshal};
 
 /// Decodes a value and encodes it again; the error says which of both failed, and why.
 pub type Recode = fn(&[u8]) -> Result<Vec<u8>, String>;
@@ -16,7 +16,7 @@ pub struct Interface {
     pub types: &'static [(&'static str, Recode)],
 }
 
-fn recode<T: Xdr>(bytes: &[u8]) -> Result<Vec<u8>, String> {
+fn recode<T: Marshal>(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut input = Decoder::new(bytes);
     let value = T::decode(&mut input).map_err(|error| format!("decoding: {error}"))?;
     if input.left() > 0 {

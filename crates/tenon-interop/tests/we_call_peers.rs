@@ -1,7 +1,7 @@
 //! Our clients call servers that are not ours, and get right answers: results of one byte and of a
 //! megabyte, every type, refusals.
 
-use tenon::wire::{BStr, Decoder, Xdr};
+use tenon::wire::{BStr, Decoder, Marshal};
 use tenon::{CallError, Channel, Client, Refused};
 use tenon_exec::random::Random;
 use tenon_exec::{Interface, Procedure, Value};

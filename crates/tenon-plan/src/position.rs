@@ -1,8 +1,7 @@
 //! What is known of a position in a message: `rest` modulo `modulus`. The interface fixes it up to
 //! the first item whose size varies, and in part behind it.
 
-use crate::item::Scalar;
-use crate::op::{Count, Op};
+use crate::op::{Count, Op, Scalar};
 use crate::representation::COUNT_BYTES;
 use crate::size::Sizes;
 

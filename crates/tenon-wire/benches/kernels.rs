@@ -74,13 +74,17 @@ fn contestants() -> Vec<Contestant> {
         all.push(Contestant::new(kernel.name(), swap));
     }
     all.push(Contestant::new("put", |data| {
-        kernels::put(&data.items, &mut data.to);
+        kernels::put(&data.items, &mut data.to, true);
     }));
     all.push(Contestant::new("to_vec", |data| {
         black_box(data.bytes.to_vec());
     }));
     all.push(Contestant::new("get_vec", |data| {
-        black_box(kernels::get_vec::<u32>(&data.bytes));
+        black_box(kernels::get_vec::<u32>(
+            &data.bytes,
+            data.bytes.len() / 4,
+            true,
+        ));
     }));
     all
 }

@@ -20,6 +20,7 @@ impl Buffer {
     }
 
     /// Bytes written so far.
+    #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -35,6 +36,7 @@ impl Buffer {
     }
 
     /// Forgets what was written; keeps the storage.
+    #[inline(always)]
     pub fn clear(&mut self) {
         self.len = 0;
     }
@@ -57,17 +59,26 @@ impl Buffer {
     #[inline(always)]
     pub fn room(&mut self, bytes: usize) -> &mut [u8] {
         let start = self.len;
-        let end = start + bytes;
-        if end > self.storage.len() {
-            self.grow(end);
+        if self.storage.len() - start < bytes {
+            self.grow(bytes);
         }
-        self.len = end;
-        &mut self.storage[start..end]
+        self.len = start + bytes;
+        &mut self.storage[start..][..bytes]
+    }
+
+    /// Appends `N` bytes of room, as [`room`](Self::room).
+    #[inline(always)]
+    pub fn chunk<const N: usize>(&mut self) -> &mut [u8; N] {
+        match self.room(N).first_chunk_mut() {
+            Some(chunk) => chunk,
+            None => unreachable!("room(N) hands out N bytes"),
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, needed: usize) {
+    fn grow(&mut self, bytes: usize) {
+        let needed = self.len.saturating_add(bytes);
         let target = needed.max(self.storage.len() * 2).max(256);
         self.storage.resize(target, 0);
     }
@@ -79,6 +90,7 @@ impl Buffer {
     }
 
     /// What is written.
+    #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.storage[..self.len]
     }

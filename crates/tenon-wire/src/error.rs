@@ -2,11 +2,18 @@
 //! [`EncodeError`] the caller's own.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use core::fmt;
+use core::ops::{Deref, DerefMut};
 
-/// The sender's bytes are not a value of the expected type.
+/// The sender's bytes are not a value of the expected type. What it points to says why: so it is
+/// no larger than a pointer, and results that hold one travel in registers.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DecodeError(Box<DecodeFault>);
+
+/// Why bytes are not a value of the expected type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecodeError {
+pub struct DecodeFault {
     /// What is wrong.
     pub kind: DecodeErrorKind,
     /// Where: bytes from the start of what was being decoded.
@@ -55,9 +62,13 @@ pub enum DecodeErrorKind {
     External,
 }
 
-/// The value cannot be put on the wire.
+/// The value cannot be put on the wire. What it points to says why.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EncodeError(Box<EncodeFault>);
+
+/// Why a value cannot be put on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EncodeError {
+pub struct EncodeFault {
     /// What is wrong.
     pub kind: EncodeErrorKind,
     /// In which field, as `type.field`; empty when no field was known.
@@ -101,45 +112,109 @@ pub trait Field {
 impl<T> Field for Result<T, DecodeError> {
     #[inline(always)]
     fn field(self, name: &'static str) -> Self {
-        self.map_err(|mut error| {
-            if error.field.is_empty() {
-                error.field = Cow::Borrowed(name);
-            }
-            error
-        })
+        match self {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.in_field(name)),
+        }
     }
 }
 
 impl<T> Field for Result<T, EncodeError> {
     #[inline(always)]
     fn field(self, name: &'static str) -> Self {
-        self.map_err(|mut error| {
-            if error.field.is_empty() {
-                error.field = Cow::Borrowed(name);
-            }
-            error
-        })
+        match self {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.in_field(name)),
+        }
     }
 }
 
 impl EncodeError {
     /// An error in a field that is named on the way out.
-    pub const fn new(kind: EncodeErrorKind) -> Self {
-        Self {
-            kind,
-            field: Cow::Borrowed(""),
+    #[cold]
+    #[inline(never)]
+    pub fn new(kind: EncodeErrorKind) -> Self {
+        let field = Cow::Borrowed("");
+        Self(Box::new(EncodeFault { kind, field }))
+    }
+
+    /// The default arm of a union holds a discriminant that has an arm of its own.
+    #[cold]
+    #[inline(never)]
+    pub fn bad_discriminant(value: i32) -> Self {
+        Self::new(EncodeErrorKind::BadDiscriminant(value))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn in_field(mut self, name: &'static str) -> Self {
+        if self.field.is_empty() {
+            self.field = Cow::Borrowed(name);
         }
+        self
     }
 }
 
 impl DecodeError {
     /// An error at `offset` in a field that is named on the way out.
-    pub const fn new(kind: DecodeErrorKind, offset: usize) -> Self {
-        Self {
+    #[cold]
+    #[inline(never)]
+    pub fn new(kind: DecodeErrorKind, offset: usize) -> Self {
+        let field = Cow::Borrowed("");
+        Self(Box::new(DecodeFault {
             kind,
             offset,
-            field: Cow::Borrowed(""),
+            field,
+        }))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn in_field(mut self, name: &'static str) -> Self {
+        if self.field.is_empty() {
+            self.field = Cow::Borrowed(name);
         }
+        self
+    }
+}
+
+impl Deref for DecodeError {
+    type Target = DecodeFault;
+
+    fn deref(&self) -> &DecodeFault {
+        &self.0
+    }
+}
+
+impl DerefMut for DecodeError {
+    fn deref_mut(&mut self) -> &mut DecodeFault {
+        &mut self.0
+    }
+}
+
+impl Deref for EncodeError {
+    type Target = EncodeFault;
+
+    fn deref(&self) -> &EncodeFault {
+        &self.0
+    }
+}
+
+impl DerefMut for EncodeError {
+    fn deref_mut(&mut self) -> &mut EncodeFault {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

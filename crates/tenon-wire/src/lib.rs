@@ -2,8 +2,8 @@
 //! [`Encoder`] and [`Decoder`], the limits that hostile input meets, and the errors that name
 //! field and offset.
 //!
-//! The representation is XDR (RFC 4506): every item a multiple of four bytes, most significant
-//! byte first. The plan decides *what* is moved; this crate only moves it.
+//! A cursor is of a [`Representation`], which says how items lie on the wire: [`Xdr`] (RFC 4506)
+//! unless another is named. The plan decides *what* is moved; this crate only moves it.
 #![no_std]
 
 extern crate alloc;
@@ -11,15 +11,22 @@ extern crate alloc;
 extern crate std;
 
 mod buffer;
-mod decoder;
-mod encoder;
+mod decode;
+mod encode;
 mod error;
 pub mod kernels;
-pub mod xdr;
+mod marshal;
+mod representation;
+mod word;
 
 pub use bstr::{BStr, BString, ByteSlice};
 pub use buffer::Buffer;
-pub use decoder::{DecodeMode, Decoder, Limits};
-pub use encoder::Encoder;
-pub use error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, Field};
-pub use xdr::{Word, Xdr};
+pub use decode::{Block, DecodeMode, Decoder, Limits};
+pub use encode::{BlockMut, Encoder};
+pub use error::{
+    DecodeError, DecodeErrorKind, DecodeFault, EncodeError, EncodeErrorKind, EncodeFault, Field,
+};
+pub use kernels::{Blittable, boxed_array};
+pub use marshal::Marshal;
+pub use representation::{Lean, Native, Order, Representation, Swapped, Xdr};
+pub use word::Word;

@@ -1,8 +1,8 @@
-//! What the XDR functions put on the wire, and what they refuse to read from it.
+//! What goes on the wire as XDR, and what is refused to be read from it.
 
-use tenon_wire::xdr::*;
 use tenon_wire::{
-    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder, Limits,
+    Blittable, Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder,
+    Limits, Representation, Xdr,
 };
 
 fn written(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
@@ -25,12 +25,12 @@ fn kind<T: std::fmt::Debug>(result: Result<T, DecodeError>) -> (DecodeErrorKind,
 #[test]
 fn items_lie_at_their_offsets_in_network_order() {
     let bytes = written(|out| {
-        let block = out.block::<36>();
-        put(block, 0, -2i32);
-        put(block, 4, 3u64);
-        put(block, 12, 1.5f32);
-        put_word(block, 16, -1i16);
-        put(block, 20, [7u8; 16]);
+        let mut block = out.block::<36>();
+        block.put(0, -2i32);
+        block.put(4, 3u64);
+        block.put(12, 1.5f32);
+        block.put_word(16, -1i16);
+        block.put(20, [7u8; 16]);
     });
     assert_eq!(
         bytes[..20],
@@ -40,11 +40,11 @@ fn items_lie_at_their_offsets_in_network_order() {
     );
     let mut input = strict(&bytes);
     let block = input.block::<36>().unwrap();
-    assert_eq!(get::<i32>(block, 0), -2);
-    assert_eq!(get::<u64>(block, 4), 3);
-    assert_eq!(get::<f32>(block, 12), 1.5);
-    assert_eq!(get_word::<i16>(&input, block, 16), Ok(-1));
-    assert_eq!(get::<[u8; 16]>(block, 20), [7; 16]);
+    assert_eq!(block.get::<i32>(0), -2);
+    assert_eq!(block.get::<u64>(4), 3);
+    assert_eq!(block.get::<f32>(12), 1.5);
+    assert_eq!(block.get_word::<i16>(16), Ok(-1));
+    assert_eq!(block.get::<[u8; 16]>(20), [7; 16]);
 }
 
 #[test]
@@ -52,24 +52,21 @@ fn lenient_words_are_forgiven_and_strict_ones_are_not() {
     let bytes = [0, 0, 0, 1, 0, 0, 1, 5];
     let mut lenient = Decoder::new(&bytes);
     let block = lenient.block::<8>().unwrap();
-    assert_eq!(get_word::<bool>(&lenient, block, 4), Ok(true));
-    assert_eq!(get_word::<u8>(&lenient, block, 4), Ok(5));
+    assert_eq!(block.get_word::<bool>(4), Ok(true));
+    assert_eq!(block.get_word::<u8>(4), Ok(5));
     let mut input = strict(&bytes);
     let block = input.block::<8>().unwrap();
-    assert_eq!(get_word::<bool>(&input, block, 0), Ok(true));
+    assert_eq!(block.get_word::<bool>(0), Ok(true));
     assert_eq!(
-        kind(get_word::<bool>(&input, block, 4)),
+        kind(block.get_word::<bool>(4)),
         (DecodeErrorKind::NotABoolean(261), 4)
     );
     assert_eq!(
-        kind(get_word::<u8>(&input, block, 4)),
+        kind(block.get_word::<u8>(4)),
         (DecodeErrorKind::OutOfRange(261), 4)
     );
     assert_eq!(
-        kind(get_counted_words::<bool>(
-            &mut strict(&[0, 0, 0, 1, 0, 0, 0, 9]),
-            5
-        )),
+        kind(strict(&[0, 0, 0, 1, 0, 0, 0, 9]).get_counted_words::<bool>(5)),
         (DecodeErrorKind::NotABoolean(9), 4)
     );
 }
@@ -77,53 +74,48 @@ fn lenient_words_are_forgiven_and_strict_ones_are_not() {
 #[test]
 fn arrays_come_back() {
     let fixed: [i64; 3] = [1, -2, i64::MAX];
-    let bytes = written(|out| put_array(out.block::<28>(), 4, &fixed));
-    assert_eq!(get_array::<i64, 3>(&bytes, 4), fixed);
+    let bytes = written(|out| out.block::<28>().put_array(4, &fixed));
     let mut input = Decoder::new(&bytes);
     let block = input.block::<28>().unwrap();
-    assert_eq!(
-        *get_boxed_array::<i64, 3>(&mut input, block, 4).unwrap(),
-        fixed
-    );
+    assert_eq!(block.get::<[i64; 3]>(4), fixed);
+    assert_eq!(*block.get_boxed::<[i64; 3]>(4, &mut input).unwrap(), fixed);
 
     let counted: Vec<u32> = (0..1000).map(|n: u32| n.wrapping_mul(0x01020304)).collect();
-    let bytes = written(|out| put_counted(out, &counted, 1000).unwrap());
+    let bytes = written(|out| out.put_counted(&counted, 1000).unwrap());
     assert_eq!(bytes.len(), 4004);
-    assert_eq!(get_counted(&mut strict(&bytes), 1000), Ok(counted));
+    assert_eq!(strict(&bytes).get_counted(1000), Ok(counted));
 
     let flags = [true, false, true];
-    let bytes = written(|out| put_counted_words(out, &flags, 3).unwrap());
-    assert_eq!(
-        get_counted_words(&mut strict(&bytes), 3),
-        Ok(flags.to_vec())
-    );
+    let bytes = written(|out| out.put_counted_words(&flags, 3).unwrap());
+    assert_eq!(strict(&bytes).get_counted_words(3), Ok(flags.to_vec()));
     let mut input = strict(&bytes);
     let block = input.block::<16>().unwrap();
-    assert_eq!(get_word_array::<bool, 3>(&input, block, 4), Ok(flags));
-    let back = get_boxed_word_array::<bool, 3>(&mut input, block, 4);
+    assert_eq!(block.get_word_array::<bool, 3>(4), Ok(flags));
+    let back = block.get_boxed_words::<bool, 3>(4, &mut input);
     assert_eq!(back, Ok(Box::new(flags)));
 }
 
 /// Every way to move an array of `N` items moves them as they are moved one by one.
-fn is_its_items<T: Scalar + PartialEq + std::fmt::Debug, const N: usize>(items: [T; N]) {
+fn is_its_items<T: Blittable + Copy + PartialEq + std::fmt::Debug, const N: usize>(items: [T; N]) {
     let bytes = written(|out| {
-        put_counted(out, &items, u32::MAX).expect("no bound");
-        put_array(out.room(N * T::SIZE), 0, &items);
+        out.put_counted(&items, u32::MAX).expect("no bound");
+        out.block_of(N * size_of::<T>()).put_array(0, &items);
     });
     let one_by_one = written(|out| {
         for item in items {
-            put(out.room(T::SIZE), 0, item);
+            out.put(item);
         }
     });
     assert_eq!(bytes[..4], (N as u32).to_be_bytes());
     assert_eq!(bytes[4..], one_by_one.repeat(2));
 
     let mut input = strict(&bytes);
-    assert_eq!(get_counted(&mut input, N as u32), Ok(items.to_vec()));
-    let block = input.take(N * T::SIZE).expect("the array follows");
-    assert_eq!(get_array::<T, N>(block, 0), items);
+    assert_eq!(input.get_counted(N as u32), Ok(items.to_vec()));
+    let block = input.block_of(size_of::<[T; N]>());
+    let block = block.expect("the array follows");
+    assert_eq!(block.get::<[T; N]>(0), items);
     assert_eq!(
-        get_boxed_array::<T, N>(&mut input, block, 0),
+        block.get_boxed::<[T; N]>(0, &mut input),
         Ok(Box::new(items))
     );
 }
@@ -153,7 +145,9 @@ fn arrays_of_every_scalar_are_their_items_one_behind_another() {
 #[test]
 fn counts_are_held_against_bound_and_bytes() {
     let mut buffer = Buffer::default();
-    let error = put_counted(&mut Encoder::new(&mut buffer), &[1i32, 2], 1).unwrap_err();
+    let error = Encoder::new(&mut buffer)
+        .put_counted(&[1i32, 2], 1)
+        .unwrap_err();
     assert_eq!(
         error.kind,
         EncodeErrorKind::TooLong {
@@ -163,7 +157,7 @@ fn counts_are_held_against_bound_and_bytes() {
     );
     let claims = [0, 0, 0, 9, 0, 0, 0, 0];
     assert_eq!(
-        kind(get_counted::<i32>(&mut Decoder::new(&claims), 8)),
+        kind(Decoder::new(&claims).get_counted::<i32>(8)),
         (
             DecodeErrorKind::TooLong {
                 length: 9,
@@ -173,7 +167,7 @@ fn counts_are_held_against_bound_and_bytes() {
         )
     );
     assert_eq!(
-        kind(get_counted::<i32>(&mut Decoder::new(&claims), 9)),
+        kind(Decoder::new(&claims).get_counted::<i32>(9)),
         (
             DecodeErrorKind::Truncated {
                 needed: 36,
@@ -183,13 +177,13 @@ fn counts_are_held_against_bound_and_bytes() {
         )
     );
     assert_eq!(
-        kind(get_opaque(&mut Decoder::new(&[0, 0, 0, 3, 1, 2, 3]), 9)),
+        kind(Decoder::new(&[0, 0, 0, 3, 1, 2, 3]).get_opaque(9)),
         (DecodeErrorKind::Truncated { needed: 4, left: 3 }, 4)
     );
     let endless = [255; 8];
     let nothing = |_: &mut Decoder<'_>| Ok(());
     assert_eq!(
-        kind(get_vec(&mut Decoder::new(&endless), u32::MAX, 0, nothing)).0,
+        kind(Decoder::new(&endless).get_vec(u32::MAX, 0, nothing)).0,
         DecodeErrorKind::TooMuchMemory
     );
 }
@@ -198,27 +192,27 @@ fn counts_are_held_against_bound_and_bytes() {
 fn padding_is_zero_and_strict_mode_checks_it() {
     for length in 0..9u8 {
         let data: Vec<u8> = (1..=length).collect();
-        let bytes = written(|out| put_opaque(out, &data, 8).unwrap());
-        assert_eq!(bytes.len(), 4 + padded(data.len()));
+        let bytes = written(|out| out.put_opaque(&data, 8).unwrap());
+        assert_eq!(bytes.len(), 4 + Xdr::padded(data.len()));
         assert!(bytes[4 + data.len()..].iter().all(|&byte| byte == 0));
-        assert_eq!(get_opaque(&mut strict(&bytes), 8), Ok(data.clone()));
-        assert_eq!(get_string(&mut strict(&bytes), 8).unwrap(), data);
+        assert_eq!(strict(&bytes).get_opaque(8), Ok(data.clone()));
+        assert_eq!(strict(&bytes).get_string(8).unwrap(), data);
     }
     let dirty = [0, 0, 0, 3, 1, 2, 3, 4];
-    assert_eq!(get_opaque(&mut Decoder::new(&dirty), 8), Ok(vec![1, 2, 3]));
+    assert_eq!(Decoder::new(&dirty).get_opaque(8), Ok(vec![1, 2, 3]));
     assert_eq!(
-        kind(get_opaque(&mut strict(&dirty), 8)),
+        kind(strict(&dirty).get_opaque(8)),
         (DecodeErrorKind::Padding, 7)
     );
     let mut input = strict(&dirty);
     let block = input.block::<8>().unwrap();
-    assert_eq!(get_bytes_array::<4>(&input, block, 4), Ok([1, 2, 3, 4]));
+    assert_eq!(block.get_byte_array::<4>(4), Ok([1, 2, 3, 4]));
     assert_eq!(
-        get_boxed_bytes::<4>(&mut input, block, 4),
+        block.get_boxed_bytes::<4>(4, &mut input),
         Ok(Box::new([1, 2, 3, 4]))
     );
     assert_eq!(
-        kind(get_bytes_array::<3>(&input, block, 4)),
+        kind(block.get_byte_array::<3>(4)),
         (DecodeErrorKind::Padding, 7)
     );
 }
@@ -226,47 +220,40 @@ fn padding_is_zero_and_strict_mode_checks_it() {
 #[test]
 fn sequences_come_back() {
     let encode = |item: &u8, out: &mut Encoder<'_>| {
-        put_word(out.block::<4>(), 0, *item);
+        out.put_word(*item);
         Ok(())
     };
-    let decode = |input: &mut Decoder<'_>| {
-        let block = input.block::<4>()?;
-        get_word::<u8>(input, block, 0)
-    };
+    let decode = |input: &mut Decoder<'_>| input.get_word::<u8>();
     let items = vec![1, 2, 3];
-    let bytes = written(|out| put_vec(out, &items, 3, encode).unwrap());
-    assert_eq!(
-        get_vec(&mut strict(&bytes), 3, 4, decode),
-        Ok(items.clone())
-    );
+    let bytes = written(|out| out.put_vec(&items, 3, encode).unwrap());
+    assert_eq!(strict(&bytes).get_vec(3, 4, decode), Ok(items.clone()));
     let mut input = strict(&bytes[4..]);
-    assert_eq!(get_elements(&mut input, decode), Ok([1, 2, 3]));
-    let short: Result<[u8; 3], _> = get_elements(&mut strict(&bytes[8..]), decode);
+    assert_eq!(input.get_elements(decode), Ok([1, 2, 3]));
+    let short: Result<[u8; 3], _> = strict(&bytes[8..]).get_elements(decode);
     assert_eq!(
         kind(short),
         (DecodeErrorKind::Truncated { needed: 4, left: 0 }, 8)
     );
-    let boxed = get_boxed_elements::<_, 3>(&mut strict(&bytes[4..]), decode);
+    let boxed = strict(&bytes[4..]).get_boxed_elements::<_, 3>(decode);
     assert_eq!(boxed, Ok(Box::new([1, 2, 3])));
 
-    let list = written(|out| put_list(out, &items, encode).unwrap());
+    let list = written(|out| out.put_list_with(&items, 1, encode).unwrap());
     assert_eq!(list.len(), 28);
-    assert_eq!(get_list(&mut strict(&list), decode), Ok(items.clone()));
-    let bare = written(|out| put_bare_list(out, &items, encode).unwrap());
+    assert_eq!(strict(&list).get_list_with(4, 1, decode), Ok(items.clone()));
+    let bare = written(|out| out.put_bare_list_with(&items, 1, encode).unwrap());
     assert_eq!(bare, list[4..]);
-    assert_eq!(get_bare_list(&mut strict(&bare), decode), Ok(items));
+    assert_eq!(strict(&bare).get_bare_list_with(4, 1, decode), Ok(items));
     let mut buffer = Buffer::default();
-    let error = put_bare_list(&mut Encoder::new(&mut buffer), &[], encode).unwrap_err();
+    let error = Encoder::new(&mut buffer)
+        .put_bare_list_with(&[], 1, encode)
+        .unwrap_err();
     assert_eq!(error.kind, EncodeErrorKind::EmptyList);
 
     for value in [None, Some(5)] {
-        let bytes = written(|out| put_optional(out, value.as_ref(), encode).unwrap());
-        assert_eq!(get_optional(&mut strict(&bytes), decode), Ok(value));
+        let bytes = written(|out| out.put_optional(value.as_ref(), encode).unwrap());
+        assert_eq!(strict(&bytes).get_optional(decode), Ok(value));
     }
-    assert_eq!(
-        get_boxed(&mut strict(&[0, 0, 0, 5]), decode),
-        Ok(Box::new(5))
-    );
+    assert_eq!(strict(&[0, 0, 0, 5]).get_boxed(decode), Ok(Box::new(5)));
 }
 
 #[test]
@@ -274,7 +261,7 @@ fn a_list_without_an_end_is_not_believed() {
     let words = [0, 0, 0, 1].repeat(10_000);
     let nothing = |_: &mut Decoder<'_>| Ok([0u8; 4096]);
     assert_eq!(
-        kind(get_list(&mut Decoder::new(&words), nothing)).0,
+        kind(Decoder::new(&words).get_list_with(0, 1, nothing)).0,
         DecodeErrorKind::TooMuchMemory
     );
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use expect_test::expect_file;
-use tenon_gen::rust;
+use tenon_gen::rust::{self, Form};
 use tenon_plan::{Pass, Representation, lower, specialize};
 
 #[test]
@@ -15,13 +15,13 @@ fn the_stubs_of_rpcbind_are_up_to_date() {
     let complaints = parsed.render(tenon_idl::Style::default());
     let schema = parsed.schema.expect(&complaints);
     let mut plans = lower(&schema, Representation::XDR).unwrap();
-    let passes = &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks];
+    let passes = Pass::ALL;
     specialize(&schema, &mut plans, passes).unwrap();
     let options = rust::Options {
         source: "rpcbind.x".to_owned(),
         tenon: "crate".to_owned(),
         ..rust::Options::default()
     };
-    let generated = rust::generate(&schema, &plans, &options);
+    let generated = rust::generate(&schema, &[Form::of(&plans).unwrap()], &options);
     expect_file!["../src/rpcbind/generated.rs"].assert_eq(&generated);
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenon::wire::{Decoder, Encoder, xdr};
+use tenon::wire::{Decoder, Encoder};
 use tenon::{CallError, CallInfo, Client, Refusal, Server, Service};
 
 const PROGRAM: u32 = 0x2000_0002;
@@ -44,10 +44,10 @@ impl Service for Recorder {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        let number: u64 = xdr::next(arguments)?;
+        let number: u64 = arguments.get()?;
         let written = (&self.0).write_all(&number.to_be_bytes());
         written.map_err(|error| Refusal::SystemError(error.to_string()))?;
-        xdr::put(result.block::<8>(), 0, number);
+        result.put(number);
         Ok(())
     }
 }
@@ -106,10 +106,10 @@ fn record(client: &Client, number: u64) -> Result<u64, CallError> {
     client.call(
         RECORD,
         |out| {
-            xdr::put(out.block::<8>(), 0, number);
+            out.put(number);
             Ok(())
         },
-        xdr::next,
+        |result| result.get(),
     )
 }
 

@@ -5,7 +5,7 @@
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tenon::wire::{BStr, BString, Buffer, Decoder, Encoder, Xdr};
+use tenon::wire::{BStr, BString, Buffer, Decoder, Encoder, Marshal};
 use tenon::{CallInfo, Refusal, Server, Service};
 use tenon_example_nfs3::client::{ClientError, Remote};
 use tenon_example_nfs3::fs::FileSystem;
@@ -62,7 +62,12 @@ where
 }
 
 /// Hands a call with other arguments to our server.
-fn forward(inner: &Inner, call: &CallInfo<'_>, args: &impl Xdr, out: &mut Encoder<'_>) -> Answer {
+fn forward(
+    inner: &Inner,
+    call: &CallInfo<'_>,
+    args: &impl Marshal,
+    out: &mut Encoder<'_>,
+) -> Answer {
     let mut buffer = Buffer::default();
     args.encode(&mut Encoder::new(&mut buffer))?;
     inner.call(call, &mut Decoder::new(buffer.as_slice()), out)

@@ -448,7 +448,7 @@ fn a_directory_is_read_in_pieces_of_the_size_asked_for() {
 fn bytes(read: &Readdir3Resok) -> usize {
     let mut buffer = tenon::wire::Buffer::default();
     let mut out = tenon::wire::Encoder::new(&mut buffer);
-    tenon::wire::Xdr::encode(read, &mut out).unwrap();
+    tenon::wire::Marshal::encode(read, &mut out).unwrap();
     buffer.len()
 }
 

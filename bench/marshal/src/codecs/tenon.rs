@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::rc::Rc;
 
-use tenon::wire::{Buffer, Decoder, Encoder, Xdr};
+use tenon::wire::{Buffer, Decoder, Encoder, Marshal};
 use tenon_exec::{Interface, Value};
 use tenon_schema::TypeId;
 
@@ -15,7 +15,7 @@ const INTERFACE: &str = include_str!(concat!(env!("OUT_DIR"), "/marshal.x"));
 #[derive(Default)]
 pub struct Compiled(Buffer);
 
-impl<T: Xdr> Codec<T> for Compiled
+impl<T: Marshal> Codec<T> for Compiled
 where
     Self: 'static,
 {

@@ -8,5 +8,4 @@ pub mod demo;
 pub mod explain;
 pub mod generate;
 pub mod ping;
-pub mod study;
 pub mod table;

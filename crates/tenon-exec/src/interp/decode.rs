@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use bstr::BString;
 use tenon_plan::{Arm, Body, Count, Layout, Op, Representation, Scalar};
-use tenon_wire::xdr;
-use tenon_wire::{DecodeError, DecodeErrorKind, Decoder};
+use tenon_wire::{Block, DecodeError, DecodeErrorKind, Decoder};
 
 use super::{Frame, split_block};
 use crate::Value;
@@ -31,10 +30,11 @@ impl<'a> Frame<'a> {
         first_bare: bool,
         input: &mut Decoder<'_>,
     ) -> Result<Value, DecodeError> {
+        let (fewest, align) = (self.plan.size.min as usize, self.plan.align as usize);
         let decode = |input: &mut Decoder<'_>| self.decode(input);
         let items = match first_bare {
-            true => xdr::get_bare_list(input, decode),
-            false => xdr::get_list(input, decode),
+            true => input.get_bare_list_with(fewest, align, decode),
+            false => input.get_list_with(fewest, align, decode),
         };
         items.map(Value::Array)
     }
@@ -76,7 +76,7 @@ impl<'a> Frame<'a> {
         // error a name.
         let first = || self.name_of(layout, items.first()?);
         let block = input
-            .take(bytes as usize)
+            .block_of(bytes as usize)
             .map_err(|error| named(error, first))?;
         for op in items {
             self.get_fixed(op, block, input)
@@ -111,13 +111,11 @@ impl<'a> Frame<'a> {
     fn get_fixed(
         self,
         op: &Op,
-        block: &[u8],
+        block: Block<'_>,
         input: &mut Decoder<'_>,
     ) -> Result<Value, DecodeError> {
         match op {
-            Op::Put { scalar, offset, .. } => {
-                self.get_scalar(*scalar, block, *offset as usize, input)
-            }
+            Op::Put { scalar, offset, .. } => self.get_scalar(*scalar, block, *offset as usize),
             Op::PutArray {
                 scalar,
                 count,
@@ -128,12 +126,12 @@ impl<'a> Frame<'a> {
                 let offsets =
                     (*offset as usize..).step_by(Representation::XDR.bytes(*scalar) as usize);
                 let items = offsets.take(*count as usize);
-                let items = items.map(|offset| self.get_scalar(*scalar, block, offset, input));
+                let items = items.map(|offset| self.get_scalar(*scalar, block, offset));
                 items.collect::<Result<_, _>>().map(Value::Array)
             }
             Op::Copy { bytes, offset, .. } => {
                 input.pay(*bytes as usize, 1)?;
-                let data = xdr::get_bytes(input, block, *offset as usize, *bytes as usize)?;
+                let data = block.get_bytes(*offset as usize, *bytes as usize)?;
                 Ok(Value::Opaque(data.to_vec()))
             }
             _ => unreachable!("only items of fixed size lie in a block"),
@@ -143,31 +141,26 @@ impl<'a> Frame<'a> {
     fn get_scalar(
         self,
         scalar: Scalar,
-        block: &[u8],
+        block: Block<'_>,
         offset: usize,
-        input: &Decoder<'_>,
     ) -> Result<Value, DecodeError> {
         Ok(match scalar {
-            Scalar::I32 => Value::Int(xdr::get(block, offset)),
-            Scalar::U32 => Value::Uint(xdr::get(block, offset)),
-            Scalar::I64 => Value::Hyper(xdr::get(block, offset)),
-            Scalar::U64 => Value::Uhyper(xdr::get(block, offset)),
-            Scalar::I16 => Value::Short(xdr::get_word(input, block, offset)?),
-            Scalar::U16 => Value::Ushort(xdr::get_word(input, block, offset)?),
-            Scalar::I8 => Value::Char(xdr::get_word(input, block, offset)?),
-            Scalar::U8 => Value::Uchar(xdr::get_word(input, block, offset)?),
-            Scalar::F32 => Value::Float(xdr::get(block, offset)),
-            Scalar::F64 => Value::Double(xdr::get(block, offset)),
-            Scalar::F128 => Value::Quadruple(xdr::get(block, offset)),
-            Scalar::Bool => Value::Bool(xdr::get_word(input, block, offset)?),
+            Scalar::I32 => Value::Int(block.get(offset)),
+            Scalar::U32 => Value::Uint(block.get(offset)),
+            Scalar::I64 => Value::Hyper(block.get(offset)),
+            Scalar::U64 => Value::Uhyper(block.get(offset)),
+            Scalar::I16 => Value::Short(block.get_word(offset)?),
+            Scalar::U16 => Value::Ushort(block.get_word(offset)?),
+            Scalar::I8 => Value::Char(block.get_word(offset)?),
+            Scalar::U8 => Value::Uchar(block.get_word(offset)?),
+            Scalar::F32 => Value::Float(block.get(offset)),
+            Scalar::F64 => Value::Double(block.get(offset)),
+            Scalar::F128 => Value::Quadruple(block.get(offset)),
+            Scalar::Bool => Value::Bool(block.get_word(offset)?),
             Scalar::Enum(id) => {
-                let value = xdr::get(block, offset);
+                let value = block.get(offset);
                 if !self.is_member(id, value) {
-                    let start = input.position() - block.len() + offset;
-                    return Err(DecodeError::new(
-                        DecodeErrorKind::UnknownValue(value),
-                        start,
-                    ));
+                    return Err(block.error(offset, DecodeErrorKind::UnknownValue(value)));
                 }
                 Value::Enum(value)
             }
@@ -191,7 +184,7 @@ impl<'a> Frame<'a> {
             }
 
             Op::CopyCounted { bound, text, .. } => {
-                let bytes = xdr::get_opaque(input, *bound)?;
+                let bytes = input.get_opaque(*bound)?;
                 Ok(match text {
                     true => Value::String(BString::from(bytes)),
                     false => Value::Opaque(bytes),
@@ -199,9 +192,9 @@ impl<'a> Frame<'a> {
             }
             Op::PutCounted { scalar, bound, .. } => {
                 let bytes = Representation::XDR.bytes(*scalar) as usize;
-                let items = xdr::get_vec(input, *bound, bytes, |input| {
-                    let block = input.take(bytes)?;
-                    self.get_scalar(*scalar, block, 0, input)
+                let items = input.get_vec(*bound, bytes, |input| {
+                    let block = input.block_of(bytes)?;
+                    self.get_scalar(*scalar, block, 0)
                 });
                 items.map(Value::Array)
             }
@@ -222,7 +215,7 @@ impl<'a> Frame<'a> {
             } => {
                 let value = self.get_discriminant(*discriminant, input)?;
                 let Some((position, body)) = choose(value, arms, default.as_ref()) else {
-                    return Err(xdr::unknown_value(input, value));
+                    return Err(input.unknown_value(value, 4));
                 };
                 input.pay(1, size_of::<crate::Union>())?;
                 let held = self.get_body(body, self.arm(layout, place, position), input)?;
@@ -230,8 +223,8 @@ impl<'a> Frame<'a> {
             }
             Op::Optional { place, body } => {
                 let element = self.element(layout, place);
-                let held = xdr::get_optional(input, |input| {
-                    xdr::get_boxed(input, |input| self.get_body(body, element, input))
+                let held = input.get_optional(|input| {
+                    input.get_boxed(|input| self.get_body(body, element, input))
                 });
                 held.map(Value::Optional)
             }
@@ -258,7 +251,7 @@ impl<'a> Frame<'a> {
     ) -> Result<Value, DecodeError> {
         let decode = |input: &mut Decoder<'_>| self.get_body(body, layout, input);
         let items = match count {
-            Count::Counted(bound) => xdr::get_vec(input, bound, element_min as usize, decode),
+            Count::Counted(bound) => input.get_vec(bound, element_min as usize, decode),
             Count::Fixed(count) => {
                 input.pay(count as usize, size_of::<Value>())?;
                 (0..count).map(|_| decode(input)).collect()
@@ -269,8 +262,8 @@ impl<'a> Frame<'a> {
 
     /// The discriminant, checked as its type is.
     fn get_discriminant(self, scalar: Scalar, input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        let block = input.take(4)?;
-        Ok(match self.get_scalar(scalar, block, 0, input)? {
+        let block = input.block_of(4)?;
+        Ok(match self.get_scalar(scalar, block, 0)? {
             Value::Int(value) | Value::Enum(value) => value,
             Value::Uint(value) => value as i32,
             Value::Short(value) => value.into(),

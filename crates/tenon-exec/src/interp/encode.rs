@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use tenon_plan::{Arm, Body, Count, Layout, Op, Place, Representation, Scalar};
-use tenon_wire::xdr::{self, Word};
-use tenon_wire::{EncodeError, EncodeErrorKind, Encoder};
+use tenon_wire::{BlockMut, EncodeError, EncodeErrorKind, Encoder, Word};
 
 use super::{Frame, split_block};
 use crate::{Union, Value};
@@ -31,10 +30,11 @@ impl<'a> Frame<'a> {
         out: &mut Encoder<'_>,
     ) -> Result<(), EncodeError> {
         let items = elements(value)?;
+        let align = self.plan.align as usize;
         let encode = |item: &Value, out: &mut Encoder<'_>| self.encode(item, out);
         match first_bare {
-            true => xdr::put_bare_list(out, items, encode),
-            false => xdr::put_list(out, items, encode),
+            true => out.put_bare_list_with(items, align, encode),
+            false => out.put_list_with(items, align, encode),
         }
     }
 
@@ -72,11 +72,11 @@ impl<'a> Frame<'a> {
         it: &Value,
         out: &mut Encoder<'_>,
     ) -> Result<(), EncodeError> {
-        let block = out.room(bytes as usize);
+        let mut block = out.block_of(bytes as usize);
         items.iter().try_for_each(|op| {
             let shaped = self.is_shaped_inside(op, layout, it);
             let done = match shaped {
-                true => self.put_fixed(op, it, block),
+                true => self.put_fixed(op, it, &mut block),
                 false => Err(shape()),
             };
             done.map_err(|error| named(error, || self.name_of(layout, op)))
@@ -95,7 +95,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    fn put_fixed(self, op: &Op, it: &Value, block: &mut [u8]) -> Result<(), EncodeError> {
+    fn put_fixed(self, op: &Op, it: &Value, block: &mut BlockMut<'_>) -> Result<(), EncodeError> {
         match op {
             Op::Put {
                 place,
@@ -122,7 +122,7 @@ impl<'a> Frame<'a> {
                 let Value::Opaque(data) = at(it, place)? else {
                     return Err(shape());
                 };
-                xdr::put_bytes(block, *offset as usize, exactly(data, *bytes)?);
+                block.put_bytes(*offset as usize, exactly(data, *bytes)?);
                 Ok(())
             }
             _ => unreachable!("only items of fixed size lie in a block"),
@@ -133,24 +133,24 @@ impl<'a> Frame<'a> {
         self,
         scalar: Scalar,
         value: &Value,
-        block: &mut [u8],
+        block: &mut BlockMut<'_>,
         offset: usize,
     ) -> Result<(), EncodeError> {
         match (scalar, value) {
-            (Scalar::I32, Value::Int(value)) => xdr::put(block, offset, *value),
-            (Scalar::U32, Value::Uint(value)) => xdr::put(block, offset, *value),
-            (Scalar::I64, Value::Hyper(value)) => xdr::put(block, offset, *value),
-            (Scalar::U64, Value::Uhyper(value)) => xdr::put(block, offset, *value),
-            (Scalar::I16, Value::Short(value)) => xdr::put_word(block, offset, *value),
-            (Scalar::U16, Value::Ushort(value)) => xdr::put_word(block, offset, *value),
-            (Scalar::I8, Value::Char(value)) => xdr::put_word(block, offset, *value),
-            (Scalar::U8, Value::Uchar(value)) => xdr::put_word(block, offset, *value),
-            (Scalar::F32, Value::Float(value)) => xdr::put(block, offset, *value),
-            (Scalar::F64, Value::Double(value)) => xdr::put(block, offset, *value),
-            (Scalar::F128, Value::Quadruple(value)) => xdr::put(block, offset, *value),
-            (Scalar::Bool, Value::Bool(value)) => xdr::put_word(block, offset, *value),
+            (Scalar::I32, Value::Int(value)) => block.put(offset, *value),
+            (Scalar::U32, Value::Uint(value)) => block.put(offset, *value),
+            (Scalar::I64, Value::Hyper(value)) => block.put(offset, *value),
+            (Scalar::U64, Value::Uhyper(value)) => block.put(offset, *value),
+            (Scalar::I16, Value::Short(value)) => block.put_word(offset, *value),
+            (Scalar::U16, Value::Ushort(value)) => block.put_word(offset, *value),
+            (Scalar::I8, Value::Char(value)) => block.put_word(offset, *value),
+            (Scalar::U8, Value::Uchar(value)) => block.put_word(offset, *value),
+            (Scalar::F32, Value::Float(value)) => block.put(offset, *value),
+            (Scalar::F64, Value::Double(value)) => block.put(offset, *value),
+            (Scalar::F128, Value::Quadruple(value)) => block.put(offset, *value),
+            (Scalar::Bool, Value::Bool(value)) => block.put_word(offset, *value),
             (Scalar::Enum(id), Value::Enum(value)) if self.is_member(id, *value) => {
-                xdr::put(block, offset, *value);
+                block.put(offset, *value);
             }
             (Scalar::Enum(_), Value::Enum(value)) => {
                 return Err(EncodeError::new(EncodeErrorKind::UnknownValue(*value)));
@@ -177,17 +177,17 @@ impl<'a> Frame<'a> {
                 unreachable!("the passes that make these are not run for this")
             }
             Op::CopyCounted { place, bound, text } => match (text, at(it, place)?) {
-                (true, Value::String(text)) => xdr::put_opaque(out, text, *bound),
-                (false, Value::Opaque(data)) => xdr::put_opaque(out, data, *bound),
+                (true, Value::String(text)) => out.put_opaque(text, *bound),
+                (false, Value::Opaque(data)) => out.put_opaque(data, *bound),
                 _ => Err(shape()),
             },
             Op::PutCounted {
                 place,
                 scalar,
                 bound,
-            } => xdr::put_vec(out, elements(at(it, place)?)?, *bound, |item, out| {
-                let room = out.room(Representation::XDR.bytes(*scalar) as usize);
-                self.put_scalar(*scalar, item, room, 0)
+            } => out.put_vec(elements(at(it, place)?)?, *bound, |item, out| {
+                let mut block = out.block_of(Representation::XDR.bytes(*scalar) as usize);
+                self.put_scalar(*scalar, item, &mut block, 0)
             }),
             Op::Loop {
                 place, count, body, ..
@@ -205,7 +205,7 @@ impl<'a> Frame<'a> {
                     return Err(shape());
                 };
                 let (position, body) = self.choose(*discriminant, union, arms, default.as_ref())?;
-                xdr::put_discriminant(out, union.discriminant);
+                out.put(union.discriminant);
                 self.put_body(body, self.arm(layout, place, position), &union.value, out)
             }
             Op::Optional { place, body } => {
@@ -213,7 +213,7 @@ impl<'a> Frame<'a> {
                     return Err(shape());
                 };
                 let element = self.element(layout, place);
-                xdr::put_optional(out, held.as_deref(), |held, out| {
+                out.put_optional(held.as_deref(), |held, out| {
                     self.put_body(body, element, held, out)
                 })
             }
@@ -243,7 +243,7 @@ impl<'a> Frame<'a> {
     ) -> Result<(), EncodeError> {
         let encode = |item: &Value, out: &mut Encoder<'_>| self.put_body(body, layout, item, out);
         match count {
-            Count::Counted(bound) => xdr::put_vec(out, items, bound, encode),
+            Count::Counted(bound) => out.put_vec(items, bound, encode),
             Count::Fixed(count) => {
                 let mut items = exactly(items, count)?.iter();
                 items.try_for_each(|item| encode(item, out))

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
-use tenon_wire::kernels::{self, Item};
-use tenon_wire::xdr::padded;
+use tenon_wire::kernels::{self, Blittable};
+use tenon_wire::{Representation, Xdr};
 
 use super::context::{Decoding, Encoding};
 use crate::layout::Counted;
@@ -100,10 +100,10 @@ unsafe extern "C" fn put_opaque(
             return REFUSED;
         }
         let bytes = count as usize;
-        let to = room(context, 4 + padded(bytes));
+        let to = room(context, 4 + Xdr::padded(bytes));
         to.cast::<[u8; 4]>().write(count.to_be_bytes());
         to.add(4).copy_from_nonoverlapping(items, bytes);
-        to.add(4 + bytes).write_bytes(0, padded(bytes) - bytes);
+        to.add(4 + bytes).write_bytes(0, Xdr::padded(bytes) - bytes);
     }
     0
 }
@@ -173,11 +173,11 @@ unsafe extern "C" fn get_opaque(context: *mut Decoding<'_>, to: *mut Counted, bo
         }
         let bytes = length as usize;
         let items = take(context, length);
-        if items == REFUSED || (*context).left() < padded(bytes) {
+        if items == REFUSED || (*context).left() < Xdr::padded(bytes) {
             return REFUSED;
         }
-        let from = slice::from_raw_parts((*context).cursor.at, padded(bytes));
-        (*context).cursor.at = (*context).cursor.at.add(padded(bytes));
+        let from = slice::from_raw_parts((*context).cursor.at, Xdr::padded(bytes));
+        (*context).cursor.at = (*context).cursor.at.add(Xdr::padded(bytes));
         let (data, padding) = from.split_at(bytes);
         if (*context).cursor.strict != 0 && padding.iter().any(|byte| *byte != 0) {
             return REFUSED;
@@ -269,21 +269,25 @@ unsafe extern "C" fn from_wire(numbers: *mut u8, wire: *const u8, bytes: u64, it
     0
 }
 
-unsafe fn numbers_to_wire<T: Item>(numbers: *const u8, wire: *mut u8, bytes: u64) {
+unsafe fn numbers_to_wire<T: Blittable>(numbers: *const u8, wire: *mut u8, bytes: u64) {
     let bytes = bytes as usize;
     // SAFETY: see above.
     unsafe {
         let numbers = slice::from_raw_parts(numbers.cast::<T>(), bytes / size_of::<T>());
-        kernels::put(numbers, slice::from_raw_parts_mut(wire, bytes));
+        kernels::put(
+            numbers,
+            slice::from_raw_parts_mut(wire, bytes),
+            Xdr::SWAPPED,
+        );
     }
 }
 
-unsafe fn numbers_from_wire<T: Item>(numbers: *mut u8, wire: *const u8, bytes: u64) {
+unsafe fn numbers_from_wire<T: Blittable>(numbers: *mut u8, wire: *const u8, bytes: u64) {
     let bytes = bytes as usize;
     let count = bytes / size_of::<T>();
     // SAFETY: see above.
     unsafe {
         let numbers = slice::from_raw_parts_mut(numbers.cast::<MaybeUninit<T>>(), count);
-        kernels::get_into(slice::from_raw_parts(wire, bytes), numbers);
+        kernels::get_into(slice::from_raw_parts(wire, bytes), numbers, Xdr::SWAPPED);
     }
 }

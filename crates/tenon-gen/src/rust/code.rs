@@ -9,6 +9,9 @@ const WIDTH: usize = 100;
 /// Most columns of the fields of a literal that stands on one line.
 const LITERAL_WIDTH: usize = 18;
 
+/// Most columns of a chain of several methods that stands on one line.
+const CHAIN_WIDTH: usize = 60;
+
 /// Columns of one level of indentation.
 const INDENT: usize = 4;
 
@@ -79,19 +82,39 @@ impl Expr {
 
     /// The expression on one line, if it can stand there.
     fn flat(&self) -> Option<String> {
-        Some(match self {
+        let flat = match self {
             Self::Text(text) => text.clone(),
             Self::Call(path, arguments) => format!("{path}({})", flat_arguments(arguments)?),
             Self::Closure(parameters, body) => {
                 let value = body.value.as_ref().filter(|_| body.statements.is_empty())?;
                 format!("{parameters} {}", value.flat()?)
             }
-            Self::InField(of, name) => format!("{}.field({})", of.flat()?, literal(name)),
-            Self::Try(of) => format!("{}?", of.flat()?),
+            Self::InField(of, name) => format!("{}.field({})", of.unchained()?, literal(name)),
+            Self::Try(of) => format!("{}?", of.unchained()?),
             Self::Return(value) => format!("return {}", value.flat()?),
             Self::Struct(path, fields) => format!("{path} {{ {} }}", flat_fields(fields)?),
             Self::Match(..) => return None,
-        })
+        };
+        (!self.is_long_chain(&flat)).then_some(flat)
+    }
+
+    /// The beginning of a chain on one line, however long.
+    fn unchained(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Call(path, arguments) => Some(format!("{path}({})", flat_arguments(arguments)?)),
+            Self::InField(of, name) => {
+                Some(format!("{}.field({})", of.unchained()?, literal(name)))
+            }
+            other => other.flat(),
+        }
+    }
+
+    /// Whether it is a chain of several methods that gets several lines.
+    fn is_long_chain(&self, flat: &str) -> bool {
+        // rustfmt counts a `?` at the end twice.
+        let tries = flat.len() - flat.trim_end_matches('?').len();
+        flat.len() + tries > CHAIN_WIDTH && self.chain().links.len() > 1
     }
 
     /// Writes the expression between `before` and `after`, on as many lines as it needs.
@@ -108,6 +131,10 @@ impl Expr {
 
     /// Writes the expression on several lines, if it can be broken.
     fn write_broken(&self, w: &mut Writer, before: &str, after: &str) {
+        let chain = self.chain();
+        if chain.links.len() > 1 {
+            return chain.write(w, before, after);
+        }
         match self {
             Self::Text(text) => w.line(format!("{before}{text}{after}")),
             Self::Try(of) => of.write_broken(w, before, &format!("?{after}")),
@@ -123,19 +150,153 @@ impl Expr {
                 w.line(format!("}}{after}"));
             }
             Self::Match(on, arms) => {
-                on.write(w, &format!("{before}match "), " {");
+                write_head_of_match(w, on, &format!("{before}match "));
                 w.indented(|w| arms.iter().for_each(|arm| write_arm(w, arm)));
                 w.line(format!("}}{after}"));
             }
         }
     }
+
+    /// The methods that are called one behind the other, `?` with each.
+    fn chain(&self) -> Chain {
+        match self {
+            Self::Text(text) => Chain::of(text),
+            Self::Call(path, arguments) => {
+                let mut chain = Chain::of(path);
+                let last = chain.links.last_mut().unwrap_or(&mut chain.root);
+                if let Self::Text(path) = last {
+                    *last = Self::call(std::mem::take(path), arguments.iter().cloned());
+                }
+                chain
+            }
+            Self::InField(of, name) => {
+                let mut chain = of.chain();
+                let field = format!(".field({})", literal(name));
+                chain.links.push(Self::text(field));
+                chain
+            }
+            Self::Try(of) => {
+                let mut chain = of.chain();
+                let last = chain.links.last_mut().unwrap_or(&mut chain.root);
+                *last = Self::Try(Box::new(last.clone()));
+                chain
+            }
+            other => Chain {
+                root: other.clone(),
+                links: Vec::new(),
+            },
+        }
+    }
+}
+
+/// Methods that are called one behind the other.
+struct Chain {
+    root: Expr,
+    /// Each begins with a dot.
+    links: Vec<Expr>,
+}
+
+impl Chain {
+    /// The chain in a text that stays on one line: cut at each dot that is in no brackets.
+    fn of(text: &str) -> Self {
+        let (mut depth, mut cuts) = (0, Vec::new());
+        for (index, char) in text.char_indices() {
+            match char {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                '.' if depth == 0 && index > 0 => cuts.push(index),
+                _ => {}
+            }
+        }
+        let ends = cuts.iter().skip(1).copied().chain([text.len()]);
+        let links = cuts.iter().zip(ends);
+        Self {
+            root: Expr::text(&text[..cuts.first().copied().unwrap_or(text.len())]),
+            links: links
+                .map(|(start, end)| Expr::text(&text[*start..end]))
+                .collect(),
+        }
+    }
+
+    /// Writes each method on a line of its own, but for one behind a root that is no wider than
+    /// the indentation.
+    fn write(mut self, w: &mut Writer, before: &str, after: &str) {
+        let root = self.root.flat().unwrap_or_default();
+        // A last method whose arguments run over several lines stays behind those before it.
+        if let Some(last) = self.links.pop_if(|last| last.flat().is_none()) {
+            let before_it: Option<String> = self.links.iter().map(Expr::flat).collect();
+            match before_it {
+                Some(before_it) if root.len() + before_it.len() < CHAIN_WIDTH => {
+                    return last.write_link(w, &format!("{before}{root}{before_it}"), after);
+                }
+                _ => self.links.push(last),
+            }
+        }
+        let mut links = self.links.into_iter();
+        if root.len() + before.len() > INDENT {
+            w.line(format!("{before}{root}"));
+            return w.indented(|w| write_links(w, links, after));
+        }
+        let Some(first) = links.next() else { return };
+        match first.flat() {
+            Some(first) if w.column() + root.len() + first.len() < WIDTH => {
+                w.line(format!("{before}{root}{first}"));
+                w.indented(|w| write_links(w, links, after));
+            }
+            _ => {
+                first.write_link(w, &format!("{before}{root}"), "");
+                write_links(w, links, after);
+            }
+        }
+    }
+}
+
+fn write_links(w: &mut Writer, links: impl ExactSizeIterator<Item = Expr>, after: &str) {
+    let count = links.len();
+    for (index, link) in links.enumerate() {
+        let after = if index + 1 == count { after } else { "" };
+        match link.flat() {
+            Some(flat) if w.column() + flat.len() + after.len() <= WIDTH => {
+                w.line(format!("{flat}{after}"));
+            }
+            _ => link.write_link(w, "", after),
+        }
+    }
 }
 
 impl Expr {
-    /// Most columns of the line that the expression is on: chains of calls get less.
+    /// Writes a method of a chain on several lines.
+    fn write_link(&self, w: &mut Writer, before: &str, after: &str) {
+        match self {
+            Self::Try(of) => of.write_link(w, before, &format!("?{after}")),
+            Self::Call(path, arguments) => write_call(w, path, arguments, before, after),
+            other => w.line(format!(
+                "{before}{}{after}",
+                other.flat().unwrap_or_default()
+            )),
+        }
+    }
+}
+
+/// `match on {`, the brace on a line of its own if the expression needs several.
+fn write_head_of_match(w: &mut Writer, on: &Expr, before: &str) {
+    match on.flat() {
+        Some(flat) if w.column() + before.len() + flat.len() + 2 <= WIDTH => {
+            w.line(format!("{before}{flat} {{"));
+        }
+        _ => {
+            on.write_broken(w, before, "");
+            w.line("{");
+        }
+    }
+}
+
+impl Expr {
+    /// Most columns of the line that the expression is on: some get less.
     fn width(&self) -> usize {
         match self {
             Self::InField(..) => WIDTH - 2,
+            Self::Return(_) => WIDTH - 1,
             Self::Try(of) => of.width(),
             _ => WIDTH,
         }

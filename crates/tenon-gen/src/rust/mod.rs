@@ -4,6 +4,7 @@
 //! says. The file stands on the crate `tenon` alone.
 
 mod code;
+mod form;
 mod marshal;
 pub mod names;
 mod service;
@@ -15,10 +16,13 @@ mod variants;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use tenon_plan::{Plans, Scalar};
+use tenon_plan::Scalar;
 use tenon_schema::{Origin, Schema, TypeId, TypeKind};
 
+pub use form::{Form, Marker};
+
 use crate::writer::{Writer, comment};
+use marshal::Marshalling;
 use names::Names;
 use shape::{Shape, Shapes};
 use traits::Traits;
@@ -51,17 +55,19 @@ impl Default for Options {
     }
 }
 
-/// The source text for an interface, laid out as rustfmt does.
+/// The source text for an interface in one representation or several, laid out as rustfmt does.
+/// Clients and servers speak XDR: they are left out if that is not among them.
 ///
 /// # Panics
-/// If `plans` are not those of `schema`.
-pub fn generate(schema: &Schema, plans: &Plans, options: &Options) -> String {
-    let shapes = Shapes::new(schema, plans);
+/// If there is no form, or the plans of one are not those of `schema`.
+pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> String {
+    let shapes = Shapes::new(schema, forms[0].plans);
+    let suffixes: Vec<&str> = forms.iter().map(|form| &*form.marker.suffix).collect();
     let rust = Rust {
         schema,
-        plans,
+        forms,
         options,
-        names: Names::of(schema),
+        names: Names::of(schema, &suffixes),
         traits: Traits::new(&shapes),
         shapes: &shapes,
         imports: RefCell::default(),
@@ -69,7 +75,9 @@ pub fn generate(schema: &Schema, plans: &Plans, options: &Options) -> String {
     let mut body = Writer::new();
     rust.write_constants(&mut body);
     rust.write_types(&mut body);
-    service::write(&mut body, &rust);
+    for form in forms.iter().filter(|form| form.marker.is_default()) {
+        service::write(&mut body, Marshalling { rust: &rust, form });
+    }
     let mut file = Writer::new();
     rust.write_heading(&mut file);
     file.finish() + &body.finish()
@@ -78,7 +86,7 @@ pub fn generate(schema: &Schema, plans: &Plans, options: &Options) -> String {
 /// All that is decided about the file before it is written.
 struct Rust<'a> {
     schema: &'a Schema,
-    plans: &'a Plans,
+    forms: &'a [Form<'a>],
     options: &'a Options,
     names: Names,
     shapes: &'a Shapes<'a>,
@@ -134,11 +142,20 @@ impl Rust<'_> {
                 continue;
             }
             types::write(w, self, id);
-            if def.kind != TypeKind::External {
+            if def.kind == TypeKind::External {
+                continue;
+            }
+            for form in self.forms {
                 w.line("");
-                marshal::write(w, self, id);
+                Marshalling { rust: self, form }.write(w, id);
             }
         }
+    }
+
+    /// Whether the struct `id` lies on the wire as it lies in memory, in some representation.
+    fn is_block(&self, id: TypeId) -> bool {
+        let mut plans = self.forms.iter().map(|form| form.plans.of_type(id));
+        plans.any(marshal::is_block)
     }
 
     fn is_wanted(&self, origin: &Origin) -> bool {
@@ -201,7 +218,7 @@ fn write_use(w: &mut Writer, path: &str, mut names: Vec<&str>) {
         [name] => w.line(format!("use {path}::{name};")),
         names => {
             let flat = format!("use {path}::{{{}}};", names.join(", "));
-            if flat.len() <= 100 {
+            if flat.len() < 100 {
                 return w.line(flat);
             }
             w.line(format!("use {path}::{{"));

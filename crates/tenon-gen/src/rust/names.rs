@@ -134,10 +134,8 @@ pub struct Names {
 pub struct TypeNames {
     /// The type.
     pub name: String,
-    /// The functions that encode and decode it, if it is a typedef.
-    pub encode: String,
-    /// See [`encode`](Self::encode).
-    pub decode: String,
+    /// If it is a typedef, the functions that encode and decode it in each representation.
+    pub functions: Vec<(String, String)>,
     /// Fields of a struct, members of an enum, or the variants of a union: one for each case of
     /// each arm, and one for the default arm at the end.
     pub parts: Vec<String>,
@@ -183,8 +181,9 @@ pub struct ProcedureNames {
 }
 
 impl Names {
-    /// The names of everything in `schema`.
-    pub fn of(schema: &Schema) -> Self {
+    /// The names of everything in `schema`, with functions of typedefs for representations whose
+    /// names end with `suffixes`.
+    pub fn of(schema: &Schema, suffixes: &[&str]) -> Self {
         let mut types = Scope::new(RESERVED_TYPES);
         let mut values = Scope::new(&[]);
         let mut numbers = HashMap::new();
@@ -192,7 +191,7 @@ impl Names {
             types: schema
                 .types
                 .iter()
-                .map(|def| type_names(schema, def, &mut types, &mut values))
+                .map(|def| type_names(schema, def, suffixes, &mut types, &mut values))
                 .collect(),
             constants: schema
                 .constants
@@ -230,16 +229,26 @@ impl Names {
     }
 }
 
-fn type_names(schema: &Schema, def: &TypeDef, types: &mut Scope, values: &mut Scope) -> TypeNames {
-    let (mut encode, mut decode) = (String::new(), String::new());
-    if let TypeKind::Typedef(_) = def.kind {
-        encode = values.name(&format!("encode_{}", def.name), Case::Snake);
-        decode = values.name(&format!("decode_{}", def.name), Case::Snake);
-    }
+fn type_names(
+    schema: &Schema,
+    def: &TypeDef,
+    suffixes: &[&str],
+    types: &mut Scope,
+    values: &mut Scope,
+) -> TypeNames {
+    let mut function = |does: &str, suffix: &str| {
+        values.name(&format!("{does}_{}{suffix}", def.name), Case::Snake)
+    };
+    let functions = match def.kind {
+        TypeKind::Typedef(_) => suffixes
+            .iter()
+            .map(|suffix| (function("encode", suffix), function("decode", suffix)))
+            .collect(),
+        _ => Vec::new(),
+    };
     TypeNames {
         name: types.name(&def.name, Case::Camel),
-        encode,
-        decode,
+        functions,
         parts: match &def.kind {
             TypeKind::Struct(fields) => field_names(fields),
             TypeKind::Enum(members) => member_names(members),
@@ -416,9 +425,12 @@ const RESERVED_TYPES: &[&str] = &[
     "Field",
     "From",
     "Hash",
+    "Lean",
+    "Marshal",
     "None",
     "Ok",
     "Option",
+    "Order",
     "PartialEq",
     "PendingCall",
     "Refusal",

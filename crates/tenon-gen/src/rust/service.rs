@@ -6,7 +6,7 @@ use tenon_schema::{Procedure, Program, Version};
 
 use super::Rust;
 use super::code::{Block, Expr, Head, Statement};
-use super::marshal::{self, Item};
+use super::marshal::{Item, Marshalling};
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
 use super::shape::Shape;
 use crate::writer::{Hole, Writer};
@@ -21,8 +21,9 @@ struct Method<'a> {
 }
 
 /// Writes the programs of the interface.
-pub fn write(w: &mut Writer, rust: &Rust<'_>) {
-    let mut plans = rust.plans.procedures.iter();
+pub fn write(w: &mut Writer, with: Marshalling<'_>) {
+    let rust = with.rust;
+    let mut plans = with.form.plans.procedures.iter();
     for (program, names) in rust.schema.programs.iter().zip(&rust.names.programs) {
         write_program_number(w, program, names);
         for (version, version_names) in program.versions.iter().zip(&names.versions) {
@@ -41,7 +42,7 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>) {
                     result: procedure.result.as_ref().map(|ty| rust.shapes.of(ty)),
                 })
                 .collect();
-            write_version(w, rust, version, names, version_names, &methods);
+            write_version(w, with, version, names, version_names, &methods);
         }
     }
 }
@@ -65,7 +66,7 @@ fn write_further_doc(w: &mut Writer, doc: &str) {
 
 fn write_version(
     w: &mut Writer,
-    rust: &Rust<'_>,
+    with: Marshalling<'_>,
     version: &Version,
     program: &ProgramNames,
     names: &VersionNames,
@@ -91,24 +92,24 @@ fn write_version(
             method.names.number, method.procedure.number
         ));
     }
-    write_client(w, rust, version, program, names, methods);
+    write_client(w, with, version, program, names, methods);
     let served: Vec<_> = methods
         .iter()
         .filter(|method| method.procedure.number != 0)
         .collect();
-    write_trait(w, rust, version, names, &served);
-    write_service(w, rust, program, names, &served);
+    write_trait(w, with.rust, version, names, &served);
+    write_service(w, with, program, names, &served);
 }
 
 fn write_client(
     w: &mut Writer,
-    rust: &Rust<'_>,
+    with: Marshalling<'_>,
     version: &Version,
     program: &ProgramNames,
     names: &VersionNames,
     methods: &[Method<'_>],
 ) {
-    rust.uses(&[
+    with.rust.uses(&[
         "CallError",
         "Channel",
         "Client",
@@ -168,7 +169,7 @@ impl $client$ {
                 "methods",
                 Hole::Lines(&|w| {
                     for method in methods {
-                        write_calls(w, rust, method);
+                        write_calls(w, with, method);
                     }
                 }),
             ),
@@ -177,8 +178,8 @@ impl $client$ {
 }
 
 /// The methods that call a procedure and wait, and that start a call.
-fn write_calls(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
-    rust.uses(&["wire::Encoder"]);
+fn write_calls(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
+    let rust = with.rust;
     let result = result_text(rust, method);
     w.gap();
     write_method_doc(w, method);
@@ -190,7 +191,7 @@ fn write_calls(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
         parameters: borrowed(rust, method),
         result: format!("Result<{result}, CallError>"),
     };
-    head.write_function(w, &call(rust, method, "self.0.call"));
+    head.write_function(w, &call(with, method, "self.0.call"));
     w.gap();
     w.line(format!(
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
@@ -204,7 +205,7 @@ fn write_calls(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
         result: format!("Result<PendingCall<{result}>, CallError>"),
         ..head
     };
-    head.write_function(w, &call(rust, method, "self.0.start"));
+    head.write_function(w, &call(with, method, "self.0.start"));
 }
 
 fn write_method_doc(w: &mut Writer, method: &Method<'_>) {
@@ -258,7 +259,7 @@ fn result_text(rust: &Rust<'_>, method: &Method<'_>) -> String {
 }
 
 /// The call of `function` with the procedure's number and the functions that move its messages.
-fn call(rust: &Rust<'_>, method: &Method<'_>, function: &str) -> Block {
+fn call(with: Marshalling<'_>, method: &Method<'_>, function: &str) -> Block {
     let number = Expr::text(&method.names.number);
     let encode = Expr::closure(
         if method.parameters.is_empty() {
@@ -266,14 +267,13 @@ fn call(rust: &Rust<'_>, method: &Method<'_>, function: &str) -> Block {
         } else {
             "|out|"
         },
-        marshal::encode_parameters(
-            rust,
+        with.encode_parameters(
             &method.plan.arguments.body,
             &method.procedure.name,
             arguments(method),
         ),
     );
-    let decode = decode_result(rust, method);
+    let decode = decode_result(with, method);
     Block::value(Expr::call(function, [number, encode, decode]))
 }
 
@@ -295,10 +295,10 @@ fn arguments(method: &Method<'_>) -> Vec<Item> {
         .collect()
 }
 
-fn decode_result(rust: &Rust<'_>, method: &Method<'_>) -> Expr {
+fn decode_result(with: Marshalling<'_>, method: &Method<'_>) -> Expr {
     match &method.result {
         None => Expr::closure("|_|", Block::value(Expr::text("Ok(())"))),
-        Some(shape) => marshal::element_decoder(rust, &method.plan.result.body, shape),
+        Some(shape) => with.element_decoder(&method.plan.result.body, shape),
     }
 }
 
@@ -339,12 +339,12 @@ fn write_trait(
 
 fn write_service(
     w: &mut Writer,
-    rust: &Rust<'_>,
+    with: Marshalling<'_>,
     program: &ProgramNames,
     names: &VersionNames,
     methods: &[&Method<'_>],
 ) {
-    rust.uses(&[
+    with.rust.uses(&[
         "CallInfo",
         "Refusal",
         "Service",
@@ -396,30 +396,29 @@ impl<T: $server$> Service for $service$<T> {
                 }),
             ),
             ("out", Hole::Text(if writes { "out" } else { "_out" })),
-            ("body", Hole::Lines(&|w| dispatch(rust, methods).write(w))),
+            ("body", Hole::Lines(&|w| dispatch(with, methods).write(w))),
         ],
     );
 }
 
 /// Finds the procedure by its number.
-fn dispatch(rust: &Rust<'_>, methods: &[&Method<'_>]) -> Block {
+fn dispatch(with: Marshalling<'_>, methods: &[&Method<'_>]) -> Block {
     let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
     if methods.is_empty() {
         return Block::value(refuse);
     }
     let mut arms: Vec<_> = methods
         .iter()
-        .map(|method| (method.names.number.clone(), serve(rust, method)))
+        .map(|method| (method.names.number.clone(), serve(with, method)))
         .collect();
     arms.push(("_".to_owned(), Block::value(refuse)));
     Block::value(Expr::Match(Box::new(Expr::text("call.procedure")), arms))
 }
 
 /// Reads the arguments, has the server carry the call out and appends the result.
-fn serve(rust: &Rust<'_>, method: &Method<'_>) -> Block {
+fn serve(with: Marshalling<'_>, method: &Method<'_>) -> Block {
     let body = &method.plan.arguments.body;
-    let mut statements =
-        marshal::decode_parameters(rust, body, &method.procedure.name, arguments(method));
+    let mut statements = with.decode_parameters(body, &method.procedure.name, arguments(method));
     statements.push(Statement::Do(Expr::text("input.finish()?")));
     let locals = method.names.parameters.iter().map(Expr::text);
     let carry_out = Expr::call(
@@ -434,11 +433,7 @@ fn serve(rust: &Rust<'_>, method: &Method<'_>) -> Block {
     statements.push(Statement::Let("reply".to_owned(), carry_out));
     let label = method.procedure.name.clone();
     let reply = Item::owned("reply".to_owned(), "reply", shape.clone(), Some(label));
-    statements.extend(marshal::encode_result(
-        rust,
-        &method.plan.result.body,
-        reply,
-    ));
+    statements.extend(with.encode_result(&method.plan.result.body, reply));
     Block {
         statements,
         value: Some(Expr::text("Ok(())")),

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, TypeKind, Union};
+use tenon_schema::{
+    Constant, ConstantValue, EnumMember, Field, Type, TypeDef, TypeId, TypeKind, Union,
+};
 
-use super::code::{Block, Expr};
+use super::code::{Block, Expr, Statement};
 use super::marshal;
 use super::shape::Shape;
 use super::variants::{self, Variants};
@@ -76,6 +78,7 @@ $aliases$
 impl TryFrom<i32> for $name$ {
     type Error = DecodeErrorKind;
 
+    #[inline]
     fn try_from(value: i32) -> Result<Self, DecodeErrorKind> {
         match value {
             $cases$
@@ -105,6 +108,8 @@ impl TryFrom<i32> for $name$ {
             ),
         ],
     );
+    w.gap();
+    marshal::write_word(w, rust, id);
 }
 
 fn write_members(w: &mut Writer, variants: &[(&EnumMember, &String)]) {
@@ -148,9 +153,13 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         .zip(&names.parts)
         .collect();
     let is_wide = marshal::is_wide(fields.len());
+    let is_block = rust.is_block(id);
     let has_default = fields
         .iter()
         .all(|((_, shape), _)| rust.traits.has_default(shape));
+    if is_block {
+        w.line("#[repr(C)]");
+    }
     write_derives(w, rust, id, is_wide, has_default);
     let head = format!("pub struct {}", names.name);
     match fields.is_empty() {
@@ -161,6 +170,9 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
                 w.line(format!("pub {name}: {},", rust.type_text(shape)));
             }
         }),
+    }
+    if is_block {
+        write_blittable(w, rust, names, &fields);
     }
     if is_wide {
         write_equality(w, names);
@@ -175,6 +187,27 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
             Expr::Struct("Self".to_owned(), values.collect()),
         );
     }
+}
+
+/// Says that the struct lies on the wire as it lies in memory; the macro proves it.
+fn write_blittable(
+    w: &mut Writer,
+    rust: &Rust<'_>,
+    names: &TypeNames,
+    fields: &[((&Field, Shape), &String)],
+) {
+    let path = format!("{}::wire::blittable!", rust.options.tenon);
+    let fields = fields.iter().map(|((_, shape), name)| {
+        let ty = Expr::text(rust.type_text(shape));
+        ((*name).clone(), ty)
+    });
+    let of = Expr::Struct(names.name.clone(), fields.collect());
+    w.gap();
+    Block {
+        statements: vec![Statement::Do(Expr::call(path, [of]))],
+        value: None,
+    }
+    .write(w);
 }
 
 fn write_derives(w: &mut Writer, rust: &Rust<'_>, id: TypeId, is_wide: bool, has_default: bool) {
@@ -239,7 +272,7 @@ fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
             Expr::call("core::array::from_fn", [Expr::closure("|_|", element)])
         }
         Shape::Boxed(array) => {
-            rust.uses(&["wire::xdr"]);
+            rust.uses(&["wire::boxed_array"]);
             let element = match array.real() {
                 Shape::Array(element, _) if rust.traits.has_default(element) => {
                     Expr::text("Default::default")
@@ -249,7 +282,7 @@ fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
                 }
                 _ => Expr::text("u8::default"),
             };
-            Expr::call("xdr::boxed_array", [element])
+            Expr::call("boxed_array", [element])
         }
         other => unreachable!("{other:?} has a default"),
     }
@@ -348,6 +381,6 @@ fn write_typedef(w: &mut Writer, rust: &Rust<'_>, id: TypeId, to: &Type) {
 fn write_external(w: &mut Writer, names: &TypeNames) {
     w.line("///");
     w.line("/// The interface only names it: the module around this one has to define it, with");
-    w.line("/// `Xdr`, `Debug`, `Clone`, `PartialEq` and `Default`.");
+    w.line("/// `Marshal`, `Debug`, `Clone`, `PartialEq` and `Default`.");
     w.line(format!("pub use super::{};", names.name));
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tenon_gen::rust::{self, Options};
+use tenon_gen::rust::{self, Form, Options};
 use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::Schema;
 
@@ -18,12 +18,7 @@ pub fn schema(path: &Path) -> Schema {
 pub fn plans(schema: &Schema) -> Plans {
     let mut plans =
         tenon_plan::lower(schema, Representation::XDR).expect("every corpus interface has plans");
-    tenon_plan::specialize(
-        schema,
-        &mut plans,
-        &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
-    )
-    .expect("the passes keep plans sound");
+    tenon_plan::specialize(schema, &mut plans, Pass::ALL).expect("the passes keep plans sound");
     plans
 }
 
@@ -34,7 +29,9 @@ pub fn stubs(path: &Path) -> String {
         source: file_name(path),
         ..Options::default()
     };
-    rust::generate(&schema, &plans(&schema), &options)
+    let plans = plans(&schema);
+    let forms: Vec<_> = Form::of(&plans).into_iter().collect();
+    rust::generate(&schema, &forms, &options)
 }
 
 /// The interfaces that the stubs in `tests/golden` are made from. Those of `rpcbind.x` stand in the run

@@ -17,10 +17,9 @@
 use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
 
 use crate::blittable::Blittables;
-use crate::item::{Blittable, Place};
 use crate::layout::Layout;
 use crate::links::is_link;
-use crate::op::{Body, Op, Plans};
+use crate::op::{Blittable, Body, Op, Place, Plans};
 
 /// Most bytes of a block that lies in a reserved one.
 const MAX_BYTES: u64 = 1 << 30;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenon_wire::{BStr, DecodeError, Decoder, Encoder, xdr::padded};
+use tenon_wire::{BStr, DecodeError, Decoder, Encoder, Representation, Xdr};
 
 use super::words::{get, put};
 
@@ -65,7 +65,7 @@ impl<'a> OpaqueAuth<'a> {
     pub fn decode(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let flavor = AuthFlavor(get(input)?);
         let length = input.count(AUTH_BODY_MAX as u32, 1)?;
-        let body = &input.take(padded(length))?[..length];
+        let body = &input.take(Xdr::padded(length))?[..length];
         Ok(Self { flavor, body })
     }
 
@@ -79,7 +79,7 @@ impl<'a> OpaqueAuth<'a> {
 /// Appends counted bytes and their padding. The length is bounded far below 2^32 by every caller.
 fn put_opaque(out: &mut Encoder<'_>, bytes: &[u8]) {
     put(out, bytes.len() as u32);
-    let room = out.room(padded(bytes.len()));
+    let room = out.room(Xdr::padded(bytes.len()));
     let (body, padding) = room.split_at_mut(bytes.len());
     body.copy_from_slice(bytes);
     padding.fill(0);
@@ -212,7 +212,7 @@ impl<'a> AuthSys<'a> {
     pub fn decode(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let stamp = get(input)?;
         let length = input.count(Self::MACHINE_NAME_MAX as u32, 1)?;
-        let machine = BStr::new(&input.take(padded(length))?[..length]);
+        let machine = BStr::new(&input.take(Xdr::padded(length))?[..length]);
         let (uid, gid) = (get(input)?, get(input)?);
         let gids_len = input.count(Self::GIDS_MAX as u32, 4)?;
         let mut gids = [0; Self::GIDS_MAX];
@@ -242,7 +242,7 @@ impl<'a> AuthSys<'a> {
     }
 
     fn encoded_len(&self) -> usize {
-        5 * 4 + padded(self.machine.len()) + 4 * self.gids_len
+        5 * 4 + Xdr::padded(self.machine.len()) + 4 * self.gids_len
     }
 }
 

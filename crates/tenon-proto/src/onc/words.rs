@@ -4,10 +4,10 @@ use tenon_wire::{DecodeError, Decoder, Encoder};
 
 /// Appends one word.
 pub(super) fn put(out: &mut Encoder<'_>, word: u32) {
-    *out.block() = word.to_be_bytes();
+    out.put(word);
 }
 
 /// Reads one word.
 pub(super) fn get(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-    Ok(u32::from_be_bytes(*input.block()?))
+    input.get()
 }

@@ -1,11 +1,14 @@
-//! Kernels: arrays of numbers between the processor's byte order and the network's, at the speed
-//! of a copy. Which instructions do it is chosen once per array; every choice gives equal results
+//! Kernels: values between memory and the wire, at the speed of a copy. Where the order of bytes
+//! differs, which instructions change it is chosen once per array; every choice gives equal results
 //! at every length, and none asks for alignment.
 //!
 //! This is the crate's room for `unsafe`. The functions in front take slices, check what they are
 //! handed, and cannot be misused; everything behind them moves bytes by pointer.
 #![allow(unsafe_code)]
 
+mod array;
+mod blit;
+mod blittable;
 mod item;
 mod lanes;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
@@ -17,70 +20,84 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
+pub use array::{boxed_array, try_array};
+pub use blit::{get, put_one};
+pub use blittable::{Blittable, Part, Run};
 pub use item::Item;
 pub use select::Kernel;
 
+pub(crate) use array::boxed;
+
+use blit::convert;
 use item::Bits;
 
 /// Bytes from which on an array is worth choosing a kernel for; no kernel is handed less. The
 /// widest vector there is.
 const LONG: usize = 64;
 
-/// Writes `items` to `to`, most significant byte first.
+/// Writes `items` to `to`, their numbers `swapped` if they are to have the other order of bytes.
 ///
 /// # Panics
 /// If the items do not fill `to` exactly.
 #[inline(always)]
-pub fn put<T: Item>(items: &[T], to: &mut [u8]) {
-    assert_eq!(size_of_val(items), to.len(), "the items fill their bytes");
+pub fn put<T: Blittable>(items: &[T], to: &mut [u8], swapped: bool) {
+    assert!(size_of_val(items) == to.len(), "the items fill their bytes");
     // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
-    unsafe { convert::<T>(items.as_ptr().cast(), to.as_mut_ptr(), to.len()) }
+    unsafe { convert::<T, false>(items.as_ptr().cast(), to.as_mut_ptr(), to.len(), swapped) }
 }
 
-/// Reads the items that fill `from`, most significant byte first.
+/// Reads the `count` items that fill `from` into a vector whose memory is written once.
 ///
 /// # Panics
-/// If `from` ends inside of an item.
+/// If the items do not fill it exactly.
 #[inline]
-pub fn get_vec<T: Item>(from: &[u8]) -> Vec<T> {
-    assert_eq!(from.len() % size_of::<T>(), 0, "whole items");
-    let count = from.len() / size_of::<T>();
+pub fn get_vec<T: Blittable>(from: &[u8], count: usize, swapped: bool) -> Vec<T> {
     let mut items = Vec::with_capacity(count);
-    get_into(from, &mut items.spare_capacity_mut()[..count]);
+    get_into(from, &mut items.spare_capacity_mut()[..count], swapped);
     // SAFETY: so many items were just written.
     unsafe { items.set_len(count) };
     items
 }
 
-/// Reads the items that fill `from`, most significant byte first, to `to`; all of it is written.
+/// Reads the items that fill `from` to `to`; all of it is written.
 ///
 /// # Panics
 /// If the items do not fill `to` exactly.
 #[inline(always)]
-pub fn get_into<T: Item>(from: &[u8], to: &mut [MaybeUninit<T>]) {
-    assert_eq!(from.len(), size_of_val(to), "the items fill their bytes");
+pub fn get_into<T: Blittable>(from: &[u8], to: &mut [MaybeUninit<T>], swapped: bool) {
+    assert!(from.len() == size_of_val(to), "the items fill their bytes");
     // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
-    // Whatever the bytes are, they make items (the contract of `Item`).
-    unsafe { convert::<T>(from.as_ptr(), to.as_mut_ptr().cast(), from.len()) }
+    // Whatever the bytes are, they make items (the contract of `Blittable`).
+    unsafe { convert::<T, false>(from.as_ptr(), to.as_mut_ptr().cast(), from.len(), swapped) }
 }
 
-/// Reads the `N` items that fill `from`, most significant byte first.
+/// Reads the value that fills `from` into memory of its own.
 ///
 /// # Panics
-/// If they do not fill it exactly.
-#[inline(always)]
-pub fn get_array<T: Item, const N: usize>(from: &[u8]) -> [T; N] {
-    assert_eq!(from.len(), N * size_of::<T>(), "the items fill their bytes");
-    let mut items = MaybeUninit::<[T; N]>::uninit();
-    // SAFETY: the array has as many bytes as `from`, and nobody else knows it yet; whatever they
-    // are, they make `N` items (the contract of `Item`).
-    unsafe {
-        convert::<T>(from.as_ptr(), items.as_mut_ptr().cast(), from.len());
-        items.assume_init()
+/// If it does not fill it exactly.
+#[inline]
+pub fn get_boxed<T: Blittable>(from: &[u8], swapped: bool) -> Box<T> {
+    let mut item = Box::<T>::new_uninit();
+    get_into(from, core::slice::from_mut(&mut *item), swapped);
+    // SAFETY: all of it was just written.
+    unsafe { item.assume_init() }
+}
+
+/// The items that fill `from` where they lie, if they lie at a multiple of what their type wants.
+#[inline]
+pub fn borrowed<T: Blittable>(from: &[u8]) -> Option<&[T]> {
+    let at = from.as_ptr().cast::<T>();
+    let is_whole = size_of::<T>() > 0 && from.len().is_multiple_of(size_of::<T>());
+    if !is_whole || !at.is_aligned() {
+        return None;
     }
+    // SAFETY: so many items fill the bytes, which are borrowed as long; they lie where such items
+    // may, and whatever the bytes are, they make items (the contract of `Blittable`).
+    Some(unsafe { core::slice::from_raw_parts(at, from.len() / size_of::<T>()) })
 }
 
 /// Reverses the bytes of each of `items` where they lie.
@@ -92,44 +109,35 @@ pub fn swap_in_place<T: Item>(items: &mut [T]) {
     unsafe { swap::<T::Bits>(at, at, size_of_val(items)) }
 }
 
-/// Copies items between the processor's byte order and the network's; both directions are the
-/// same.
-///
-/// # Safety
-/// As [`swap`], and the two places do not overlap.
-#[inline(always)]
-unsafe fn convert<T: Item>(from: *const u8, to: *mut u8, bytes: usize) {
-    if cfg!(target_endian = "big") {
-        // SAFETY: the caller's promise.
-        unsafe { core::ptr::copy_nonoverlapping(from, to, bytes) }
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { swap::<T::Bits>(from, to, bytes) }
-    }
-}
-
-/// Copies items and reverses the bytes of each. Short arrays are not worth a call.
+/// Copies items and reverses the bytes of each. Where it is known that they are few, they are not
+/// worth a call.
 ///
 /// # Safety
 /// `bytes`, whole items, can be read at `from` and written at `to`, which are one place or do not
 /// overlap.
 #[inline(always)]
-unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
-    if bytes < LONG {
+unsafe fn swap_few<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+    if bytes <= LONG {
         // SAFETY: the caller's promise.
         unsafe { portable::swap::<B>(from, to, bytes) }
     } else {
-        // SAFETY: the caller's promise, and the array is long.
-        unsafe { swap_long::<B>(from, to, bytes) }
+        // SAFETY: the caller's promise.
+        unsafe { swap::<B>(from, to, bytes) }
     }
 }
 
-/// [`swap`] by the best kernel.
+/// Copies items and reverses the bytes of each, by the best kernel if they are many. In one place:
+/// the loops would be larger than everything around them.
 ///
 /// # Safety
-/// As [`swap`]; `bytes` are [`LONG`] or more.
+/// As [`swap_few`].
 #[inline(never)]
-unsafe fn swap_long<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { Kernel::best().run::<B>(from, to, bytes) }
+unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; no kernel but the portable one gets less than `LONG`.
+    unsafe {
+        match bytes < LONG {
+            true => portable::swap::<B>(from, to, bytes),
+            false => Kernel::best().run::<B>(from, to, bytes),
+        }
+    }
 }

@@ -7,7 +7,8 @@ use core::ops::Range;
 use std::vec;
 use std::vec::Vec;
 
-use super::{Item, Kernel, get_array, get_vec, put, swap_in_place};
+use super::{Blittable, Item, Kernel, Part, Run, get, get_boxed, get_vec, put, put_one};
+use super::{borrowed, swap_in_place, try_array};
 
 /// Miri runs these tests too, a thousand times slower.
 const LONGEST: usize = if cfg!(miri) { 70 } else { 300 };
@@ -15,6 +16,9 @@ const STEP: usize = if cfg!(miri) { 21 } else { 1 };
 
 /// Surrounds what a kernel writes; no byte of it may change.
 const UNTOUCHED: u8 = 0xA5;
+
+/// Whether this machine's order of bytes is not the one with the most significant byte first.
+const SWAPPED: bool = cfg!(target_endian = "little");
 
 /// Bytes of which neighbours differ.
 fn pattern(bytes: usize) -> Vec<u8> {
@@ -131,7 +135,7 @@ fn large_arrays_are_swapped() {
 
 /// Items and bytes, there and back, by the functions in front; around the length from which
 /// on a kernel is chosen, and well behind it.
-fn there_and_back<T: Item + PartialEq + Debug>(
+fn there_and_back<T: Item + Blittable + PartialEq + Debug>(
     item: impl Fn(u64) -> T,
     to_be_bytes: impl Fn(&T) -> Vec<u8>,
 ) {
@@ -140,9 +144,11 @@ fn there_and_back<T: Item + PartialEq + Debug>(
         let items: Vec<T> = scattered.map(&item).collect();
         let expected: Vec<u8> = items.iter().flat_map(&to_be_bytes).collect();
         let mut bytes = vec![UNTOUCHED; expected.len()];
-        put(&items, &mut bytes);
+        put(&items, &mut bytes, SWAPPED);
         assert_eq!(bytes, expected);
-        assert_eq!(get_vec::<T>(&bytes), items);
+        assert_eq!(get_vec::<T>(&bytes, items.len(), SWAPPED), items);
+        put(&items, &mut bytes, !SWAPPED);
+        assert_eq!(get_vec::<T>(&bytes, items.len(), !SWAPPED), items);
         let mut twice = items.clone();
         swap_in_place(&mut twice);
         swap_in_place(&mut twice);
@@ -165,21 +171,21 @@ fn items_go_there_and_back() {
 #[test]
 fn arrays_are_read_from_bytes() {
     let bytes = pattern(400);
-    assert_eq!(
-        get_array::<u32, 100>(&bytes).as_slice(),
-        get_vec::<u32>(&bytes)
-    );
-    assert_eq!(get_array::<u16, 2>(&bytes[..4]), [0x00A7, 0x4EF5]);
-    assert_eq!(get_array::<u64, 0>(&[]), []);
+    let numbers = get_vec::<u32>(&bytes, 100, SWAPPED);
+    assert_eq!(get::<[u32; 100]>(&bytes, SWAPPED).as_slice(), numbers);
+    assert_eq!(get_boxed::<[u32; 100]>(&bytes, SWAPPED).as_slice(), numbers);
+    assert_eq!(get::<[u16; 2]>(&bytes[..4], SWAPPED), [0x00A7, 0x4EF5]);
+    assert_eq!(get::<[u64; 0]>(&[], SWAPPED), []);
 }
 
 #[test]
 fn a_signaling_nan_stays_one() {
     let bits = [0x7FA0_0001_u32; 20];
     let mut bytes = [0; 80];
-    put(&bits.map(f32::from_bits), &mut bytes);
-    assert_eq!(get_array::<u32, 20>(&bytes), bits);
-    assert_eq!(get_array::<f32, 20>(&bytes).map(f32::to_bits), bits);
+    put(&bits.map(f32::from_bits), &mut bytes, SWAPPED);
+    assert_eq!(get::<[u32; 20]>(&bytes, SWAPPED), bits);
+    let numbers = get::<[f32; 20]>(&bytes, SWAPPED);
+    assert_eq!(numbers.map(f32::to_bits), bits);
 }
 
 #[test]
@@ -199,17 +205,126 @@ fn the_best_kernel_is_the_first_available() {
 #[test]
 #[should_panic(expected = "fill their bytes")]
 fn items_that_do_not_fit_are_refused() {
-    put(&[1u32; 32], &mut [0; 127]);
+    put(&[1u32; 32], &mut [0; 127], SWAPPED);
 }
 
 #[test]
-#[should_panic(expected = "whole items")]
+#[should_panic(expected = "fill their bytes")]
 fn half_an_item_is_refused() {
-    get_vec::<u32>(&[0; 126]);
+    get_vec::<u32>(&[0; 126], 32, SWAPPED);
 }
 
 #[test]
 #[should_panic(expected = "as much to read as to write")]
 fn kernels_refuse_places_of_different_sizes() {
     Kernel::best().swap::<u32>(&[0; 128], &mut [0; 64]);
+}
+
+/// What consists of numbers of several sizes: 2, 2, 4 and 8 bytes, then twice 4, 1, 1 and 2.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Mixed {
+    pair: [i16; 2],
+    word: u32,
+    wide: f64,
+    twice: [Inner; 2],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Inner {
+    word: i32,
+    bytes: [u8; 2],
+    half: u16,
+}
+
+crate::blittable!(Inner {
+    word: i32,
+    bytes: [u8; 2],
+    half: u16,
+});
+crate::blittable!(Mixed {
+    pair: [i16; 2],
+    word: u32,
+    wide: f64,
+    twice: [Inner; 2],
+});
+
+/// A value of 32 bytes, and its bytes with the most significant one of each number first.
+fn mixed() -> (Mixed, Vec<u8>) {
+    let inner = |word, half| Inner {
+        word,
+        bytes: [21, 22],
+        half,
+    };
+    let value = Mixed {
+        pair: [0x0102, 0x0304],
+        word: 0x05060708,
+        wide: f64::from_bits(0x090A_0B0C_0D0E_0F10),
+        twice: [inner(0x11121314, 0x1718), inner(0x191A1B1C, 0x1D1E)],
+    };
+    let mut bytes: Vec<u8> = (1..=20).chain([21, 22, 0x17, 0x18]).collect();
+    bytes.extend([0x19, 0x1A, 0x1B, 0x1C, 21, 22, 0x1D, 0x1E]);
+    (value, bytes)
+}
+
+#[test]
+fn numbers_of_several_sizes_keep_their_own_orders() {
+    let (value, expected) = mixed();
+    let mut bytes = [0; 32];
+    put_one(&value, &mut bytes, SWAPPED);
+    assert_eq!(bytes.as_slice(), expected);
+    assert_eq!(get::<Mixed>(&bytes, SWAPPED), value);
+    let mut many = vec![0; 320];
+    put(&[value; 10], &mut many, SWAPPED);
+    assert_eq!(many, expected.repeat(10));
+    assert_eq!(get_vec::<Mixed>(&many, 10, SWAPPED), [value; 10]);
+    put(&[value; 10], &mut many, false);
+    assert_eq!(get_vec::<Mixed>(&many, 10, false), [value; 10]);
+}
+
+#[test]
+fn runs_are_as_long_as_they_can_be() {
+    let run = |unit, units| Run { unit, units };
+    assert_eq!(Inner::RUNS, [run(4, 1), run(1, 2), run(2, 1)]);
+    let inner = [run(1, 2), run(2, 1), run(4, 1), run(1, 2), run(2, 1)];
+    let whole: Vec<_> = [run(2, 2), run(4, 1), run(8, 1), run(4, 1)]
+        .into_iter()
+        .chain(inner)
+        .collect();
+    assert_eq!(Mixed::RUNS, whole);
+    let parts = [
+        Part::of::<[i32; 7]>(),
+        Part::of::<[[u32; 2]; 0]>(),
+        Part::of::<f32>(),
+    ];
+    assert_eq!(Part::merged::<1>(&parts), [run(4, 8)]);
+    assert_eq!((Part::count(&parts), Part::count(&[])), (1, 0));
+}
+
+#[test]
+fn arrays_are_borrowed_where_they_are_aligned() {
+    let words = [0x0102_0304_u32; 8];
+    let mut bytes = [0u8; 40];
+    let start = bytes.as_ptr().align_offset(4);
+    put(&words, &mut bytes[start..start + 32], false);
+    assert_eq!(borrowed::<u32>(&bytes[start..start + 32]), Some(&words[..]));
+    assert_eq!(borrowed::<u32>(&bytes[start + 1..start + 33]), None);
+    assert_eq!(borrowed::<u32>(&bytes[start..start + 31]), None);
+    assert_eq!(borrowed::<[u32; 0]>(&bytes[..0]), None);
+}
+
+#[test]
+fn what_was_made_before_a_failure_is_dropped() {
+    let witness = std::rc::Rc::new(());
+    let result: Result<[_; 5], &str> = try_array(|index| match index {
+        3 => Err("the fourth"),
+        _ => Ok(witness.clone()),
+    });
+    assert_eq!(result, Err("the fourth"));
+    assert_eq!(std::rc::Rc::strong_count(&witness), 1);
+    let all = try_array::<_, (), 5>(|_| Ok(witness.clone()));
+    assert_eq!(std::rc::Rc::strong_count(&witness), 6);
+    drop(all);
+    assert_eq!(std::rc::Rc::strong_count(&witness), 1);
 }

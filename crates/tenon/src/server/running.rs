@@ -53,7 +53,7 @@ const DEPARTURE: Duration = Duration::from_millis(500);
 ///         result: &mut Encoder<'_>,
 ///     ) -> Result<(), Refusal> {
 ///         match call.procedure {
-///             1 => *result.block::<4>() = *arguments.block::<4>()?,
+///             1 => result.put(arguments.get::<u32>()?),
 ///             _ => return Err(Refusal::ProcedureUnavailable),
 ///         }
 ///         Ok(())

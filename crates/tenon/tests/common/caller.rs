@@ -78,11 +78,11 @@ impl Service for Obliging {
 }
 
 fn word(arguments: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-    Ok(u32::from_be_bytes(*arguments.block()?))
+    arguments.get()
 }
 
 fn put(result: &mut Encoder<'_>, word: u32) {
-    *result.block() = word.to_be_bytes();
+    result.put(word);
 }
 
 fn uid(credential: &Credential<'_>) -> u32 {

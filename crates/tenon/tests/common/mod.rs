@@ -243,7 +243,7 @@ pub fn get_raw(input: &mut Decoder<'_>) -> Result<Vec<u8>, DecodeError> {
 }
 
 pub fn get_word(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-    Ok(u32::from_be_bytes(*input.block()?))
+    input.get()
 }
 
 /// Fails instead of hanging: runs `test` on a thread of its own and waits for it.

@@ -3,7 +3,7 @@
 //! The caller says how many bytes a result may have. An entry is added while it fits; where the
 //! next call goes on, its cookie says.
 
-use tenon::wire::{BStr, xdr::padded};
+use tenon::wire::{BStr, Representation, Xdr};
 
 use super::convert::{handle, post_op_attr, verifier};
 use crate::fs::{Entry, FileId, FileSystem, FsError, HANDLE_BYTES};
@@ -36,7 +36,7 @@ impl Budget {
 
 /// Bytes of what an entry says about its name: file id, name and cookie.
 fn name_bytes(name: &BStr) -> usize {
-    8 + 4 + padded(name.len()) + 8
+    8 + 4 + Xdr::padded(name.len()) + 8
 }
 
 /// What READDIR returns, in at most `bytes`.

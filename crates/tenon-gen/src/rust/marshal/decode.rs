@@ -1,10 +1,10 @@
 //! Operations as expressions that read from `input`.
 
-use tenon_plan::{Body, Count, Op, Plan, Representation, Scalar};
+use tenon_plan::{Body, Count, Op, Plan, Scalar};
 
 use super::encode::element;
-use super::{Item, Subject, bound_text, labelled, nested};
-use crate::rust::Rust;
+use super::steps::{self, Inside, Step};
+use super::{Item, Marshalling, Subject, bound_text, nested};
 use crate::rust::code::{Block, Expr, Statement};
 use crate::rust::shape::Shape;
 use crate::rust::variants::{Variant, Variants};
@@ -41,210 +41,493 @@ impl Read {
         }
     }
 
-    fn labelled(self, rust: &Rust<'_>, item: &Item) -> Self {
+    fn labelled(self, with: Marshalling<'_>, item: &Item) -> Self {
         match self.fallible {
-            true => Self::fallible(labelled(rust, self.expr, item.label.as_ref())),
+            true => Self::fallible(with.labelled(self.expr, item.label.as_ref())),
             false => self,
         }
     }
 }
 
-/// The body of `decode` for a struct.
-pub fn record(rust: &Rust<'_>, plan: &Plan, subject: &Subject) -> Block {
-    let (mut statements, fields) = match is_literal(&plan.body) {
-        true => inline_fields(rust, &plan.body, subject),
-        false => bound_fields(rust, &plan.body, subject),
-    };
-    if fields.is_empty() {
-        return Block::value(Expr::text("Ok(Self {})"));
-    }
-    let value = Expr::Struct("Self".to_owned(), fields);
-    if !plan.recursive {
-        let value = Some(Expr::ok(value));
-        return Block { statements, value };
-    }
-    statements.push(Statement::Let("value".to_owned(), value));
-    let body = Block {
-        statements,
-        value: None,
-    };
-    nested("input", body, Expr::text("Ok(value)"))
-}
+/// Takes what reads an item; statements before it may be appended.
+type With<'w> = &'w mut dyn FnMut(&mut Vec<Statement>, &Item, Read);
 
-/// Statements that read one item and come to a `Result`.
-pub fn item(rust: &Rust<'_>, body: &Body, subject: &Subject) -> Block {
-    let mut result = Block::default();
-    each(rust, body, subject, &mut result.statements, |_, _, read| {
-        result.value = Some(read.result());
-    });
-    result
-}
-
-/// Statements that read the arguments of a procedure into variables.
-pub fn parameters(
-    rust: &Rust<'_>,
-    body: &Body,
-    name: &str,
-    parameters: Vec<Item>,
-) -> Vec<Statement> {
-    bound_fields(rust, body, &Subject::record(name, parameters)).0
-}
-
-/// Statements that read some fields of `self`, which exists already.
-pub fn assignments(rust: &Rust<'_>, body: &Body, subject: &Subject) -> Block {
-    let mut statements = Vec::new();
-    each(
-        rust,
-        body,
-        subject,
-        &mut statements,
-        |statements, item, read| {
-            statements.push(Statement::Assign(item.value.clone(), read.value()));
-        },
-    );
-    let value = Some(Expr::text("Ok(())"));
-    Block { statements, value }
-}
-
-/// The body of `decode` for a union.
-pub fn union(rust: &Rust<'_>, plan: &Plan, variants: &Variants) -> Block {
-    let Some(Op::Switch {
-        discriminant,
-        arms,
-        default,
-        ..
-    }) = plan.body.first()
-    else {
-        unreachable!("the plan of a union begins with a switch")
-    };
-    let bodies: Vec<&Body> = arms.iter().map(|arm| &arm.body).chain(default).collect();
-    let on = labelled_discriminant(rust, *discriminant, variants);
-    let mut cases: Vec<_> = variants
-        .variants
-        .iter()
-        .map(|variant| case(rust, variant, &bodies))
-        .collect();
-    if !variants.is_total {
-        rust.uses(&["wire::xdr"]);
-        let number = Variants::number(*discriminant, "other");
-        let refuse = Expr::text(format!("Err(xdr::unknown_value(input, {number}))"));
-        cases.push((
-            "other".to_owned(),
-            Block::value(Expr::Return(Box::new(refuse))),
-        ));
-    }
-    let statements = match (on, cases.as_mut_slice()) {
-        (on, [(pattern, only)]) => {
-            only.statements
-                .insert(0, Statement::Let(pattern.clone(), on));
-            let value = only.value.take();
-            let value = value.map(|value| Statement::Let("value".to_owned(), value));
-            only.statements.drain(..).chain(value).collect()
+impl Marshalling<'_> {
+    /// The body of `decode` for a struct.
+    pub fn decode_record(self, plan: &Plan, subject: &Subject) -> Block {
+        if super::is_block(plan) {
+            let get = self.labelled(Expr::text("input.get()"), subject.label.as_ref());
+            return Block::value(get);
         }
-        (on, _) => vec![Statement::Let(
-            "value".to_owned(),
-            Expr::Match(Box::new(on), cases),
-        )],
-    };
-    let mut body = Block {
-        statements,
-        value: None,
-    };
-    match plan.recursive {
-        true => nested("input", body, Expr::text("Ok(value)")),
-        false => {
-            body.value = Some(Expr::text("Ok(value)"));
-            body
-        }
-    }
-}
-
-fn labelled_discriminant(rust: &Rust<'_>, scalar: Scalar, variants: &Variants) -> Expr {
-    rust.uses(&["wire::xdr", "wire::Field"]);
-    let ty = &variants.discriminant;
-    let function = if Representation::XDR.is_checked(scalar) {
-        "xdr::next_word"
-    } else {
-        "xdr::next"
-    };
-    let read = Expr::text(format!("{function}::<{ty}>(input)"));
-    let labelled = Expr::InField(Box::new(read), variants.label.clone());
-    Expr::Try(Box::new(labelled))
-}
-
-fn case(rust: &Rust<'_>, variant: &Variant, bodies: &[&Body]) -> (String, Block) {
-    let (pattern, discriminant) = match &variant.value {
-        Some((_, pattern)) => (pattern.as_str(), None),
-        None => ("discriminant", Some(Expr::text("discriminant"))),
-    };
-    let path = format!("Self::{}", variant.name);
-    let Some(shape) = &variant.held else {
-        let value = match discriminant {
-            Some(discriminant) => Expr::call(path, [discriminant]),
-            None => Expr::text(path),
+        let (mut statements, fields) = match is_literal(&plan.body) {
+            true => self.inline_fields(&plan.body, subject),
+            false => self.bound_fields(&plan.body, subject),
         };
-        return (pattern.to_owned(), Block::value(value));
-    };
-    let label = Some(variant.label.clone());
-    let subject = Subject::whole(Item::behind("value", shape.clone(), label));
-    let mut block = Block::default();
-    each(
-        rust,
-        bodies[variant.arm],
-        &subject,
-        &mut block.statements,
-        |_, _, read| {
-            let arguments = discriminant.clone().into_iter().chain([read.value()]);
-            block.value = Some(Expr::call(path.clone(), arguments));
-        },
-    );
-    (pattern.to_owned(), block)
+        if fields.is_empty() {
+            let value = Some(Expr::text("Ok(Self {})"));
+            return Block { statements, value };
+        }
+        let value = Expr::Struct("Self".to_owned(), fields);
+        if !plan.recursive {
+            let value = Some(Expr::ok(value));
+            return Block { statements, value };
+        }
+        statements.push(Statement::Let("value".to_owned(), value));
+        let body = Block {
+            statements,
+            value: None,
+        };
+        nested("input", body, Expr::text("Ok(value)"))
+    }
+
+    /// Statements that read one item and come to a `Result`.
+    pub fn decode_item(self, body: &Body, subject: &Subject) -> Block {
+        let mut result = Block::default();
+        let mut last = None;
+        self.each(
+            body,
+            subject,
+            &mut result.statements,
+            &mut |_, item, read| {
+                last = Some((item.name.clone(), read));
+            },
+        );
+        let Some((_, read)) = last else {
+            return result;
+        };
+        result.value = Some(read.result());
+        result
+    }
+
+    /// Statements that read the arguments of a procedure into variables.
+    pub fn decode_parameters(
+        self,
+        body: &Body,
+        name: &str,
+        parameters: Vec<Item>,
+    ) -> Vec<Statement> {
+        self.bound_fields(body, &Subject::record(name, parameters))
+            .0
+    }
+
+    /// Statements that read some fields of `self`, which exists already.
+    pub fn decode_assignments(self, body: &Body, subject: &Subject) -> Block {
+        let mut statements = Vec::new();
+        self.each(
+            body,
+            subject,
+            &mut statements,
+            &mut |statements, item, read| {
+                statements.push(Statement::Assign(item.value.clone(), read.value()));
+            },
+        );
+        let value = Some(Expr::text("Ok(())"));
+        Block { statements, value }
+    }
+
+    /// The body of `decode` for a union.
+    pub fn decode_union(self, plan: &Plan, variants: &Variants) -> Block {
+        let Some(Op::Switch {
+            discriminant,
+            arms,
+            default,
+            ..
+        }) = plan.body.first()
+        else {
+            unreachable!("the plan of a union begins with a switch")
+        };
+        let bodies: Vec<&Body> = arms.iter().map(|arm| &arm.body).chain(default).collect();
+        let on = self.discriminant(*discriminant, variants);
+        let mut cases: Vec<_> = variants
+            .variants
+            .iter()
+            .map(|variant| self.case(variant, &bodies))
+            .collect();
+        if !variants.is_total {
+            cases.push(("other".to_owned(), self.refused(*discriminant)));
+        }
+        let statements = match (on, cases.as_mut_slice()) {
+            (on, [(pattern, only)]) => {
+                only.statements
+                    .insert(0, Statement::Let(pattern.clone(), on));
+                let value = only.value.take();
+                let value = value.map(|value| Statement::Let("value".to_owned(), value));
+                only.statements.drain(..).chain(value).collect()
+            }
+            (on, _) => vec![Statement::Let(
+                "value".to_owned(),
+                Expr::Match(Box::new(on), cases),
+            )],
+        };
+        let mut body = Block {
+            statements,
+            value: None,
+        };
+        match plan.recursive {
+            true => nested("input", body, Expr::text("Ok(value)")),
+            false => {
+                body.value = Some(Expr::text("Ok(value)"));
+                body
+            }
+        }
+    }
+
+    fn discriminant(self, scalar: Scalar, variants: &Variants) -> Expr {
+        let ty = &variants.discriminant;
+        let method = match self.is_checked(scalar) {
+            true => "input.get_word",
+            false => "input.get",
+        };
+        let read = Expr::text(format!("{method}::<{ty}>()"));
+        Expr::Try(Box::new(self.labelled(read, Some(&variants.label))))
+    }
+
+    /// What is done with a discriminant that selects no arm.
+    fn refused(self, discriminant: Scalar) -> Block {
+        let number = Variants::number(discriminant, "other");
+        let bytes = self.form.plans.representation.bytes(discriminant);
+        let refuse = format!("Err(input.unknown_value({number}, {bytes}))");
+        Block::value(Expr::Return(Box::new(Expr::text(refuse))))
+    }
+
+    fn case(self, variant: &Variant, bodies: &[&Body]) -> (String, Block) {
+        let (pattern, discriminant) = match &variant.value {
+            Some((_, pattern)) => (pattern.as_str(), None),
+            None => ("discriminant", Some(Expr::text("discriminant"))),
+        };
+        let path = format!("Self::{}", variant.name);
+        let Some(shape) = &variant.held else {
+            let value = match discriminant {
+                Some(discriminant) => Expr::call(path, [discriminant]),
+                None => Expr::text(path),
+            };
+            return (pattern.to_owned(), Block::value(value));
+        };
+        let label = Some(variant.label.clone());
+        let subject = Subject::whole(Item::behind("value", shape.clone(), label));
+        let mut block = Block::default();
+        self.each(
+            bodies[variant.arm],
+            &subject,
+            &mut block.statements,
+            &mut |_, _, read| {
+                let arguments = discriminant.clone().into_iter().chain([read.value()]);
+                block.value = Some(Expr::call(path.clone(), arguments));
+            },
+        );
+        (pattern.to_owned(), block)
+    }
+
+    fn inline_fields(
+        self,
+        body: &Body,
+        subject: &Subject,
+    ) -> (Vec<Statement>, Vec<(String, Expr)>) {
+        let (mut statements, mut fields) = (Vec::new(), Vec::new());
+        self.each(body, subject, &mut statements, &mut |_, item, read| {
+            fields.push((item.name.clone(), read.value()));
+        });
+        (statements, fields)
+    }
+
+    fn bound_fields(self, body: &Body, subject: &Subject) -> (Vec<Statement>, Vec<(String, Expr)>) {
+        let (mut statements, mut fields) = (Vec::new(), Vec::new());
+        self.each(
+            body,
+            subject,
+            &mut statements,
+            &mut |statements, item, read| {
+                let local = local_name(&item.name);
+                statements.push(Statement::Let(local.clone(), read.value()));
+                fields.push((item.name.clone(), Expr::text(local)));
+            },
+        );
+        (statements, fields)
+    }
+
+    /// Hands each item of `body` to `with`, and what reads it. Of a struct that is moved field by
+    /// field that is a literal.
+    fn each(self, body: &Body, subject: &Subject, statements: &mut Vec<Statement>, with: With<'_>) {
+        for step in steps::of(body) {
+            match step {
+                Step::Block(bytes, inside) => {
+                    self.block(bytes, &inside, subject, statements, with);
+                }
+                Step::Op(Op::Align { to, before }) => {
+                    let skip = Expr::text(format!("input.align({to}, {before})"));
+                    statements.push(self.attempt(skip, subject.label.as_ref()));
+                }
+                Step::Op(op) => {
+                    let item = match op.place() {
+                        Some(place) => subject.item(self.rust, place),
+                        None => unreachable!("{op:?} moves nothing"),
+                    };
+                    let read = self.operation(op, &item.shape).labelled(self, &item);
+                    with(statements, &item, read);
+                }
+            }
+        }
+    }
+
+    fn attempt(self, expr: Expr, label: Option<&String>) -> Statement {
+        Statement::Do(Expr::Try(Box::new(self.labelled(expr, label))))
+    }
+
+    fn block(
+        self,
+        bytes: u32,
+        inside: &Inside<'_>,
+        subject: &Subject,
+        statements: &mut Vec<Statement>,
+        with: With<'_>,
+    ) {
+        if let Some(read) = inside.only().and_then(|op| self.only(op, subject)) {
+            let (item, read) = read;
+            let read = read.labelled(self, &item);
+            return with(statements, &item, read);
+        }
+        let label = match inside.only().and_then(Op::place) {
+            Some(place) => subject.item(self.rust, place).label,
+            None => subject.label.clone(),
+        };
+        let block = Expr::text(format!("input.block::<{bytes}>()"));
+        let block = Expr::Try(Box::new(self.labelled(block, label.as_ref())));
+        statements.push(Statement::Let("block".to_owned(), block));
+        self.inside(inside, subject, statements, with);
+    }
+
+    /// The items of a block that is there.
+    fn inside(
+        self,
+        inside: &Inside<'_>,
+        subject: &Subject,
+        statements: &mut Vec<Statement>,
+        with: With<'_>,
+    ) {
+        for (offset, bytes) in &inside.holes {
+            let skip = Expr::text(format!("block.zero({offset}, {bytes})"));
+            statements.push(self.attempt(skip, subject.label.as_ref()));
+        }
+        for ops in inside.items.chunk_by(|one, next| subject.is_one(one, next)) {
+            let Some(place) = ops[0].place() else {
+                unreachable!("holes stand apart")
+            };
+            let (item, inside) = subject.outer(place);
+            let depth = place.0.len() - inside.len();
+            with(statements, item, self.fields(ops, depth, item));
+        }
+    }
+
+    /// The item that a block consists of, if it can be read without a block.
+    fn only(self, op: &Op, subject: &Subject) -> Option<(Item, Read)> {
+        let place = op.place()?;
+        let (outer, inside) = subject.outer(place);
+        if !inside.is_empty() {
+            return None;
+        }
+        let method = match (op, outer.shape.real()) {
+            (_, Shape::Boxed(_)) => return None,
+            (Op::Put { scalar, .. }, _) if self.is_checked(*scalar) => "input.get_word()",
+            (Op::PutArray { scalar, .. }, _) if self.is_checked(*scalar) => return None,
+            (Op::Copy { bytes, .. }, _) if self.is_padded(*bytes) => return None,
+            _ => "input.get()",
+        };
+        Some((outer.clone(), Read::fallible(Expr::text(method))))
+    }
+
+    /// What reads the item that `depth` fields lead to: an operation, or those of its fields.
+    fn fields(self, ops: &[&Op], depth: usize, item: &Item) -> Read {
+        let is_inside = |op: &Op| op.place().is_some_and(|place| place.0.len() > depth);
+        match ops {
+            [op] if !is_inside(op) => self.fixed(op, &item.shape).labelled(self, item),
+            _ => Read::sure(self.structure(ops, depth, item)),
+        }
+    }
+
+    /// A literal of a struct that is moved field by field.
+    fn structure(self, ops: &[&Op], depth: usize, item: &Item) -> Expr {
+        let Shape::Named(id) = item.shape.real() else {
+            unreachable!("{:?} has no fields", item.shape)
+        };
+        let fields = ops.chunk_by(|one, next| is_together(one, next, depth));
+        let fields = fields.filter_map(|ops| {
+            let part = item.part(self.rust, ops[0].place()?.0[depth]);
+            let read = self.fields(ops, depth + 1, &part);
+            Some((part.name, read.value()))
+        });
+        Expr::Struct(self.rust.names.of_type(*id).name.clone(), fields.collect())
+    }
+
+    /// An item in a block.
+    fn fixed(self, op: &Op, shape: &Shape) -> Read {
+        let is_boxed = matches!(shape.real(), Shape::Boxed(_));
+        let (method, offset) = match op {
+            Op::Put { scalar, offset, .. } if self.is_checked(*scalar) => ("get_word", offset),
+            Op::PutArray { scalar, offset, .. } if self.is_checked(*scalar) => match is_boxed {
+                true => ("get_boxed_words", offset),
+                false => ("get_word_array", offset),
+            },
+            Op::Copy { bytes, offset, .. } if self.is_padded(*bytes) => match is_boxed {
+                true => ("get_boxed_bytes", offset),
+                false => ("get_byte_array", offset),
+            },
+            Op::Put { offset, .. }
+            | Op::PutArray { offset, .. }
+            | Op::Copy { offset, .. }
+            | Op::Blit { offset, .. } => match is_boxed {
+                true => ("get_boxed", offset),
+                false => return Read::sure(Expr::text(format!("block.get({offset})"))),
+            },
+            Op::Zero { .. } => unreachable!("holes stand apart"),
+            Op::Reserve { .. }
+            | Op::Align { .. }
+            | Op::BlitCounted { .. }
+            | Op::PutElements { .. }
+            | Op::CopyCounted { .. }
+            | Op::PutCounted { .. }
+            | Op::Loop { .. }
+            | Op::Switch { .. }
+            | Op::Optional { .. }
+            | Op::List { .. }
+            | Op::Call { .. }
+            | Op::External { .. } => unreachable!("{op:?} lies in no block"),
+        };
+        let input = if is_boxed { ", input" } else { "" };
+        Read::fallible(Expr::text(format!("block.{method}({offset}{input})")))
+    }
+
+    /// An operation that makes its own check.
+    fn operation(self, op: &Op, shape: &Shape) -> Read {
+        let shape = shape.real();
+        Read::fallible(match op {
+            Op::CopyCounted { bound, text, .. } => {
+                let method = match text {
+                    true => "input.get_string",
+                    false => "input.get_opaque",
+                };
+                Expr::call(method, [bound_text(*bound)])
+            }
+            Op::PutCounted { scalar, bound, .. } if self.is_checked(*scalar) => {
+                Expr::call("input.get_counted_words", [bound_text(*bound)])
+            }
+            Op::PutCounted { bound, .. } | Op::BlitCounted { bound, .. } => {
+                Expr::call("input.get_counted", [bound_text(*bound)])
+            }
+            Op::PutElements {
+                count,
+                element: of,
+                body,
+                ..
+            } => self.blocks(*count, of.bytes, body, shape),
+            Op::Loop {
+                count,
+                element: bytes,
+                body,
+                ..
+            } => {
+                let decode = self.element_decoder(body, &element(shape));
+                match (count, shape) {
+                    (Count::Counted(bound), _) => {
+                        let min = Expr::text(bytes.min.to_string());
+                        Expr::call("input.get_vec", [bound_text(*bound), min, decode])
+                    }
+                    (Count::Fixed(_), Shape::Boxed(_)) => {
+                        Expr::call("input.get_boxed_elements", [decode])
+                    }
+                    (Count::Fixed(_), _) => Expr::call("input.get_elements", [decode]),
+                }
+            }
+            Op::Optional { body, .. } => match shape {
+                Shape::Boxed(inner) => self.boxed(op, inner),
+                _ => {
+                    let decode = self.element_decoder(body, &element(shape));
+                    Expr::call("input.get_optional", [decode])
+                }
+            },
+            Op::List { first_bare, .. } => Expr::text(match first_bare {
+                true => "input.get_bare_list()",
+                false => "input.get_list()",
+            }),
+            Op::Call { .. } | Op::External { .. } => {
+                self.rust.uses(&["wire::Marshal"]);
+                match shape {
+                    Shape::Boxed(_) => {
+                        Expr::call("input.get_boxed", [Expr::text("Marshal::decode")])
+                    }
+                    _ => Expr::text("Marshal::decode(input)"),
+                }
+            }
+            Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => {
+                unreachable!("handled before")
+            }
+            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {
+                unreachable!("items of fixed size lie in a block")
+            }
+        })
+    }
+
+    fn boxed(self, op: &Op, inner: &Shape) -> Expr {
+        let body = Block::value(self.operation(op, inner).result());
+        Expr::call("input.get_boxed", [Expr::closure("|input|", body)])
+    }
+
+    /// Elements of one size.
+    fn blocks(self, count: Count, stride: u64, body: &Body, shape: &Shape) -> Expr {
+        let held = element(shape);
+        let subject = Subject::whole(Item::behind("item", held.clone(), None));
+        let mut read = Block::default();
+        self.inside(
+            &steps::element(body),
+            &subject,
+            &mut read.statements,
+            &mut |_, _, item| read.value = Some(item.result()),
+        );
+        let parameters = match held.real() {
+            Shape::Boxed(_) => "|block, input|",
+            _ => "|block, _|",
+        };
+        let read = Expr::closure(parameters, read);
+        match (count, shape) {
+            (Count::Counted(bound), _) => {
+                let path = format!("input.get_vec_of_blocks::<{stride}, _>");
+                Expr::call(path, [bound_text(bound), read])
+            }
+            (Count::Fixed(_), Shape::Boxed(_)) => {
+                Expr::call(format!("input.get_boxed_blocks::<{stride}, _, _>"), [read])
+            }
+            (Count::Fixed(_), _) => {
+                Expr::call(format!("input.get_blocks::<{stride}, _, _>"), [read])
+            }
+        }
+    }
+
+    /// The function that decodes an element.
+    pub fn element_decoder(self, body: &Body, shape: &Shape) -> Expr {
+        if let ([Op::Call { .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
+            self.rust.uses(&["wire::Marshal"]);
+            return Expr::text("Marshal::decode");
+        }
+        let subject = Subject::whole(Item::behind("item", shape.clone(), None));
+        Expr::closure("|input|", self.decode_item(body, &subject))
+    }
 }
 
-/// Whether the fields can be read inside of the struct's literal: no block begins in its midst.
+/// Whether the fields can be read inside of the struct's literal: nothing but them is in the midst
+/// of it.
 fn is_literal(body: &Body) -> bool {
-    let blocks = body.iter().enumerate().skip(1);
-    blocks
-        .filter(|(_, op)| matches!(op, Op::Reserve { .. }))
-        .all(|(index, _)| is_single_scalar(&body[index + 1..]))
-}
-
-/// Whether the block whose operations begin `rest` holds one scalar.
-fn is_single_scalar(rest: &[Op]) -> bool {
-    let items = rest.iter().take_while(|op| op.is_fixed()).count();
-    items == 1 && matches!(rest[0], Op::Put { .. })
-}
-
-fn inline_fields(
-    rust: &Rust<'_>,
-    body: &Body,
-    subject: &Subject,
-) -> (Vec<Statement>, Vec<(String, Expr)>) {
-    let (mut statements, mut fields) = (Vec::new(), Vec::new());
-    each(rust, body, subject, &mut statements, |_, item, read| {
-        fields.push((item.name.clone(), read.value()));
-    });
-    (statements, fields)
-}
-
-fn bound_fields(
-    rust: &Rust<'_>,
-    body: &Body,
-    subject: &Subject,
-) -> (Vec<Statement>, Vec<(String, Expr)>) {
-    let (mut statements, mut fields) = (Vec::new(), Vec::new());
-    each(
-        rust,
-        body,
-        subject,
-        &mut statements,
-        |statements, item, read| {
-            let local = local_name(&item.name);
-            statements.push(Statement::Let(local.clone(), read.value()));
-            fields.push((item.name.clone(), Expr::text(local)));
-        },
-    );
-    (statements, fields)
+    let mut steps = steps::of(body).into_iter();
+    let mut in_midst = false;
+    steps.all(|step| {
+        let is_item = match &step {
+            Step::Block(_, inside) => inside.only().is_some_and(|op| matches!(op, Op::Put { .. })),
+            Step::Op(Op::Align { .. }) => false,
+            Step::Op(_) => true,
+        };
+        let fits = is_item || !in_midst;
+        in_midst |= !matches!(step, Step::Op(Op::Align { .. }));
+        fits
+    })
 }
 
 /// A field's name as that of a variable, out of the way of those that the code itself has.
@@ -255,216 +538,11 @@ fn local_name(field: &str) -> String {
     }
 }
 
-/// Hands each item of `body` to `with`, and what reads it. Of a struct that is moved field by
-/// field that is a literal.
-fn each(
-    rust: &Rust<'_>,
-    body: &Body,
-    subject: &Subject,
-    statements: &mut Vec<Statement>,
-    mut with: impl FnMut(&mut Vec<Statement>, &Item, Read),
-) {
-    let mut in_block = false;
-    let mut rest = body.as_slice();
-    for ops in body.chunk_by(|one, next| is_together(one, next, 0)) {
-        rest = &rest[ops.len()..];
-        if let [Op::Reserve { bytes }] = ops {
-            in_block = !is_single_scalar(rest);
-            if in_block {
-                let block = Expr::text(format!("input.block::<{bytes}>()"));
-                let label = block_label(rust, subject, rest);
-                let block = labelled(rust, block, label.as_ref());
-                statements.push(Statement::Let(
-                    "block".to_owned(),
-                    Expr::Try(Box::new(block)),
-                ));
-            }
-        } else if let Some(place) = ops[0].place() {
-            let (item, inside) = subject.outer(place);
-            let depth = place.0.len() - inside.len();
-            with(statements, item, read(rust, ops, depth, item, in_block));
-        }
-    }
-}
-
 /// Whether two operations move parts of one item that is `depth` fields deep inside another.
-fn is_together(one: &Op, next: &Op, depth: usize) -> bool {
+pub(super) fn is_together(one: &Op, next: &Op, depth: usize) -> bool {
     let item = |op: &Op| {
         let path = &op.place()?.0;
         (path.len() > depth + 1).then(|| path[..=depth].to_vec())
     };
     item(one).is_some_and(|item_of_one| item(next) == Some(item_of_one))
-}
-
-/// What reads the item that `depth` fields lead to: an operation, or those of its fields.
-fn read(rust: &Rust<'_>, ops: &[Op], depth: usize, item: &Item, in_block: bool) -> Read {
-    let is_inside = |op: &Op| op.place().is_some_and(|place| place.0.len() > depth);
-    match ops {
-        [op] if !is_inside(op) => operation(rust, op, &item.shape, in_block).labelled(rust, item),
-        _ => Read::sure(structure(rust, ops, depth, item, in_block)),
-    }
-}
-
-/// A literal of a struct that is moved field by field.
-fn structure(rust: &Rust<'_>, ops: &[Op], depth: usize, item: &Item, in_block: bool) -> Expr {
-    let Shape::Named(id) = item.shape.real() else {
-        unreachable!("{:?} has no fields", item.shape)
-    };
-    let fields = ops.chunk_by(|one, next| is_together(one, next, depth));
-    let fields = fields.filter_map(|ops| {
-        let part = item.part(rust, ops[0].place()?.0[depth]);
-        let read = read(rust, ops, depth + 1, &part, in_block);
-        Some((part.name, read.value()))
-    });
-    Expr::Struct(rust.names.of_type(*id).name.clone(), fields.collect())
-}
-
-/// Whom to name when a block is not all there: the item, if it is the only one.
-fn block_label(rust: &Rust<'_>, subject: &Subject, rest: &[Op]) -> Option<String> {
-    let mut items = rest.iter().take_while(|op| op.is_fixed());
-    match (items.next().and_then(Op::place), items.next()) {
-        (Some(place), None) => subject.item(rust, place).label,
-        _ => subject.label.clone(),
-    }
-}
-
-fn operation(rust: &Rust<'_>, op: &Op, shape: &Shape, in_block: bool) -> Read {
-    let shape = shape.real();
-    let input = || Expr::text("input");
-    rust.uses(&["wire::xdr"]);
-    match op {
-        Op::Reserve { .. } => unreachable!("handled where the block begins"),
-        Op::Align { .. }
-        | Op::Zero { .. }
-        | Op::Blit { .. }
-        | Op::BlitCounted { .. }
-        | Op::PutElements { .. } => {
-            unreachable!("the passes that make these are not run for this")
-        }
-        Op::Put { scalar, offset, .. } => put(*scalar, *offset, in_block),
-        Op::PutArray { scalar, offset, .. } => array(*scalar, *offset, shape),
-        Op::Copy { offset, .. } => {
-            let function = match shape {
-                Shape::Boxed(_) => "xdr::get_boxed_bytes",
-                _ => "xdr::get_bytes_array",
-            };
-            Read::fallible(at(function, Some("input"), *offset))
-        }
-        Op::CopyCounted { bound, text, .. } => {
-            let function = if *text {
-                "xdr::get_string"
-            } else {
-                "xdr::get_opaque"
-            };
-            Read::fallible(Expr::call(function, [input(), bound_text(*bound)]))
-        }
-        Op::PutCounted { scalar, bound, .. } => {
-            let words = Representation::XDR.is_checked(*scalar);
-            let function = if words {
-                "xdr::get_counted_words"
-            } else {
-                "xdr::get_counted"
-            };
-            Read::fallible(Expr::call(function, [input(), bound_text(*bound)]))
-        }
-        Op::Loop {
-            count,
-            element: bytes,
-            body,
-            ..
-        } => {
-            let decode = element_function(rust, body, &element(shape));
-            Read::fallible(match (count, shape) {
-                (Count::Counted(bound), _) => {
-                    let min = Expr::text(bytes.min.to_string());
-                    Expr::call("xdr::get_vec", [input(), bound_text(*bound), min, decode])
-                }
-                (Count::Fixed(_), Shape::Boxed(_)) => {
-                    Expr::call("xdr::get_boxed_elements", [input(), decode])
-                }
-                (Count::Fixed(_), _) => Expr::call("xdr::get_elements", [input(), decode]),
-            })
-        }
-        Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
-        Op::Optional { body, .. } => match shape {
-            Shape::Boxed(inner) => boxed(rust, op, inner),
-            _ => {
-                let decode = element_function(rust, body, &element(shape));
-                Read::fallible(Expr::call("xdr::get_optional", [input(), decode]))
-            }
-        },
-        Op::List { first_bare, .. } => {
-            rust.uses(&["wire::Xdr"]);
-            let function = if *first_bare {
-                "xdr::get_bare_list"
-            } else {
-                "xdr::get_list"
-            };
-            Read::fallible(Expr::call(function, [input(), Expr::text("Xdr::decode")]))
-        }
-        Op::Call { .. } | Op::External { .. } => {
-            rust.uses(&["wire::Xdr"]);
-            Read::fallible(match shape {
-                Shape::Boxed(_) => {
-                    Expr::call("xdr::get_boxed", [input(), Expr::text("Xdr::decode")])
-                }
-                _ => Expr::call("Xdr::decode", [input()]),
-            })
-        }
-    }
-}
-
-fn put(scalar: Scalar, offset: u32, in_block: bool) -> Read {
-    match (in_block, Representation::XDR.is_checked(scalar)) {
-        (true, true) => Read::fallible(at("xdr::get_word", Some("input"), offset)),
-        (true, false) => Read::sure(at("xdr::get", None, offset)),
-        (false, true) => Read::fallible(Expr::text("xdr::next_word(input)")),
-        (false, false) => Read::fallible(Expr::text("xdr::next(input)")),
-    }
-}
-
-fn array(scalar: Scalar, offset: u32, shape: &Shape) -> Read {
-    match (shape, Representation::XDR.is_checked(scalar)) {
-        (Shape::Boxed(_), true) => {
-            Read::fallible(at("xdr::get_boxed_word_array", Some("input"), offset))
-        }
-        (Shape::Boxed(_), false) => {
-            Read::fallible(at("xdr::get_boxed_array", Some("input"), offset))
-        }
-        (_, true) => Read::fallible(at("xdr::get_word_array", Some("input"), offset)),
-        (_, false) => Read::sure(at("xdr::get_array", None, offset)),
-    }
-}
-
-/// A call of a function that reads from the block.
-fn at(function: &str, input: Option<&str>, offset: u32) -> Expr {
-    let arguments = input.into_iter().map(Expr::text);
-    Expr::call(
-        function,
-        arguments.chain([Expr::text("block"), Expr::text(offset.to_string())]),
-    )
-}
-
-fn boxed(rust: &Rust<'_>, op: &Op, inner: &Shape) -> Read {
-    let body = Block::value(operation(rust, op, inner, false).result());
-    let decode = Expr::closure("|input|", body);
-    Read::fallible(Expr::call("xdr::get_boxed", [Expr::text("input"), decode]))
-}
-
-/// The function that decodes an element.
-pub fn element_function(rust: &Rust<'_>, body: &Body, shape: &Shape) -> Expr {
-    if let ([Op::Call { .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
-        rust.uses(&["wire::Xdr"]);
-        return Expr::text("Xdr::decode");
-    }
-    if let [Op::Reserve { .. }, Op::Put { scalar, .. }] = body.as_slice() {
-        let function = if Representation::XDR.is_checked(*scalar) {
-            "xdr::next_word"
-        } else {
-            "xdr::next"
-        };
-        return Expr::text(function);
-    }
-    let subject = Subject::whole(Item::behind("item", shape.clone(), None));
-    Expr::closure("|input|", item(rust, body, &subject))
 }

@@ -1,79 +1,81 @@
 //! Operations as statements that append to `out`.
 
-use tenon_plan::{Body, Count, Op, Plan, Representation, Scalar};
+use tenon_plan::{Body, Count, Op, Plan, Scalar};
 
-use super::{Item, Subject, bound_text, labelled, nested};
-use crate::rust::Rust;
+use super::steps::{self, Inside, Step};
+use super::{Item, Marshalling, Subject, bound_text, nested};
 use crate::rust::code::{Block, Expr, Statement};
 use crate::rust::shape::Shape;
 use crate::rust::variants::{Variant, Variants};
 
-/// The body of `encode` for a struct.
-pub fn record(rust: &Rust<'_>, plan: &Plan, subject: &Subject) -> Block {
-    match plan.recursive {
-        true => {
-            let mut body = Encoding::new(rust);
-            body.operations(&plan.body, subject);
-            nested("out", body.statements(), Expr::text("Ok(())"))
-        }
-        false => item(rust, &plan.body, subject),
-    }
-}
-
-/// Statements that append one item or record and come to a `Result`.
-pub fn item(rust: &Rust<'_>, body: &Body, subject: &Subject) -> Block {
-    let mut encoding = Encoding::new(rust);
-    encoding.operations(body, subject);
-    encoding.result()
-}
-
-/// Statements that append the arguments of a procedure.
-pub fn parameters(rust: &Rust<'_>, body: &Body, name: &str, parameters: Vec<Item>) -> Block {
-    item(rust, body, &Subject::record(name, parameters))
-}
-
-/// Statements that append the result of a procedure, each failure handed on.
-pub fn result(rust: &Rust<'_>, body: &Body, item: Item) -> Vec<Statement> {
-    let mut encoding = Encoding::new(rust);
-    encoding.operations(body, &Subject::whole(item));
-    encoding.statements().statements
-}
-
-/// The body of `encode` for a union.
-pub fn union(rust: &Rust<'_>, plan: &Plan, variants: &Variants) -> Block {
-    let mut encoding = Encoding::new(rust);
-    for op in &plan.body {
-        match op {
-            Op::Switch {
-                discriminant,
-                arms,
-                default,
-                ..
-            } => {
-                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                let bodies: Vec<&Body> = bodies.collect();
-                encoding.switch(*discriminant, &bodies, variants);
+impl Marshalling<'_> {
+    /// The body of `encode` for a struct.
+    pub fn encode_record(self, plan: &Plan, subject: &Subject) -> Block {
+        match plan.recursive {
+            true => {
+                let mut body = Encoding::new(self);
+                body.operations(&plan.body, subject);
+                nested("out", body.statements(), Expr::text("Ok(())"))
             }
-            other => unreachable!("{other:?} in the plan of a union"),
+            false => self.encode_item(&plan.body, subject),
         }
     }
-    match plan.recursive {
-        true => nested("out", encoding.statements(), Expr::text("Ok(())")),
-        false => encoding.result(),
+
+    /// Statements that append one item or record and come to a `Result`.
+    pub fn encode_item(self, body: &Body, subject: &Subject) -> Block {
+        let mut encoding = Encoding::new(self);
+        encoding.operations(body, subject);
+        encoding.result()
+    }
+
+    /// Statements that append the arguments of a procedure.
+    pub fn encode_parameters(self, body: &Body, name: &str, parameters: Vec<Item>) -> Block {
+        self.encode_item(body, &Subject::record(name, parameters))
+    }
+
+    /// Statements that append the result of a procedure, each failure handed on.
+    pub fn encode_result(self, body: &Body, item: Item) -> Vec<Statement> {
+        let mut encoding = Encoding::new(self);
+        encoding.operations(body, &Subject::whole(item));
+        encoding.statements().statements
+    }
+
+    /// The body of `encode` for a union.
+    pub fn encode_union(self, plan: &Plan, variants: &Variants) -> Block {
+        let mut encoding = Encoding::new(self);
+        for op in &plan.body {
+            match op {
+                Op::Switch {
+                    discriminant,
+                    arms,
+                    default,
+                    ..
+                } => {
+                    let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                    let bodies: Vec<&Body> = bodies.collect();
+                    encoding.switch(*discriminant, &bodies, variants);
+                }
+                other => unreachable!("{other:?} in the plan of a union"),
+            }
+        }
+        match plan.recursive {
+            true => nested("out", encoding.statements(), Expr::text("Ok(())")),
+            false => encoding.result(),
+        }
     }
 }
 
 /// Statements in the making; the last one, if it can fail, may become the result.
 struct Encoding<'a> {
-    rust: &'a Rust<'a>,
+    with: Marshalling<'a>,
     done: Vec<Statement>,
     last: Option<Expr>,
 }
 
 impl<'a> Encoding<'a> {
-    fn new(rust: &'a Rust<'a>) -> Self {
+    fn new(with: Marshalling<'a>) -> Self {
         Self {
-            rust,
+            with,
             done: Vec::new(),
             last: None,
         }
@@ -88,10 +90,8 @@ impl<'a> Encoding<'a> {
 
     /// An expression that can fail.
     fn fallible(&mut self, expr: Expr, item: &Item) {
-        if let Some(last) = self
-            .last
-            .replace(labelled(self.rust, expr, item.label.as_ref()))
-        {
+        let labelled = self.with.labelled(expr, item.label.as_ref());
+        if let Some(last) = self.last.replace(labelled) {
             self.done.push(Statement::Do(Expr::Try(Box::new(last))));
         }
     }
@@ -119,149 +119,200 @@ impl<'a> Encoding<'a> {
         }
     }
 
+    fn item(&self, op: &Op, subject: &Subject) -> Item {
+        match op.place() {
+            Some(place) => subject.item(self.with.rust, place),
+            None => unreachable!("{op:?} moves nothing"),
+        }
+    }
+
     fn operations(&mut self, body: &Body, subject: &Subject) {
-        let mut block = String::new();
-        for (index, op) in body.iter().enumerate() {
-            if let Op::Reserve { bytes } = op {
-                block = self.reserve(*bytes, &body[index + 1..]);
-            } else {
-                self.operation(op, subject, &block);
+        for step in steps::of(body) {
+            match step {
+                Step::Block(bytes, inside) => self.block(bytes, &inside, subject),
+                Step::Op(op) => self.operation(op, subject),
             }
         }
     }
 
-    /// The expression for a reserved block: a variable, unless only one item is in it.
-    fn reserve(&mut self, bytes: u32, rest: &[Op]) -> String {
+    /// A block: a variable, unless only one item is in it.
+    fn block(&mut self, bytes: u32, inside: &Inside<'_>, subject: &Subject) {
+        if let Some(only) = inside.only() {
+            return self.only(bytes, only, subject);
+        }
         let block = format!("out.block::<{bytes}>()");
-        if rest.iter().take_while(|op| op.is_fixed()).count() == 1 {
-            return block;
+        match (inside.items.as_slice(), inside.holes.as_slice()) {
+            ([], []) => {}
+            ([], [(offset, bytes)]) => {
+                let zero = format!("{block}.zero({offset}, {bytes})");
+                self.infallible(Expr::text(zero));
+            }
+            _ => {
+                let block = Expr::text(block);
+                self.statement(Statement::Let("mut block".to_owned(), block));
+                self.inside("block", inside, subject);
+            }
         }
-        self.statement(Statement::Let("block".to_owned(), Expr::text(block)));
-        "block".to_owned()
     }
 
-    fn operation(&mut self, op: &Op, subject: &Subject, block: &str) {
-        let rust = self.rust;
-        let item = |place| subject.item(rust, place);
-        self.rust.uses(match op {
-            Op::Reserve { .. } | Op::Call { .. } | Op::External { .. } => &[],
-            _ => &["wire::xdr"],
-        });
+    /// The item that a block consists of.
+    fn only(&mut self, bytes: u32, op: &Op, subject: &Subject) {
+        let item = self.item(op, subject);
         match op {
-            Op::Align { .. }
-            | Op::Zero { .. }
-            | Op::Blit { .. }
+            Op::Put { scalar, .. } if self.with.is_checked(*scalar) => {
+                self.call("out.put_word", [&item.value]);
+            }
+            Op::Put { .. } => self.call("out.put", [&item.value]),
+            op if self.is_blit(op) => self.call("out.blit", [&whole(&item)]),
+            op => self.fixed(&format!("out.block::<{bytes}>()"), op, &item),
+        }
+    }
+
+    fn inside(&mut self, block: &str, inside: &Inside<'_>, subject: &Subject) {
+        for op in &inside.items {
+            let item = self.item(op, subject);
+            self.fixed(block, op, &item);
+        }
+        for (offset, bytes) in &inside.holes {
+            let zero = format!("{block}.zero({offset}, {bytes})");
+            self.infallible(Expr::text(zero));
+        }
+    }
+
+    /// Whether the item lies on the wire as in memory, as one value.
+    fn is_blit(&self, op: &Op) -> bool {
+        match op {
+            Op::Put { scalar, .. } | Op::PutArray { scalar, .. } => !self.with.is_checked(*scalar),
+            Op::Copy { bytes, .. } => !self.with.is_padded(*bytes),
+            Op::Blit { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// An item in a block.
+    fn fixed(&mut self, block: &str, op: &Op, item: &Item) {
+        let (method, offset, value) = match op {
+            Op::Put { scalar, offset, .. } => {
+                let method = match self.with.is_checked(*scalar) {
+                    true => "put_word",
+                    false => "put",
+                };
+                (method, offset, item.value.clone())
+            }
+            Op::PutArray { scalar, offset, .. } if self.with.is_checked(*scalar) => {
+                ("put_words", offset, slice(item))
+            }
+            Op::Copy { bytes, offset, .. } if self.with.is_padded(*bytes) => {
+                ("put_bytes", offset, slice(item))
+            }
+            Op::PutArray { offset, .. } | Op::Copy { offset, .. } | Op::Blit { offset, .. } => {
+                ("blit", offset, whole(item))
+            }
+            Op::Zero { .. } => unreachable!("holes stand apart"),
+            Op::Reserve { .. }
+            | Op::Align { .. }
             | Op::BlitCounted { .. }
-            | Op::PutElements { .. } => {
-                unreachable!("the passes that make these are not run for this")
-            }
-            Op::Reserve { .. } => unreachable!("handled where the block begins"),
-            Op::Put {
-                place,
-                scalar,
-                offset,
-            } => {
-                let function = if Representation::XDR.is_checked(*scalar) {
-                    "xdr::put_word"
-                } else {
-                    "xdr::put"
+            | Op::PutElements { .. }
+            | Op::CopyCounted { .. }
+            | Op::PutCounted { .. }
+            | Op::Loop { .. }
+            | Op::Switch { .. }
+            | Op::Optional { .. }
+            | Op::List { .. }
+            | Op::Call { .. }
+            | Op::External { .. } => unreachable!("{op:?} lies in no block"),
+        };
+        self.call(&format!("{block}.{method}"), [&offset.to_string(), &value]);
+    }
+
+    /// A call that cannot fail.
+    fn call<'t>(&mut self, path: &str, arguments: impl IntoIterator<Item = &'t String>) {
+        self.infallible(Expr::call(path, arguments.into_iter().map(Expr::text)));
+    }
+
+    /// An operation that makes its own check.
+    fn operation(&mut self, op: &Op, subject: &Subject) {
+        if let Op::Align { to, before } = op {
+            return self.infallible(Expr::text(format!("out.align({to}, {before})")));
+        }
+        let item = self.item(op, subject);
+        match op {
+            Op::CopyCounted { bound, .. } => self.counted("out.put_opaque", &item, *bound),
+            Op::PutCounted { scalar, bound, .. } => {
+                let method = match self.with.is_checked(*scalar) {
+                    true => "out.put_counted_words",
+                    false => "out.put_counted",
                 };
-                self.put(function, block, *offset, &item(place).value);
+                self.counted(method, &item, *bound);
             }
-            Op::PutArray {
-                place,
-                scalar,
-                offset,
-                ..
-            } => {
-                let function = if Representation::XDR.is_checked(*scalar) {
-                    "xdr::put_words"
-                } else {
-                    "xdr::put_array"
-                };
-                self.put(function, block, *offset, &slice(&item(place)));
-            }
-            Op::Copy { place, offset, .. } => {
-                self.put("xdr::put_bytes", block, *offset, &slice(&item(place)));
-            }
-            Op::CopyCounted {
-                place,
-                bound,
-                text: _,
-            } => {
-                self.counted("xdr::put_opaque", &item(place), *bound);
-            }
-            Op::PutCounted {
-                place,
-                scalar,
-                bound,
-            } => {
-                let words = Representation::XDR.is_checked(*scalar);
-                let function = if words {
-                    "xdr::put_counted_words"
-                } else {
-                    "xdr::put_counted"
-                };
-                self.counted(function, &item(place), *bound);
-            }
-            Op::Loop {
-                place,
+            Op::BlitCounted { bound, .. } => self.counted("out.put_counted", &item, *bound),
+            Op::PutElements {
                 count,
+                element: of,
                 body,
-                element: _,
-            } => {
-                self.elements(&item(place), *count, body);
+                ..
+            } => self.blocks(&item, *count, of.bytes, body),
+            Op::Loop { count, body, .. } => self.elements(&item, *count, body),
+            Op::Optional { body, .. } => self.optional(&item, body),
+            Op::List { first_bare, .. } => {
+                let method = match first_bare {
+                    true => "out.put_bare_list",
+                    false => "out.put_list",
+                };
+                let items = Expr::text(&item.reference);
+                self.fallible(Expr::call(method, [items]), &item);
+            }
+            Op::Call { .. } | Op::External { .. } => {
+                self.with.rust.uses(&["wire::Marshal"]);
+                let path = format!("{}.encode", item.receiver);
+                self.fallible(Expr::call(path, [Expr::text("out")]), &item);
             }
             Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
-            Op::Optional { place, body } => self.optional(&item(place), body),
-            Op::List {
-                place,
-                first_bare,
-                element: _,
-            } => {
-                let function = if *first_bare {
-                    "xdr::put_bare_list"
-                } else {
-                    "xdr::put_list"
-                };
-                self.rust.uses(&["wire::Xdr"]);
-                let item = item(place);
-                let arguments = ["out", &item.reference, "Xdr::encode"].map(Expr::text);
-                self.fallible(Expr::call(function, arguments), &item);
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => {
+                unreachable!("handled before")
             }
-            Op::Call { place, .. } | Op::External { place, .. } => {
-                self.rust.uses(&["wire::Xdr"]);
-                let item = item(place);
-                let arguments = [whole(&item), "out".to_owned()].map(Expr::text);
-                self.fallible(Expr::call("Xdr::encode", arguments), &item);
+            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {
+                unreachable!("items of fixed size lie in a block")
             }
         }
     }
 
-    fn put(&mut self, function: &str, block: &str, offset: u32, value: &str) {
-        let arguments = [block, &offset.to_string(), value].map(Expr::text);
-        self.infallible(Expr::call(function, arguments));
-    }
-
-    fn counted(&mut self, function: &str, item: &Item, bound: u32) {
-        let arguments = [
-            Expr::text("out"),
-            Expr::text(&item.reference),
-            bound_text(bound),
-        ];
-        self.fallible(Expr::call(function, arguments), item);
+    fn counted(&mut self, method: &str, item: &Item, bound: u32) {
+        let arguments = [Expr::text(&item.reference), bound_text(bound)];
+        self.fallible(Expr::call(method, arguments), item);
     }
 
     fn elements(&mut self, item: &Item, count: Count, body: &Body) {
         let encode = self.element_function(body, &element(&item.shape));
-        let (out, items) = (Expr::text("out"), Expr::text(slice(item)));
+        let items = Expr::text(slice(item));
         let call = match count {
-            Count::Fixed(_) => Expr::call("xdr::put_elements", [out, items, encode]),
-            Count::Counted(bound) => {
-                Expr::call("xdr::put_vec", [out, items, bound_text(bound), encode])
-            }
+            Count::Fixed(_) => Expr::call("out.put_elements", [items, encode]),
+            Count::Counted(bound) => Expr::call("out.put_vec", [items, bound_text(bound), encode]),
         };
         self.fallible(call, item);
+    }
+
+    /// Elements of one size.
+    fn blocks(&mut self, item: &Item, count: Count, stride: u64, body: &Body) {
+        let subject = Subject::whole(Item::behind("item", element(&item.shape), None));
+        let mut encoding = Encoding::new(self.with);
+        encoding.inside("block", &steps::element(body), &subject);
+        let mut write = encoding.statements();
+        if let ([Statement::Do(only)], None) = (write.statements.as_slice(), &write.value) {
+            write = Block::value(only.clone());
+        }
+        let write = Expr::closure("|item, mut block|", write);
+        let items = Expr::text(slice(item));
+        match count {
+            Count::Fixed(_) => {
+                let path = format!("out.put_blocks::<{stride}, _>");
+                self.infallible(Expr::call(path, [items, write]));
+            }
+            Count::Counted(bound) => {
+                let path = format!("out.put_vec_of_blocks::<{stride}, _>");
+                self.fallible(Expr::call(path, [items, bound_text(bound), write]), item);
+            }
+        }
     }
 
     fn optional(&mut self, item: &Item, body: &Body) {
@@ -275,28 +326,25 @@ impl<'a> Encoding<'a> {
         };
         let value = Expr::text(format!("{receiver}.{method}()"));
         let encode = self.element_function(body, &held);
-        let arguments = [Expr::text("out"), value, encode];
-        self.fallible(Expr::call("xdr::put_optional", arguments), item);
+        self.fallible(Expr::call("out.put_optional", [value, encode]), item);
     }
 
     /// The function that encodes an element.
     fn element_function(&self, body: &Body, shape: &Shape) -> Expr {
         if let ([Op::Call { .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
-            self.rust.uses(&["wire::Xdr"]);
-            return Expr::text("Xdr::encode");
+            self.with.rust.uses(&["wire::Marshal"]);
+            return Expr::text("Marshal::encode");
         }
         let subject = Subject::whole(Item::behind("item", shape.clone(), None));
-        Expr::closure("|item, out|", item(self.rust, body, &subject))
+        Expr::closure("|item, out|", self.with.encode_item(body, &subject))
     }
 
     fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], all: &Variants) {
-        self.rust.uses(&["wire::xdr"]);
-        let function = if Representation::XDR.is_checked(discriminant) {
-            "xdr::put_word"
-        } else {
-            "xdr::put"
+        let method = match self.with.is_checked(discriminant) {
+            true => "out.put_word",
+            false => "out.put",
         };
-        self.put(function, "out.block::<4>()", 0, "self.discriminant()");
+        self.call(method, [&"self.discriminant()".to_owned()]);
         let mut arms = Vec::new();
         for variant in &all.variants {
             if variant.value.is_none() {
@@ -318,7 +366,7 @@ impl<'a> Encoding<'a> {
         };
         let label = Some(variant.label.clone());
         let subject = Subject::whole(Item::behind("value", shape.clone(), label));
-        let mut encoding = Encoding::new(self.rust);
+        let mut encoding = Encoding::new(self.with);
         encoding.operations(bodies[variant.arm], &subject);
         let mut body = encoding.statements();
         match body.statements.pop() {
@@ -338,7 +386,7 @@ fn refused<'a>(
 ) -> impl Iterator<Item = (String, Block)> + 'a {
     all.variants.iter().filter_map(|variant| {
         let (value, pattern) = variant.value.as_ref()?;
-        let refuse = Expr::text(format!("Err(xdr::bad_discriminant({value}))"));
+        let refuse = Expr::text(format!("Err(EncodeError::bad_discriminant({value}))"));
         Some((
             default.pattern(pattern, "_"),
             Block::value(Expr::Return(Box::new(refuse))),

@@ -1,23 +1,34 @@
 //! Marshalling code. What is moved, in which order and with which checks comes from the plan
-//! alone; here each operation becomes a call of `xdr`, for encoding in [`encode`] and for
+//! alone; here each operation becomes a method of a cursor, for encoding in [`encode`] and for
 //! decoding in [`decode`].
 
 mod decode;
 mod encode;
 mod parts;
+mod steps;
 
-use tenon_plan::{Place, Plan};
+use tenon_plan::{Body, Op, Place, Plan, Scalar};
 use tenon_schema::{TypeId, TypeKind};
 
 use super::code::{Block, Expr, Head, Statement};
 use super::names::TypeNames;
 use super::shape::Shape;
-use super::{Rust, variants};
+use super::{Form, Rust, variants};
 use crate::writer::{Hole, Writer};
 
-pub use decode::{element_function as element_decoder, parameters as decode_parameters};
-pub use encode::{parameters as encode_parameters, result as encode_result};
 pub use parts::{PART, is_wide};
+
+/// Most operations of a type whose functions are worth to become part of their callers.
+const SMALL: usize = 8;
+
+/// The file in the making, and the representation that code is being written for.
+#[derive(Clone, Copy)]
+pub struct Marshalling<'a> {
+    /// The file.
+    pub rust: &'a Rust<'a>,
+    /// The representation.
+    pub form: &'a Form<'a>,
+}
 
 /// What a body is about, and how the code around it calls that.
 #[derive(Debug, Clone)]
@@ -111,6 +122,15 @@ impl Subject {
         inside.iter().fold(item.clone(), part)
     }
 
+    /// Whether two operations move parts of one item.
+    fn is_one(&self, one: &Op, next: &Op) -> bool {
+        let is_part = |op: &Op| op.place().is_some_and(|place| !place.0.is_empty());
+        match self.fields {
+            Some(_) => decode::is_together(one, next, 0),
+            None => is_part(one) && is_part(next),
+        }
+    }
+
     /// The item that `place` is in, and the way from there.
     fn outer<'p>(&self, place: &'p Place) -> (&Item, &'p [u32]) {
         match (place.0.as_slice(), &self.fields) {
@@ -120,81 +140,239 @@ impl Subject {
     }
 }
 
-/// Writes what makes the type `id` something that can be sent: `impl Xdr`, or functions for a
-/// typedef.
-pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
-    let plan = rust.plans.of_type(id);
-    match &rust.schema.type_def(id).kind {
-        TypeKind::Enum(_) => write_enum(w, rust, id),
-        TypeKind::Struct(fields) if parts::is_wide(fields.len()) => {
-            parts::write_wide(w, rust, id, plan);
+impl Marshalling<'_> {
+    /// Writes what makes the type `id` something that can be sent: `impl Marshal`, or functions
+    /// for a typedef.
+    pub fn write(self, w: &mut Writer, id: TypeId) {
+        let plan = self.form.plans.of_type(id);
+        match &self.rust.schema.type_def(id).kind {
+            TypeKind::Struct(_) if !is_block(plan) && parts::is_wide(self.count(id)) => {
+                self.write_wide(w, id, plan);
+            }
+            TypeKind::Struct(_) => {
+                let subject = self.record_of(id);
+                let bodies = (
+                    self.encode_record(plan, &subject),
+                    self.decode_record(plan, &subject),
+                );
+                self.write_impl(w, id, plan, bodies);
+            }
+            TypeKind::Union(union) => {
+                let variants = variants::of(self.rust, id, union);
+                let bodies = (
+                    self.encode_union(plan, &variants),
+                    self.decode_union(plan, &variants),
+                );
+                self.write_impl(w, id, plan, bodies);
+            }
+            TypeKind::Enum(_) => {
+                let put = Statement::Do(Expr::text("out.put_word(*self)"));
+                let encode = Block {
+                    statements: vec![put],
+                    value: Some(Expr::text("Ok(())")),
+                };
+                let decode = Block::value(Expr::text("input.get_word()"));
+                self.write_impl(w, id, plan, (encode, decode));
+            }
+            TypeKind::Typedef(to) => {
+                self.write_functions(w, id, self.rust.shapes.target(id, to));
+            }
+            TypeKind::External => {}
         }
-        TypeKind::Struct(_) => {
-            let subject = record_of(rust, id);
-            let bodies = (
-                encode::record(rust, plan, &subject),
-                decode::record(rust, plan, &subject),
-            );
-            write_impl(w, rust, id, plan, bodies);
-        }
-        TypeKind::Union(union) => {
-            let variants = variants::of(rust, id, union);
-            let bodies = (
-                encode::union(rust, plan, &variants),
-                decode::union(rust, plan, &variants),
-            );
-            write_impl(w, rust, id, plan, bodies);
-        }
-        TypeKind::Typedef(to) => write_functions(w, rust, id, rust.shapes.target(id, to)),
-        TypeKind::External => {}
     }
-}
 
-/// The fields of the struct `id`.
-fn record_of(rust: &Rust<'_>, id: TypeId) -> Subject {
-    let def = rust.schema.type_def(id);
-    let names = &rust.names.of_type(id).parts;
-    let fields = rust.shapes.fields(id).into_iter().zip(names);
-    let items = fields.map(|((field, shape), name)| {
-        let label = format!("{}.{}", def.name, field.name);
-        Item::owned(format!("self.{name}"), name, shape, Some(label))
-    });
-    Subject::record(&def.name, items.collect())
-}
+    /// How many fields the struct `id` has.
+    fn count(self, id: TypeId) -> usize {
+        self.rust.names.of_type(id).parts.len()
+    }
 
-fn write_impl(w: &mut Writer, rust: &Rust<'_>, id: TypeId, plan: &Plan, bodies: (Block, Block)) {
-    rust.uses(&[
-        "wire::Xdr",
-        "wire::Encoder",
-        "wire::EncodeError",
-        "wire::Decoder",
-        "wire::DecodeError",
-    ]);
-    let (encode, decode) = bodies;
-    let out = parameter("out", uses_cursor(&encode));
-    let input = parameter("input", uses_cursor(&decode));
-    w.skeleton(
-        "
-impl Xdr for $name$ {
+    /// The fields of the struct `id`.
+    fn record_of(self, id: TypeId) -> Subject {
+        let def = self.rust.schema.type_def(id);
+        let names = &self.rust.names.of_type(id).parts;
+        let fields = self.rust.shapes.fields(id).into_iter().zip(names);
+        let items = fields.map(|((field, shape), name)| {
+            let label = format!("{}.{}", def.name, field.name);
+            Item::owned(format!("self.{name}"), name, shape, Some(label))
+        });
+        Subject::record(&def.name, items.collect())
+    }
+
+    fn write_impl(self, w: &mut Writer, id: TypeId, plan: &Plan, bodies: (Block, Block)) {
+        self.rust.uses(&[
+            "wire::Marshal",
+            "wire::Encoder",
+            "wire::EncodeError",
+            "wire::Decoder",
+            "wire::DecodeError",
+        ]);
+        self.rust.uses(&self.form.marker.imports);
+        let (encode, decode) = bodies;
+        let out = parameter("out", uses_cursor(&encode));
+        let input = parameter("input", uses_cursor(&decode));
+        let marker = &self.form.marker;
+        let is_small = !plan.recursive && operations(&plan.body) <= SMALL;
+        let inline = |w: &mut Writer| {
+            if is_small {
+                w.line("#[inline]");
+            }
+        };
+        w.skeleton(
+            "
+impl$generics$ Marshal<$marker$> for $name$ {
     const WIRE_MIN: usize = $wire_min$;
+    $align$
 
-    fn encode(&self, $out$: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    $inline$
+    fn encode(&self, $out$: &mut $encoder$) -> Result<(), EncodeError> {
         $encode$
     }
 
-    fn decode($input$: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+    $inline$
+    fn decode($input$: &mut $decoder$) -> Result<Self, DecodeError> {
         $decode$
     }
 }
 ",
-        &[
-            ("name", Hole::Text(&rust.names.of_type(id).name)),
-            ("wire_min", Hole::Text(&plan.size.min.to_string())),
-            ("out", Hole::Text(out)),
-            ("input", Hole::Text(input)),
-            ("encode", Hole::Lines(&|w| encode.write(w))),
-            ("decode", Hole::Lines(&|w| decode.write(w))),
-        ],
+            &[
+                ("generics", Hole::Text(&marker.generics())),
+                ("marker", Hole::Text(&marker.path)),
+                ("name", Hole::Text(&self.rust.names.of_type(id).name)),
+                ("wire_min", Hole::Text(&plan.size.min.to_string())),
+                (
+                    "align",
+                    Hole::Lines(&|w| {
+                        if plan.align > 1 {
+                            w.line(format!("const ALIGN: usize = {};", plan.align));
+                        }
+                    }),
+                ),
+                ("inline", Hole::Lines(&inline)),
+                ("out", Hole::Text(out)),
+                ("input", Hole::Text(input)),
+                ("encoder", Hole::Text(&marker.cursor("Encoder"))),
+                ("decoder", Hole::Text(&marker.cursor("Decoder"))),
+                ("encode", Hole::Lines(&|w| encode.write(w))),
+                ("decode", Hole::Lines(&|w| decode.write(w))),
+            ],
+        );
+    }
+
+    fn write_functions(self, w: &mut Writer, id: TypeId, shape: Shape) {
+        self.rust.uses(&[
+            "wire::Encoder",
+            "wire::EncodeError",
+            "wire::Decoder",
+            "wire::DecodeError",
+        ]);
+        let (plan, names) = (self.form.plans.of_type(id), self.rust.names.of_type(id));
+        let (encode, decode) = self.functions(names);
+        let marker = &self.form.marker;
+        if !marker.is_default() {
+            self.rust.uses(&marker.imports);
+        }
+        let label = self.rust.schema.type_def(id).name.clone();
+        let subject = Subject::whole(Item::behind("value", shape, Some(label)));
+        write_function_doc(
+            w,
+            "Appends",
+            names,
+            "The value breaks a bound of the interface.",
+        );
+        let head = Head {
+            name: format!("pub fn {encode}{}", marker.generics()),
+            parameters: vec![
+                format!("value: &{}", names.name),
+                format!("out: &mut {}", marker.cursor("Encoder")),
+            ],
+            result: "Result<(), EncodeError>".to_owned(),
+        };
+        head.write_function(w, &self.encode_item(&plan.body, &subject));
+        w.gap();
+        write_function_doc(w, "Reads", names, "The bytes are not a value of this type.");
+        let head = Head {
+            name: format!("pub fn {decode}{}", marker.generics()),
+            parameters: vec![format!("input: &mut {}", marker.cursor("Decoder"))],
+            result: format!("Result<{}, DecodeError>", names.name),
+        };
+        head.write_function(w, &self.decode_item(&plan.body, &subject));
+    }
+
+    /// The functions of a typedef in this representation.
+    fn functions(self, names: &TypeNames) -> (&str, &str) {
+        let mut forms = self.rust.forms.iter().zip(&names.functions);
+        match forms.find(|(form, _)| std::ptr::eq(*form, self.form)) {
+            Some((_, (encode, decode))) => (encode, decode),
+            None => unreachable!("the form is one of the file's"),
+        }
+    }
+
+    /// Whether not every pattern of bytes is a value.
+    fn is_checked(self, scalar: Scalar) -> bool {
+        self.form.plans.representation.is_checked(scalar)
+    }
+
+    /// Whether so many opaque bytes are followed by padding.
+    fn is_padded(self, bytes: u32) -> bool {
+        self.form.plans.representation.padded(bytes.into()) != u64::from(bytes)
+    }
+
+    /// Names the item in the errors of `expr`.
+    fn labelled(self, expr: Expr, label: Option<&String>) -> Expr {
+        match label {
+            Some(label) => {
+                self.rust.uses(&["wire::Field"]);
+                Expr::InField(Box::new(expr), label.clone())
+            }
+            None => expr,
+        }
+    }
+}
+
+/// Whether a plan moves its value as one block of memory.
+pub fn is_block(plan: &Plan) -> bool {
+    match plan.body.as_slice() {
+        [Op::Reserve { .. }, Op::Blit { place, .. }] => place.0.is_empty(),
+        _ => false,
+    }
+}
+
+/// How many operations a body has, those inside counted.
+fn operations(body: &Body) -> usize {
+    let inside = body.iter().map(|op| match op {
+        Op::Loop { body, .. } | Op::PutElements { body, .. } | Op::Optional { body, .. } => {
+            1 + operations(body)
+        }
+        Op::Switch { arms, default, .. } => {
+            let arms = arms.iter().map(|arm| &arm.body).chain(default);
+            1 + arms.map(operations).sum::<usize>()
+        }
+        Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => 1,
+        Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } | Op::BlitCounted { .. } => 1,
+        Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::List { .. } => 1,
+        Op::Call { .. } | Op::External { .. } => 1,
+    });
+    inside.sum()
+}
+
+/// Writes what makes the enum `id` a word.
+pub fn write_word(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+    rust.uses(&["wire::Word", "wire::DecodeErrorKind"]);
+    w.skeleton(
+        "
+impl Word for $name$ {
+    #[inline]
+    fn to_word(self) -> u32 {
+        self as u32
+    }
+
+    #[inline]
+    fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
+        Self::try_from(word as i32)
+    }
+}
+",
+        &[("name", Hole::Text(&rust.names.of_type(id).name))],
     );
 }
 
@@ -213,80 +391,6 @@ fn parameter(name: &'static str, is_used: bool) -> &'static str {
     }
 }
 
-fn write_enum(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
-    rust.uses(&["wire::Word", "wire::DecodeErrorKind"]);
-    rust.uses(&[
-        "wire::Xdr",
-        "wire::Encoder",
-        "wire::EncodeError",
-        "wire::Decoder",
-        "wire::DecodeError",
-        "wire::xdr",
-    ]);
-    w.skeleton(
-        "
-impl Word for $name$ {
-    fn to_word(self) -> u32 {
-        self as u32
-    }
-
-    fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
-        Self::try_from(word as i32)
-    }
-}
-
-impl Xdr for $name$ {
-    const WIRE_MIN: usize = 4;
-
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        xdr::put_word(out.block::<4>(), 0, *self);
-        Ok(())
-    }
-
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        xdr::next_word(input)
-    }
-}
-",
-        &[("name", Hole::Text(&rust.names.of_type(id).name))],
-    );
-}
-
-fn write_functions(w: &mut Writer, rust: &Rust<'_>, id: TypeId, shape: Shape) {
-    rust.uses(&[
-        "wire::Encoder",
-        "wire::EncodeError",
-        "wire::Decoder",
-        "wire::DecodeError",
-    ]);
-    let (plan, names) = (rust.plans.of_type(id), rust.names.of_type(id));
-    let label = rust.schema.type_def(id).name.clone();
-    let subject = Subject::whole(Item::behind("value", shape, Some(label)));
-    write_function_doc(
-        w,
-        "Appends",
-        names,
-        "The value breaks a bound of the interface.",
-    );
-    let head = Head {
-        name: format!("pub fn {}", names.encode),
-        parameters: vec![
-            format!("value: &{}", names.name),
-            "out: &mut Encoder<'_>".to_owned(),
-        ],
-        result: "Result<(), EncodeError>".to_owned(),
-    };
-    head.write_function(w, &encode::item(rust, &plan.body, &subject));
-    w.gap();
-    write_function_doc(w, "Reads", names, "The bytes are not a value of this type.");
-    let head = Head {
-        name: format!("pub fn {}", names.decode),
-        parameters: vec!["input: &mut Decoder<'_>".to_owned()],
-        result: format!("Result<{}, DecodeError>", names.name),
-    };
-    head.write_function(w, &decode::item(rust, &plan.body, &subject));
-}
-
 fn write_function_doc(w: &mut Writer, does: &str, names: &TypeNames, errors: &str) {
     w.line(format!("/// {does} a [`{}`].", names.name));
     w.line("///");
@@ -299,17 +403,6 @@ fn bound_text(bound: u32) -> Expr {
         u32::MAX => "u32::MAX".to_owned(),
         bound => bound.to_string(),
     })
-}
-
-/// Names the item in the errors of `expr`.
-fn labelled(rust: &Rust<'_>, expr: Expr, label: Option<&String>) -> Expr {
-    match label {
-        Some(label) => {
-            rust.uses(&["wire::Field"]);
-            Expr::InField(Box::new(expr), label.clone())
-        }
-        None => expr,
-    }
 }
 
 /// `enter` before the statements of a recursive type and `leave` behind them, `value` last.

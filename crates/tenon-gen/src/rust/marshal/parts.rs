@@ -6,9 +6,8 @@
 use tenon_plan::{Body, Op, Plan, Representation};
 use tenon_schema::TypeId;
 
-use super::{decode, encode, record_of, write_impl};
-use crate::rust::Rust;
-use crate::rust::code::{Block, Expr, Statement};
+use super::Marshalling;
+use crate::rust::code::{Block, Expr, Head, Statement};
 use crate::writer::Writer;
 
 /// Most fields of a struct that is dealt with in one piece.
@@ -25,23 +24,61 @@ pub fn is_wide(fields: usize) -> bool {
     fields > WHOLE_MAX
 }
 
-/// Writes `impl Xdr` and the parts that it calls.
-pub fn write_wide(w: &mut Writer, rust: &Rust<'_>, id: TypeId, plan: &Plan) {
-    let parts = cut(&plan.body);
-    let call = |method: &str, cursor: &str| {
-        let calls = (1..=parts.len()).map(|part| format!("{method}_part_{part}({cursor})?"));
-        calls.collect::<Vec<_>>()
-    };
-    let encode = call("self.encode", "out");
-    let mut decode = vec!["let mut value = Self::default()".to_owned()];
-    decode.extend(call("value.decode", "input"));
-    let bodies = (
-        statements(encode, plan.recursive.then_some("out"), "Ok(())"),
-        statements(decode, plan.recursive.then_some("input"), "Ok(value)"),
-    );
-    write_impl(w, rust, id, plan, bodies);
-    w.gap();
-    write_parts(w, rust, id, &parts);
+impl Marshalling<'_> {
+    /// Writes `impl Marshal` and the parts that it calls.
+    pub(super) fn write_wide(self, w: &mut Writer, id: TypeId, plan: &Plan) {
+        let parts = cut(&plan.body, &self.form.plans.representation);
+        let (encode_part, decode_part) = self.names_of_parts();
+        let call = |method: &str, cursor: &str| {
+            let calls = (1..=parts.len()).map(|part| format!("{method}_{part}({cursor})?"));
+            calls.collect::<Vec<_>>()
+        };
+        let encode = call(&format!("self.{encode_part}"), "out");
+        let mut decode = vec!["let mut value = Self::default()".to_owned()];
+        decode.extend(call(&format!("value.{decode_part}"), "input"));
+        let bodies = (
+            statements(encode, plan.recursive.then_some("out"), "Ok(())"),
+            statements(decode, plan.recursive.then_some("input"), "Ok(value)"),
+        );
+        self.write_impl(w, id, plan, bodies);
+        w.gap();
+        self.write_parts(w, id, &parts);
+    }
+
+    fn names_of_parts(self) -> (String, String) {
+        let suffix = &self.form.marker.suffix;
+        (
+            format!("encode_part{suffix}"),
+            format!("decode_part{suffix}"),
+        )
+    }
+
+    fn write_parts(self, w: &mut Writer, id: TypeId, parts: &[Body]) {
+        let subject = self.record_of(id);
+        let marker = &self.form.marker;
+        let (encode_part, decode_part) = self.names_of_parts();
+        w.braces(&format!("impl {}", self.rust.names.of_type(id).name), |w| {
+            for (index, body) in parts.iter().enumerate() {
+                if index > 0 {
+                    w.gap();
+                }
+                let head = |name: &str, of: &str, cursor: String, error: &str| Head {
+                    name: format!("fn {name}_{}{}", index + 1, marker.generics()),
+                    parameters: vec![of.to_owned(), cursor],
+                    result: format!("Result<(), {error}>"),
+                };
+                let out = format!("out: &mut {}", marker.cursor("Encoder"));
+                let encode = self.encode_item(body, &subject);
+                w.line("#[inline(never)]");
+                head(&encode_part, "&self", out, "EncodeError").write_function(w, &encode);
+                w.gap();
+                let input = format!("input: &mut {}", marker.cursor("Decoder"));
+                let decode = self.decode_assignments(body, &subject);
+                w.line("#[inline(never)]");
+                head(&decode_part, "&mut self", input, "DecodeError").write_function(w, &decode);
+            }
+        });
+    }
 }
 
 fn statements(mut lines: Vec<String>, nested_in: Option<&str>, value: &str) -> Block {
@@ -58,29 +95,8 @@ fn statements(mut lines: Vec<String>, nested_in: Option<&str>, value: &str) -> B
     }
 }
 
-fn write_parts(w: &mut Writer, rust: &Rust<'_>, id: TypeId, parts: &[Body]) {
-    let subject = record_of(rust, id);
-    w.braces(&format!("impl {}", rust.names.of_type(id).name), |w| {
-        for (index, body) in parts.iter().enumerate() {
-            if index > 0 {
-                w.gap();
-            }
-            let part = index + 1;
-            let encode = encode::item(rust, body, &subject);
-            let head = "(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError>";
-            w.line("#[inline(never)]");
-            w.braces(&format!("fn encode_part_{part}{head}"), |w| encode.write(w));
-            w.gap();
-            let decode = decode::assignments(rust, body, &subject);
-            let head = "(&mut self, input: &mut Decoder<'_>) -> Result<(), DecodeError>";
-            w.line("#[inline(never)]");
-            w.braces(&format!("fn decode_part_{part}{head}"), |w| decode.write(w));
-        }
-    });
-}
-
 /// Cuts a body into bodies of at most [`PART`] items, each with checks of its own.
-fn cut(body: &Body) -> Vec<Body> {
+fn cut(body: &Body, representation: &Representation) -> Vec<Body> {
     let mut parts: Vec<Body> = Vec::new();
     let (mut items, mut block) = (PART, None);
     for op in body.iter().filter(|op| !op.is_reserve()) {
@@ -89,7 +105,7 @@ fn cut(body: &Body) -> Vec<Body> {
             (items, block) = (0, None);
         }
         if let Some(part) = parts.last_mut() {
-            push(part, &mut block, op.clone());
+            push(part, &mut block, op.clone(), representation);
         }
         items += 1;
     }
@@ -97,8 +113,8 @@ fn cut(body: &Body) -> Vec<Body> {
 }
 
 /// Appends `op` to a part, an item of fixed size to the block that begins at `block`.
-fn push(part: &mut Body, block: &mut Option<usize>, mut op: Op) {
-    let Some((_, size)) = op.fixed(&Representation::XDR) else {
+fn push(part: &mut Body, block: &mut Option<usize>, mut op: Op, representation: &Representation) {
+    let Some((_, size)) = op.fixed(representation) else {
         *block = None;
         return part.push(op);
     };

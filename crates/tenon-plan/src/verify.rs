@@ -3,19 +3,16 @@
 //! It knows nothing of how plans are made. Each body is held against the types of the schema,
 //! field by field in the order of the wire, and each reserved block against the items in it.
 
-mod expected;
-mod fits;
-
-use tenon_schema::{Procedure, Schema, TypeId};
+use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union};
 use thiserror::Error;
-
-use expected::{Block, Expected, Opened};
 
 use crate::blittable::Blittables;
 use crate::graph;
-use crate::item::Blittable;
 use crate::layout::Layout;
-use crate::op::{Count, Op, Plan, Plans, ProcedurePlan, Size};
+use crate::links::{is_link, linked_list};
+use crate::op::{
+    Arm, Blittable, Count, Element, Op, Place, Plan, Plans, ProcedurePlan, Scalar, Size,
+};
 use crate::position::Position;
 use crate::representation::{COUNT_BYTES, Extent, Lists, Representation};
 use crate::size::Sizes;
@@ -282,6 +279,214 @@ impl<'a> Verifier<'a> {
             Op::External { ty, .. } => position.is_multiple_of(self.sizes.align_of_named(*ty)),
         }
     }
+
+    /// Holds an operation against the type of the item it moves.
+    fn item(
+        &self,
+        op: &Op,
+        item: Layout<'_>,
+        at: &str,
+        position: Position,
+    ) -> Result<(), VerifyError> {
+        let fits = match item {
+            Layout::Nothing => false,
+            Layout::Record(fields) => self.is_whole_record(op, fields),
+            Layout::Use(ty) => {
+                self.fits(op, ty, at, position)? && !matches!(op, Op::External { .. })
+            }
+            Layout::Definition(id) => {
+                self.fits(op, &Type::Named(id), at, position)? && !matches!(op, Op::Call { .. })
+            }
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(self.error(at, Problem::Type)),
+        }
+    }
+
+    fn is_whole_record(&self, op: &Op, fields: &[Field]) -> bool {
+        match op {
+            Op::Blit { item, count: 1, .. } => {
+                self.blittables.of_fields(fields).as_ref() == Some(item)
+            }
+            _ => false,
+        }
+    }
+
+    fn fits(&self, op: &Op, ty: &Type, at: &str, position: Position) -> Result<bool, VerifyError> {
+        let inside = position.inside(op, self.sizes);
+        let resolved = self.schema.resolve(ty);
+        let is = |expected: Type| *resolved == expected;
+        Ok(match op {
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => false,
+            Op::Blit { item, count, .. } => self.is_blittable(ty, item, *count),
+            Op::BlitCounted { item, bound, .. } => {
+                self.is_array_where(resolved, Length::Counted(*bound), |element| {
+                    self.blittables.of(element).as_ref() == Some(item)
+                })
+            }
+            Op::PutElements {
+                count,
+                element,
+                body,
+                ..
+            } => self.is_loop_of_blocks(resolved, *count, *element, body)?,
+            Op::Put { scalar, .. } => self.is_scalar(ty, *scalar),
+            Op::PutArray { scalar, count, .. } => {
+                self.is_array_of(resolved, *scalar, Length::Fixed(*count))
+            }
+            Op::PutCounted { scalar, bound, .. } => {
+                self.is_array_of(resolved, *scalar, Length::Counted(*bound))
+            }
+            Op::Copy { bytes, .. } => is(Type::Opaque(Length::Fixed(*bytes))),
+            Op::CopyCounted { bound, text, .. } => match text {
+                true => is(Type::String(*bound)),
+                false => is(Type::Opaque(Length::Counted(*bound))),
+            },
+            Op::Loop {
+                count,
+                element,
+                body,
+                ..
+            } => self.is_loop(resolved, (*count, *element), body, at, inside)?,
+            Op::Switch {
+                discriminant,
+                arms,
+                default,
+                ..
+            } => self.is_switch(resolved, *discriminant, (arms, default.as_deref()), inside)?,
+            Op::Optional { body, .. } => self.is_optional(ty, resolved, body, inside)?,
+            Op::List {
+                first_bare,
+                element,
+                ..
+            } => linked_list(self.schema, ty)
+                .is_some_and(|list| (list.element, list.first_bare) == (*element, *first_bare)),
+            Op::Call { plan, .. } => is(Type::Named(*plan)) && self.is_called(*plan),
+            Op::External { ty, .. } => {
+                is(Type::Named(*ty)) && self.schema.type_def(*ty).kind == TypeKind::External
+            }
+        })
+    }
+
+    fn is_scalar(&self, ty: &Type, scalar: Scalar) -> bool {
+        Scalar::of(self.schema, ty) == Some(scalar)
+    }
+
+    fn is_array_of(&self, ty: &Type, scalar: Scalar, length: Length) -> bool {
+        self.is_array_where(ty, length, |element| self.is_scalar(element, scalar))
+    }
+
+    fn is_array_where(&self, ty: &Type, length: Length, is: impl FnOnce(&Type) -> bool) -> bool {
+        matches!(ty, Type::Array(element, of) if *of == length && is(element))
+    }
+
+    /// A value as a whole, or the elements of a fixed array.
+    fn is_blittable(&self, ty: &Type, item: &Blittable, count: u32) -> bool {
+        let of = |ty: &Type| self.blittables.of(ty).as_ref() == Some(item);
+        match self.schema.resolve(ty) {
+            Type::Array(element, length) => *length == Length::Fixed(count) && of(element),
+            _ => count == 1 && of(ty),
+        }
+    }
+
+    fn is_called(&self, id: TypeId) -> bool {
+        match self.schema.type_def(id).kind {
+            TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::External => {
+                !is_link(self.schema, id)
+            }
+            TypeKind::Enum(_) | TypeKind::Typedef(_) => false,
+        }
+    }
+
+    fn is_loop(
+        &self,
+        ty: &Type,
+        (count, element): (Count, Element),
+        body: &[Op],
+        at: &str,
+        inside: Position,
+    ) -> Result<bool, VerifyError> {
+        let Type::Array(of, length) = ty else {
+            return Ok(false);
+        };
+        if element != self.sizes.element(of) {
+            return Err(self.error(at, Problem::Element));
+        }
+        self.body(body, Layout::Use(of), inside, Block::default())?;
+        Ok(*length == length_of(count))
+    }
+
+    fn is_loop_of_blocks(
+        &self,
+        ty: &Type,
+        count: Count,
+        element: Extent,
+        body: &[Op],
+    ) -> Result<bool, VerifyError> {
+        let Type::Array(of, length) = ty else {
+            return Ok(false);
+        };
+        let start = Position::aligned(element.align);
+        self.body(body, Layout::Use(of), start, Block::of(element.bytes))?;
+        let is_fixed = self.sizes.fixed(of) == Some(element) && body.iter().all(Op::is_fixed);
+        Ok(*length == length_of(count) && is_fixed)
+    }
+
+    fn is_optional(
+        &self,
+        ty: &Type,
+        resolved: &Type,
+        body: &[Op],
+        inside: Position,
+    ) -> Result<bool, VerifyError> {
+        let Type::Optional(to) = resolved else {
+            return Ok(false);
+        };
+        self.body(body, Layout::Use(to), inside, Block::default())?;
+        Ok(linked_list(self.schema, ty).is_none())
+    }
+
+    fn is_switch(
+        &self,
+        ty: &Type,
+        discriminant: Scalar,
+        (arms, default): (&[Arm], Option<&[Op]>),
+        inside: Position,
+    ) -> Result<bool, VerifyError> {
+        let Some(union) = self.union(ty) else {
+            return Ok(false);
+        };
+        if arms.len() != union.arms.len() || default.is_some() != union.default.is_some() {
+            return Ok(false);
+        }
+        for (arm, of) in arms.iter().zip(&union.arms) {
+            let cases = of.cases.iter().map(|case| &case.value);
+            if !arm.values.iter().eq(cases) {
+                return Ok(false);
+            }
+            self.arm(&arm.body, of.field.as_ref(), inside)?;
+        }
+        if let (Some(body), Some(of)) = (default, &union.default) {
+            self.arm(body, of.as_ref(), inside)?;
+        }
+        Ok(
+            discriminant.is_discriminant()
+                && self.is_scalar(&union.discriminant_type, discriminant),
+        )
+    }
+
+    fn union(&self, ty: &Type) -> Option<&'a Union> {
+        let Type::Named(id) = ty else { return None };
+        match &self.schema.type_def(*id).kind {
+            TypeKind::Union(union) => Some(union),
+            _ => None,
+        }
+    }
+
+    fn arm(&self, body: &[Op], field: Option<&Field>, inside: Position) -> Result<(), VerifyError> {
+        self.body(body, Layout::of_arm(field), inside, Block::default())
+    }
 }
 
 /// Whether an operation may write padding.
@@ -293,7 +498,129 @@ fn may_pad(op: &Op, position: Position) -> bool {
     }
 }
 
+fn length_of(count: Count) -> Length {
+    match count {
+        Count::Fixed(count) => Length::Fixed(count),
+        Count::Counted(bound) => Length::Counted(bound),
+    }
+}
+
 /// What the position of a block of numbers is a multiple of.
 fn unit_max(item: &Blittable) -> u32 {
     item.runs.iter().map(|run| run.unit).max().unwrap_or(1)
+}
+
+/// The items that are still to come. A struct may be moved as a whole or field by field.
+struct Expected<'a> {
+    schema: &'a Schema,
+    /// The next one last.
+    items: Vec<(Place, Layout<'a>)>,
+}
+
+impl<'a> Expected<'a> {
+    fn new(schema: &'a Schema, layout: Layout<'a>) -> Self {
+        Self {
+            schema,
+            items: vec![(Place::it(), layout)],
+        }
+    }
+
+    /// What is at `place`, if that comes next.
+    fn take(&mut self, place: &Place) -> Option<Layout<'a>> {
+        while self.items.last()?.0 != *place {
+            self.open().then_some(())?;
+        }
+        self.items.pop().map(|(_, layout)| layout)
+    }
+
+    /// The first item that was not taken. What has no fields needs no operation.
+    fn next(&mut self) -> Option<Place> {
+        while self.items.last()?.1.fields(self.schema) == Some(&[]) {
+            self.items.pop();
+        }
+        self.items.pop().map(|(place, _)| place)
+    }
+
+    /// Puts the fields of the next item in its stead, if it has any.
+    fn open(&mut self) -> bool {
+        let Some((place, fields)) = self
+            .items
+            .last()
+            .and_then(|(place, layout)| Some((place.clone(), layout.fields(self.schema)?)))
+        else {
+            return false;
+        };
+        self.items.pop();
+        let positions = (0..fields.len() as u32).rev();
+        self.items
+            .extend(positions.zip(fields.iter().rev()).map(|(position, field)| {
+                let mut place = place.clone();
+                place.0.push(position);
+                (place, Layout::Use(&field.ty))
+            }));
+        true
+    }
+}
+
+/// The struct inside a record whose fields are being moved.
+#[derive(Default)]
+struct Opened {
+    /// Its position in the record.
+    position: Option<u32>,
+    /// Whether its latest item lies in the present block.
+    in_block: bool,
+}
+
+impl Opened {
+    fn take(&mut self, op: &Op, place: &Place) -> Result<(), Problem> {
+        let position = match place.0.as_slice() {
+            [] | [_] => None,
+            [position, ..] => Some(*position),
+        };
+        let in_block = op.is_fixed();
+        if position.is_some() && position == self.position && !(in_block && self.in_block) {
+            return Err(Problem::Split);
+        }
+        *self = Self { position, in_block };
+        Ok(())
+    }
+}
+
+/// The latest reserved block.
+#[derive(Default)]
+struct Block {
+    bytes: u64,
+    filled: u64,
+}
+
+impl Block {
+    fn of(bytes: u64) -> Self {
+        Self { bytes, filled: 0 }
+    }
+
+    /// Opens a block, takes an item into it, or closes it in front of an operation that makes its
+    /// own check.
+    fn take(&mut self, op: &Op, representation: &Representation) -> Result<(), Problem> {
+        if let Op::Reserve { bytes } = op {
+            self.close()?;
+            *self = Self::of(u64::from(*bytes));
+            return Ok(());
+        }
+        let Some((offset, bytes)) = op.fixed(representation) else {
+            return self.close();
+        };
+        if u64::from(offset) != self.filled || self.filled + bytes > self.bytes {
+            return Err(Problem::Offset);
+        }
+        self.filled += bytes;
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Problem> {
+        if self.filled != self.bytes {
+            return Err(Problem::Gap);
+        }
+        *self = Self::default();
+        Ok(())
+    }
 }

@@ -1,0 +1,199 @@
+//! The cursor that writes.
+//!
+//! Its methods are what the operations of a plan come down to. A [`BlockMut`] holds items whose
+//! place the interface fixes: room was made once for the whole block, and offsets are constants, so
+//! that each item comes down to a store. What varies in size makes room for itself.
+
+mod block;
+mod sequence;
+
+use core::marker::PhantomData;
+
+pub use block::BlockMut;
+
+use crate::word::width;
+use crate::{Blittable, Buffer, EncodeError, EncodeErrorKind, Representation, Word, Xdr};
+
+/// How deep a value to be encoded may nest.
+const DEPTH: u32 = 128;
+
+/// Appends to a [`Buffer`]. Generated code writes every argument exactly once, right behind the
+/// header that the engine has already put there.
+#[derive(Debug)]
+pub struct Encoder<'a, R = Xdr> {
+    buffer: &'a mut Buffer,
+    /// Where in the buffer the message begins: positions count from there.
+    start: usize,
+    depth_left: u32,
+    representation: PhantomData<R>,
+}
+
+impl<'a> Encoder<'a> {
+    /// Appends behind what `buffer` holds, as XDR.
+    #[inline]
+    pub fn new(buffer: &'a mut Buffer) -> Self {
+        Self::over(buffer)
+    }
+}
+
+impl<'a, R: Representation> Encoder<'a, R> {
+    /// Appends behind what `buffer` holds.
+    #[inline]
+    pub fn over(buffer: &'a mut Buffer) -> Self {
+        Self {
+            start: buffer.len(),
+            buffer,
+            depth_left: DEPTH,
+            representation: PhantomData,
+        }
+    }
+
+    /// Bytes in the buffer, those before this encoder included.
+    pub fn position(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Room for a block whose size the interface fixes; one check for all items in it. Every
+    /// byte must be written.
+    #[inline(always)]
+    pub fn block<const N: usize>(&mut self) -> BlockMut<'_, R> {
+        BlockMut::of(self.buffer.chunk::<N>())
+    }
+
+    /// Room for a block of `bytes`. Every byte must be written.
+    #[inline(always)]
+    pub fn block_of(&mut self, bytes: usize) -> BlockMut<'_, R> {
+        BlockMut::of(self.buffer.room(bytes))
+    }
+
+    /// Room for `bytes`. Every byte must be written.
+    #[inline(always)]
+    pub fn room(&mut self, bytes: usize) -> &mut [u8] {
+        self.buffer.room(bytes)
+    }
+
+    /// Bytes that can be appended before the buffer has to grow.
+    pub fn spare(&self) -> usize {
+        self.buffer.capacity() - self.buffer.len()
+    }
+
+    /// Takes back what was appended behind `position`.
+    pub fn truncate(&mut self, position: usize) {
+        self.buffer.truncate(position);
+    }
+
+    /// Appends a value that lies on the wire as in memory.
+    #[inline(always)]
+    pub fn put<T: Blittable>(&mut self, value: T) {
+        self.blit(&value);
+    }
+
+    /// Appends a value that lies on the wire as in memory, from where it is.
+    #[inline(always)]
+    pub fn blit<T: Blittable>(&mut self, value: &T) {
+        self.block_of(size_of::<T>()).blit(0, value);
+    }
+
+    /// Appends a word.
+    #[inline(always)]
+    pub fn put_word<T: Word>(&mut self, value: T) {
+        self.block_of(width::<T, R>()).put_word(0, value);
+    }
+
+    /// Appends zeros until what lies `before` bytes further is at a multiple of `to`, a power of
+    /// two. Positions count from where this encoder began.
+    #[inline(always)]
+    pub fn align(&mut self, to: usize, before: usize) {
+        let position = self.buffer.len() - self.start;
+        let hole = (position + before).wrapping_neg() & (to - 1);
+        self.buffer.room(hole).fill(0);
+    }
+
+    /// Appends the count and the items, which lie on the wire as in memory.
+    ///
+    /// # Errors
+    /// [`EncodeErrorKind::TooLong`].
+    #[inline]
+    pub fn put_counted<T: Blittable>(
+        &mut self,
+        items: &[T],
+        bound: u32,
+    ) -> Result<(), EncodeError> {
+        let count = bounded(items.len(), bound)?;
+        let mut block = self.block_of(4 + size_of_val(items));
+        block.put(0, count);
+        block.put_array(4, items);
+        Ok(())
+    }
+
+    /// Appends the count and the items, a word each.
+    ///
+    /// # Errors
+    /// [`EncodeErrorKind::TooLong`].
+    #[inline]
+    pub fn put_counted_words<T: Word>(
+        &mut self,
+        items: &[T],
+        bound: u32,
+    ) -> Result<(), EncodeError> {
+        let count = bounded(items.len(), bound)?;
+        let mut block = self.block_of(4 + items.len() * width::<T, R>());
+        block.put(0, count);
+        block.put_words(4, items);
+        Ok(())
+    }
+
+    /// Appends the count, the bytes and their padding: opaque data or a string.
+    ///
+    /// # Errors
+    /// [`EncodeErrorKind::TooLong`].
+    #[inline]
+    pub fn put_opaque(&mut self, bytes: &[u8], bound: u32) -> Result<(), EncodeError> {
+        let count = bounded(bytes.len(), bound)?;
+        let mut block = self.block_of(4 + R::padded(bytes.len()));
+        block.put(0, count);
+        block.put_bytes(4, bytes);
+        Ok(())
+    }
+
+    /// Levels of recursive types that may still be entered.
+    pub fn depth_left(&self) -> u32 {
+        self.depth_left
+    }
+
+    /// Enters a value of a recursive type; [`leave`](Self::leave) it afterwards.
+    ///
+    /// # Errors
+    /// [`EncodeErrorKind::TooDeep`] at 128 levels.
+    #[inline]
+    pub fn enter(&mut self) -> Result<(), EncodeError> {
+        match self.depth_left.checked_sub(1) {
+            Some(left) => {
+                self.depth_left = left;
+                Ok(())
+            }
+            None => Err(EncodeError::new(EncodeErrorKind::TooDeep)),
+        }
+    }
+
+    /// Leaves what was entered.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.depth_left += 1;
+    }
+}
+
+/// The count of a counted item as it goes on the wire.
+#[inline(always)]
+fn bounded(length: usize, bound: u32) -> Result<u32, EncodeError> {
+    match u32::try_from(length) {
+        Ok(count) if count <= bound => Ok(count),
+        _ => Err(too_long(length, bound)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn too_long(length: usize, bound: u32) -> EncodeError {
+    EncodeError::new(EncodeErrorKind::TooLong { length, bound })
+}

@@ -1,0 +1,56 @@
+//! Arrays that are made element by element, each written once.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem::{self, MaybeUninit};
+
+/// An array of what `item` makes for each index, or its first failure.
+///
+/// # Errors
+/// What `item` says.
+#[inline(always)]
+pub fn try_array<T, E, const N: usize>(
+    mut item: impl FnMut(usize) -> Result<T, E>,
+) -> Result<[T; N], E> {
+    let mut filling = Filling {
+        items: [const { MaybeUninit::uninit() }; N],
+        done: 0,
+    };
+    while filling.done < N {
+        filling.items[filling.done].write(item(filling.done)?);
+        filling.done += 1;
+    }
+    // SAFETY: all items were just written; the array takes them over, and they are not dropped
+    // here.
+    let items = unsafe { filling.items.as_ptr().cast::<[T; N]>().read() };
+    mem::forget(filling);
+    Ok(items)
+}
+
+/// An array whose first items are there.
+struct Filling<T, const N: usize> {
+    items: [MaybeUninit<T>; N],
+    done: usize,
+}
+
+impl<T, const N: usize> Drop for Filling<T, N> {
+    fn drop(&mut self) {
+        for item in &mut self.items[..self.done] {
+            // SAFETY: so many items were written, and nobody else drops them.
+            unsafe { item.assume_init_drop() }
+        }
+    }
+}
+
+/// `N` items in memory of their own, without the stack between.
+pub fn boxed_array<T, const N: usize>(item: impl FnMut() -> T) -> Box<[T; N]> {
+    boxed(core::iter::repeat_with(item).take(N).collect())
+}
+
+/// A vector known to have `N` items as a boxed array.
+pub(crate) fn boxed<T, const N: usize>(items: Vec<T>) -> Box<[T; N]> {
+    match items.try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("as many items as asked for"),
+    }
+}

@@ -1,0 +1,100 @@
+//! Moving values that lie on the wire as they lie in memory.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use super::blittable::unit;
+use super::{Blittable, swap, swap_few};
+
+/// Moves values between memory and the wire; both directions are the same. `FEW` says that the
+/// compiler knows how many.
+///
+/// # Safety
+/// `bytes`, whole values, can be read at `from` and written at `to`, which do not overlap.
+#[inline(always)]
+pub(super) unsafe fn convert<T: Blittable, const FEW: bool>(
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    swapped: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (swapped, const { unit::<T>() }) {
+            (false, _) | (true, Some(1)) => ptr::copy_nonoverlapping(from, to, bytes),
+            (true, Some(2)) if FEW => swap_few::<u16>(from, to, bytes),
+            (true, Some(4)) if FEW => swap_few::<u32>(from, to, bytes),
+            (true, Some(8)) if FEW => swap_few::<u64>(from, to, bytes),
+            (true, Some(2)) => swap::<u16>(from, to, bytes),
+            (true, Some(4)) => swap::<u32>(from, to, bytes),
+            (true, Some(8)) => swap::<u64>(from, to, bytes),
+            (true, _) => convert_runs::<T>(from, to, bytes),
+        }
+    }
+}
+
+/// Swaps values that consist of numbers of several sizes.
+///
+/// # Safety
+/// As [`convert`].
+#[inline]
+unsafe fn convert_runs<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize) {
+    let mut at = 0;
+    while at < bytes {
+        for run in T::RUNS {
+            let bytes = run.unit * run.units;
+            // SAFETY: the caller's promise; values are whole, and their runs divide their size
+            // (the contract of `Blittable`), so that each run lies inside of both places.
+            unsafe {
+                let (from, to) = (from.add(at), to.add(at));
+                match run.unit {
+                    2 => swap_few::<u16>(from, to, bytes),
+                    4 => swap_few::<u32>(from, to, bytes),
+                    8 => swap_few::<u64>(from, to, bytes),
+                    _ => ptr::copy_nonoverlapping(from, to, bytes),
+                }
+            }
+            at += bytes;
+        }
+    }
+}
+
+/// Writes one value to `to`, its numbers `swapped` if they are to have the other order of bytes.
+///
+/// # Panics
+/// If it does not fill `to` exactly.
+#[inline(always)]
+pub fn put_one<T: Blittable>(item: &T, to: &mut [u8], swapped: bool) {
+    assert!(to.len() == size_of::<T>(), "the items fill their bytes");
+    // SAFETY: there are as many bytes at both places; one is borrowed mutably, so they do not
+    // overlap.
+    unsafe {
+        convert::<T, true>(
+            ptr::from_ref(item).cast(),
+            to.as_mut_ptr(),
+            size_of::<T>(),
+            swapped,
+        );
+    }
+}
+
+/// Reads the value that fills `from`.
+///
+/// # Panics
+/// If it does not fill it exactly.
+#[inline(always)]
+pub fn get<T: Blittable>(from: &[u8], swapped: bool) -> T {
+    assert!(from.len() == size_of::<T>(), "the items fill their bytes");
+    let mut item = MaybeUninit::<T>::uninit();
+    // SAFETY: the value has as many bytes as `from`, and nobody else knows it yet; whatever they
+    // are, they make a value (the contract of `Blittable`).
+    unsafe {
+        convert::<T, true>(
+            from.as_ptr(),
+            item.as_mut_ptr().cast(),
+            size_of::<T>(),
+            swapped,
+        );
+        item.assume_init()
+    }
+}

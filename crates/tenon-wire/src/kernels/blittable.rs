@@ -1,0 +1,193 @@
+//! What lies on the wire as it lies in memory, but for the order of the bytes of each number.
+
+/// A value without holes for which every pattern of bytes is a value.
+///
+/// The macro [`blittable!`](crate::blittable) proves it of a struct.
+///
+/// # Safety
+/// The type has no padding and owns nothing; every pattern of bytes is a value of it; and its bytes are those of the
+/// numbers that [`RUNS`](Self::RUNS) lists, which together divide its size.
+pub unsafe trait Blittable: Sized + 'static {
+    /// The numbers that it consists of, over and over until it ends.
+    const RUNS: &'static [Run];
+}
+
+/// Numbers of one size, one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Bytes of a number, which change their order together: 1, 2, 4 or 8.
+    pub unit: usize,
+    /// How many numbers.
+    pub units: usize,
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {$(
+        // SAFETY: a primitive number.
+        unsafe impl Blittable for $number {
+            const RUNS: &'static [Run] = &[Run {
+                unit: size_of::<$number>(),
+                units: 1,
+            }];
+        }
+    )*};
+}
+
+numbers!(i8 u8 i16 u16 i32 u32 i64 u64 f32 f64);
+
+// SAFETY: elements lie one behind the other, so that the array repeats what one of them is.
+unsafe impl<T: Blittable, const N: usize> Blittable for [T; N] {
+    const RUNS: &'static [Run] = T::RUNS;
+}
+
+/// What all numbers of a type have the size of, if they have the same.
+pub(super) const fn unit<T: Blittable>() -> Option<usize> {
+    match T::RUNS {
+        [run] => Some(run.unit),
+        _ => None,
+    }
+}
+
+/// A field of a struct, for the macro [`blittable!`](crate::blittable).
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    runs: &'static [Run],
+    times: usize,
+}
+
+impl Part {
+    /// A field of type `T`.
+    pub const fn of<T: Blittable>() -> Self {
+        let (mut bytes, mut index) = (0, 0);
+        while index < T::RUNS.len() {
+            bytes += T::RUNS[index].unit * T::RUNS[index].units;
+            index += 1;
+        }
+        Self {
+            runs: T::RUNS,
+            times: match size_of::<T>().checked_div(bytes) {
+                Some(times) => times,
+                None => 0,
+            },
+        }
+    }
+
+    /// How many runs all fields consist of, neighbours of one unit taken together.
+    pub const fn count(parts: &[Self]) -> usize {
+        merge::<0>(parts).1
+    }
+
+    /// The runs that all fields consist of, `N` as [`count`](Self::count) says.
+    pub const fn merged<const N: usize>(parts: &[Self]) -> [Run; N] {
+        merge(parts).0
+    }
+}
+
+/// The first `N` runs, and how many there are.
+const fn merge<const N: usize>(parts: &[Part]) -> ([Run; N], usize) {
+    let mut runs = [Run { unit: 1, units: 0 }; N];
+    let (mut count, mut unit, mut index) = (0, 0, 0);
+    while index < parts.len() {
+        let Part { runs: of, times } = parts[index];
+        index += 1;
+        // A field of one unit is one run, however long it is.
+        let (rounds, factor) = match of.len() {
+            1 => (if times == 0 { 0 } else { 1 }, times),
+            _ => (times, 1),
+        };
+        let mut at = 0;
+        while at < rounds * of.len() {
+            let run = of[at % of.len()];
+            at += 1;
+            if run.unit != unit {
+                unit = run.unit;
+                count += 1;
+                if count <= N {
+                    runs[count - 1] = Run { unit, units: 0 };
+                }
+            }
+            if count <= N {
+                runs[count - 1].units += run.units * factor;
+            }
+        }
+    }
+    (runs, count)
+}
+
+/// Makes a struct [`Blittable`](crate::Blittable), or does not compile. Named are all of its
+/// fields, in their order, and their types.
+///
+/// ```
+/// #[repr(C)]
+/// #[derive(Clone, Copy)]
+/// struct Point {
+///     x: i32,
+///     y: i32,
+/// }
+///
+/// tenon_wire::blittable!(Point { x: i32, y: i32 });
+/// ```
+///
+/// A hole is refused:
+///
+/// ```compile_fail,E0080
+/// #[repr(C)]
+/// #[derive(Clone, Copy)]
+/// struct Padded {
+///     small: u8,
+///     large: u32,
+/// }
+///
+/// tenon_wire::blittable!(Padded { small: u8, large: u32 });
+/// ```
+///
+/// So is a field of another type, or one that is not named:
+///
+/// ```compile_fail,E0308
+/// #[repr(C)]
+/// #[derive(Clone, Copy)]
+/// struct Checked {
+///     flag: bool,
+/// }
+///
+/// tenon_wire::blittable!(Checked { flag: u8 });
+/// ```
+///
+/// ```compile_fail,E0027
+/// #[repr(C)]
+/// #[derive(Clone, Copy)]
+/// struct Larger {
+///     flag: bool,
+///     x: u8,
+/// }
+///
+/// tenon_wire::blittable!(Larger { x: u8 });
+/// ```
+#[macro_export]
+macro_rules! blittable {
+    ($name:ident { $($field:ident: $ty:ty),* $(,)? }) => {
+        const _: () = {
+            // Each field begins where the one before it ends, and the last ends with the struct.
+            let mut end = 0;
+            $(
+                assert!(::core::mem::offset_of!($name, $field) == end, "a hole before a field");
+                end += ::core::mem::size_of::<$ty>();
+            )*
+            assert!(::core::mem::size_of::<$name>() == end, "a hole behind the last field");
+        };
+        const _: fn(&$name) = |value| {
+            // There is no other field, and each has the type that is said.
+            let $name { $($field: _),* } = *value;
+            $(let _: &$ty = &value.$field;)*
+        };
+        // SAFETY: by the above the struct consists of its fields, without a hole, and each of them
+        // is blittable.
+        unsafe impl $crate::kernels::Blittable for $name {
+            const RUNS: &'static [$crate::kernels::Run] = {
+                const PARTS: &[$crate::kernels::Part] = &[$($crate::kernels::Part::of::<$ty>()),*];
+                const COUNT: usize = $crate::kernels::Part::count(PARTS);
+                &$crate::kernels::Part::merged::<COUNT>(PARTS)
+            };
+        }
+    };
+}

@@ -1,0 +1,76 @@
+//! How items lie on the wire: what cursors are generic over. Everything here is known when stubs
+//! are compiled, so that a representation costs nothing at run time.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+/// How items lie on the wire. Where they are aligned the plan says, not the cursor.
+///
+/// A new one needs no more than a type with these constants, a plan made for it, and the generator
+/// told of both.
+pub trait Representation: fmt::Debug + Copy + 'static {
+    /// Whether numbers have the order of bytes that this machine does not have.
+    const SWAPPED: bool;
+
+    /// Whether a boolean or an integer of 8 or 16 bits takes a word of four bytes, and not the
+    /// bytes that it needs.
+    const WORDS: bool;
+
+    /// Opaque data and strings are padded with zeros to a multiple of so many bytes.
+    const PADDING: usize;
+
+    /// Whether a linked list has a flag in front of each element and one behind the last, and not
+    /// a count like an array.
+    const FLAGGED_LISTS: bool;
+
+    /// Bytes that `length` bytes of opaque data take with their padding.
+    #[inline(always)]
+    fn padded(length: usize) -> usize {
+        length.next_multiple_of(Self::PADDING)
+    }
+}
+
+/// External Data Representation (RFC 4506): every item a multiple of four bytes, most significant
+/// byte first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Xdr;
+
+impl Representation for Xdr {
+    const SWAPPED: bool = cfg!(target_endian = "little");
+    const WORDS: bool = true;
+    const PADDING: usize = 4;
+    const FLAGGED_LISTS: bool = true;
+}
+
+/// Numbers in the sender's order of bytes and as they lie in its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Lean<O = Native>(PhantomData<O>);
+
+impl<O: Order> Representation for Lean<O> {
+    const SWAPPED: bool = O::SWAPPED;
+    const WORDS: bool = false;
+    const PADDING: usize = 1;
+    const FLAGGED_LISTS: bool = false;
+}
+
+/// Which order of bytes a sender has.
+pub trait Order: fmt::Debug + Copy + 'static {
+    /// Whether it is not the one of this machine.
+    const SWAPPED: bool;
+}
+
+/// The order of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Native;
+
+impl Order for Native {
+    const SWAPPED: bool = false;
+}
+
+/// The other order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Swapped;
+
+impl Order for Swapped {
+    const SWAPPED: bool = true;
+}
