@@ -96,6 +96,27 @@ Examples:
   tenon demo --serve         only the server, until Enter or end of input: try `tenon call` on it")]
     Demo(DemoArgs),
 
+    /// Measure what each choice in a stub costs on this machine: the HRPC study of stubs
+    #[command(after_help = "\
+The study asks what a stub should do: be compiled or interpret a description of the interface, move
+numbers inline or call a procedure for each, whole or byte by byte, or whole blocks. Its three
+procedures take (I), an integer; (A[256] I), an array; and a structure of both, of 86 records and
+of text. Tenon makes all of its designs by switching passes and engines, and adds its own: every
+pass, and machine code. Each design first shows that it writes the same bytes and reads the same
+value as all others; then they take turns. The tables are those of the paper, and times are also
+given as multiples of one design's, here and in the paper.
+
+Examples:
+  tenon study                          tables 1 to 4, in some ten seconds
+  tenon study --quick                  does it work? The figures are not to be believed
+  tenon study --svg plots/             draws the tables, too
+  tenon study --json study.json        everything that was measured, beside the tables
+  tenon study --json - | jq '.cells[] | select(.design == \"compiled, every pass\")'
+
+For figures to be believed, build with --release and leave the machine alone. docs/study.md says how
+to read them.")]
+    Study(StudyArgs),
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -288,6 +309,21 @@ pub struct DemoArgs {
     /// Only serve, and print the addresses
     #[arg(long, conflicts_with_all = ["calls", "json"])]
     pub serve: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct StudyArgs {
+    /// Measure for a moment only
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Write everything that was measured to FILE; `-` prints it instead of the tables
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub json: Option<PathBuf>,
+
+    /// Draw the tables into DIR, which is made if need be
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub svg: Option<PathBuf>,
 }
 
 fn parse_program(text: &str) -> Result<ProgramVersion, String> {

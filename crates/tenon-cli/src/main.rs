@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Command::Call(args) => commands::call::run(&args),
         Command::Ping(args) => commands::ping::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::Study(args) => commands::study::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
     };
     match outcome {

@@ -207,6 +207,7 @@ fn help_teaches_by_example() {
         "call",
         "ping",
         "demo",
+        "study",
         "completions",
     ] {
         let help = tenon(&[command, "--help"]).ok();

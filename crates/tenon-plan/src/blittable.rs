@@ -3,9 +3,9 @@
 
 use tenon_schema::{Field, Length, Schema, Type, TypeKind};
 
+use crate::item::{Blittable, Run, Scalar};
 use crate::links::is_link;
 use crate::memory::{self, Memory};
-use crate::op::{Blittable, Run, Scalar};
 use crate::representation::Representation;
 
 /// Bytes of a fixed array up to which it lies inside of what contains it: in Rust a larger one has

@@ -6,6 +6,7 @@ mod blittable;
 mod blocks;
 mod explain;
 mod graph;
+mod item;
 mod layout;
 pub mod links;
 mod lower;
@@ -20,12 +21,10 @@ mod verify;
 
 pub use blittable::ARRAY_MAX;
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
+pub use item::{Blittable, Place, Run, Scalar};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
-pub use op::{
-    Arm, Blittable, Body, Count, Element, Mover, Moves, Op, Place, Plan, Plans, ProcedurePlan, Run,
-    Scalar, Size, Unit,
-};
+pub use op::{Arm, Body, Count, Element, Mover, Moves, Op, Plan, Plans, ProcedurePlan, Size, Unit};
 pub use passes::{Pass, specialize};
 pub use representation::{COUNT_BYTES, Extent, Lists, Order, Representation};
 pub use size::Sizes;

@@ -3,8 +3,8 @@
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 
 use crate::graph;
+use crate::item::Scalar;
 use crate::links::{linked_list, memory_fields};
-use crate::op::Scalar;
 
 /// Bytes of memory that a value takes, and what its address is a multiple of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What is known of a position in a message: `rest` modulo `modulus`. The interface fixes it up to
 //! the first item whose size varies, and in part behind it.
 
-use crate::op::{Count, Op, Scalar};
+use crate::item::Scalar;
+use crate::op::{Count, Op};
 use crate::representation::COUNT_BYTES;
 use crate::size::Sizes;
 

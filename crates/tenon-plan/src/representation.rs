@@ -2,7 +2,7 @@
 //! it, and whoever runs or prints a plan finds everything that follows from it in the operations
 //! and in the few answers below; so a new one needs no new code.
 
-use crate::op::Scalar;
+use crate::item::Scalar;
 
 /// How items lie on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

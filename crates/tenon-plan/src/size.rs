@@ -4,8 +4,9 @@ use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
 use crate::Size;
 use crate::graph::{self, Components};
+use crate::item::Scalar;
 use crate::links::{LinkedList, is_link, linked_list, memory_fields};
-use crate::op::{Element, Scalar};
+use crate::op::Element;
 use crate::representation::{COUNT_BYTES, Extent, Lists, MESSAGE_ALIGN, Representation};
 
 /// A size that has not been found to end (yet).

@@ -5,8 +5,9 @@ use std::fmt::{self, Write};
 
 use tenon_schema::{Case, Field, Schema};
 
+use crate::item::{Blittable, Place, Scalar};
 use crate::layout::Layout;
-use crate::op::{Arm, Blittable, Count, Element, Op, Place, Scalar, Size};
+use crate::op::{Arm, Count, Element, Op, Size};
 
 /// The text form of `body`, whose `it` is `layout`. Lines start with `indent` times four
 /// spaces and end with a line feed.

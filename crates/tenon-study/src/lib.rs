@@ -1,3 +1,22 @@
 //! Measures marshalling: what each choice in a stub costs on this machine.
+//!
+//! [`study`] repeats the study of stubs of the HRPC project ("Performance Implications of Design
+//! Alternatives for Remote Procedure Call Stubs"): its three procedures, its designs and those that
+//! have come since, all made from one interface by switching passes and engines. A [`Study`] is
+//! printed as the paper's tables ([`Study::tables`]), drawn ([`Study::charts`]) or handed out as
+//! JSON ([`Study::json`]). [`measure`] is the core that times.
 
+mod chart;
+pub mod design;
+mod engine;
 pub mod measure;
+mod paper;
+mod report;
+mod study;
+mod work;
+
+pub use design::{DESIGNS, Design};
+pub use engine::interface;
+pub use report::Plot;
+pub use study::{Cell, Direction, Options, Study, StudyError, study};
+pub use work::Work;

@@ -8,4 +8,5 @@ pub mod demo;
 pub mod explain;
 pub mod generate;
 pub mod ping;
+pub mod study;
 pub mod table;

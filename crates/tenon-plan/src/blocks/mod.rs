@@ -12,9 +12,10 @@ mod words;
 use tenon_schema::{Schema, TypeKind};
 
 use crate::graph;
+use crate::item::Scalar;
 use crate::layout::Layout;
 use crate::memory::{self, Memory};
-use crate::op::{Body, Count, Op, Plans, Scalar};
+use crate::op::{Body, Count, Op, Plans};
 use crate::representation::Representation;
 
 /// Most fields of a record whose better order is spelt out.

@@ -20,7 +20,8 @@
 use tenon_schema::Schema;
 
 use crate::graph;
-use crate::op::{Body, Op, Place, Plan, Plans};
+use crate::item::Place;
+use crate::op::{Body, Op, Plan, Plans};
 use crate::representation::Representation;
 
 /// What the items of a struct that is not called may cost, in items that cannot fail: as much

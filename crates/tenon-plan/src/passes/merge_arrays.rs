@@ -14,7 +14,8 @@
 //! because both move the same items one behind the other, and the bytes of all are known before
 //! the first is moved. Whoever runs the plan then has the whole array in hand, for a kernel.
 
-use crate::op::{Body, Count, Op, Place, Plans, Scalar};
+use crate::item::{Place, Scalar};
+use crate::op::{Body, Count, Op, Plans};
 
 /// Most bytes of an array that lies in a reserved block: a larger one fits into no message.
 const MAX_BYTES: u64 = 1 << 30;

@@ -17,9 +17,10 @@
 use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
 
 use crate::blittable::Blittables;
+use crate::item::{Blittable, Place};
 use crate::layout::Layout;
 use crate::links::is_link;
-use crate::op::{Blittable, Body, Op, Place, Plans};
+use crate::op::{Body, Op, Plans};
 
 /// Most bytes of a block that lies in a reserved one.
 const MAX_BYTES: u64 = 1 << 30;

@@ -5,57 +5,20 @@
 //! stand. Passes make it good.
 
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
-use thiserror::Error;
+
+mod checks;
+
+pub use checks::LowerError;
 
 use crate::graph::{self, Components};
+use crate::item::{Place, Scalar};
 use crate::links::{LinkedList, linked_list, memory_fields};
-use crate::op::{Arm, Body, Count, Moves, Op, Place, Plan, Plans, ProcedurePlan, Scalar};
+use crate::op::{Arm, Body, Count, Moves, Op, Plan, Plans, ProcedurePlan};
 use crate::representation::{COUNT_BYTES, Representation};
 use crate::size::Sizes;
 
-/// How many types may be nested in each other, each in the next, without counting recursion:
-/// whoever runs a plan uses stack for each of them.
-const MAX_NESTING: usize = 64;
-
-/// How many arrays and pointers may be nested in each other where a type is used. They are
-/// followed on the stack at every level of a recursive type.
-const MAX_IN_PLACE: usize = 8;
-
 /// Most bytes of one fixed-size item; a larger one fits into no message.
 const MAX_FIXED: u64 = 1 << 30;
-
-/// An interface that means something on the wire, but nothing that can be run.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum LowerError {
-    /// Every value of the type would contain another one, without an end.
-    #[error("{0}: a value of this type has no end")]
-    Endless(String),
-    /// Types are nested deeper than a plan may go.
-    #[error("{0}: types are nested more than {MAX_NESTING} deep")]
-    TooDeep(String),
-    /// Arrays and pointers are nested deeper than a plan may go.
-    #[error("{0}: arrays and pointers are nested more than {MAX_IN_PLACE} deep")]
-    TooDeepInPlace(String),
-    /// A fixed-size array or opaque is larger than any message.
-    #[error("{0}: a fixed length of {1} bytes fits into no message")]
-    TooLarge(String, u64),
-    /// The discriminant of the union is no type that can select an arm.
-    #[error("{0}: the discriminant is not an integer, a boolean or an enum")]
-    Discriminant(String),
-}
-
-impl LowerError {
-    /// The type or procedure that is at fault.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Endless(name)
-            | Self::TooDeep(name)
-            | Self::TooDeepInPlace(name)
-            | Self::TooLarge(name, _)
-            | Self::Discriminant(name) => name,
-        }
-    }
-}
 
 /// Makes the plan of every named type, and of the arguments and the result of every procedure.
 ///
@@ -66,11 +29,9 @@ impl LowerError {
 /// If the schema refers to a type that it does not have.
 pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, LowerError> {
     let components = graph::components(schema);
-    check_nesting(schema, &components)?;
-    check_typedefs(schema, &components)?;
-    check_in_place(schema)?;
+    checks::before_sizes(schema, &components)?;
     let sizes = Sizes::by_components(schema, representation, &components);
-    check_ends(schema, &sizes)?;
+    checks::ends(schema, &sizes)?;
     let with = Given {
         schema,
         representation,
@@ -84,94 +45,6 @@ pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, L
         types: types.collect::<Result<_, _>>()?,
         procedures: procedure_plans(with)?,
     })
-}
-
-fn check_nesting(schema: &Schema, components: &Components) -> Result<(), LowerError> {
-    let mut depth = vec![0; schema.types.len()];
-    for members in &components.order {
-        let below = members.iter().flat_map(|id| graph::contained(schema, *id));
-        let deepest = below.map(|id| depth[id.0 as usize]).max().unwrap_or(0) + 1;
-        for id in members {
-            depth[id.0 as usize] = deepest;
-        }
-        if deepest > MAX_NESTING {
-            return Err(LowerError::TooDeep(name(schema, members[0])));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses typedefs that lead to nothing but each other.
-fn check_typedefs(schema: &Schema, components: &Components) -> Result<(), LowerError> {
-    let cyclic = |members: &&Vec<TypeId>| components.is_cyclic(members[0]);
-    let mut cycles = components.order.iter().filter(cyclic);
-    match cycles.find(|members| members.iter().all(|id| is_typedef(schema, *id))) {
-        Some(members) => Err(LowerError::Endless(name(schema, members[0]))),
-        None => Ok(()),
-    }
-}
-
-fn check_in_place(schema: &Schema) -> Result<(), LowerError> {
-    match uses(schema).find(|(_, ty)| nests_too_deep(schema, ty)) {
-        Some((name, _)) => Err(LowerError::TooDeepInPlace(name.to_owned())),
-        None => Ok(()),
-    }
-}
-
-fn nests_too_deep(schema: &Schema, ty: &Type) -> bool {
-    let mut at = schema.resolve(ty);
-    for _ in 0..=MAX_IN_PLACE {
-        match at {
-            Type::Array(element, _) => at = schema.resolve(element),
-            Type::Optional(to) => at = schema.resolve(to),
-            _ => return false,
-        }
-    }
-    true
-}
-
-/// Every place where a type is used, with the name of the type or procedure it is in.
-fn uses(schema: &Schema) -> impl Iterator<Item = (&str, &Type)> {
-    let types = schema.types.iter().flat_map(|def| {
-        let used = used_by(&def.kind);
-        used.into_iter().map(|ty| (def.name.as_str(), ty))
-    });
-    let versions = schema.programs.iter().flat_map(|program| &program.versions);
-    let procedures = versions.flat_map(|version| &version.procedures);
-    types.chain(procedures.flat_map(|procedure| {
-        let arguments = procedure.arguments.iter().map(|field| &field.ty);
-        let used = arguments.chain(&procedure.result);
-        used.map(|ty| (procedure.name.as_str(), ty))
-    }))
-}
-
-fn used_by(kind: &TypeKind) -> Vec<&Type> {
-    match kind {
-        TypeKind::Enum(_) | TypeKind::External => Vec::new(),
-        TypeKind::Typedef(to) => vec![to],
-        TypeKind::Struct(fields) => fields.iter().map(|field| &field.ty).collect(),
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().map(|arm| &arm.field);
-            let fields = arms.chain(&union.default).flatten();
-            fields.map(|field| &field.ty).collect()
-        }
-    }
-}
-
-fn check_ends(schema: &Schema, sizes: &Sizes<'_>) -> Result<(), LowerError> {
-    let mut ids = (0..schema.types.len() as u32).map(TypeId);
-    match ids.find(|id| sizes.of_named(*id).min == u64::MAX) {
-        Some(id) => Err(LowerError::Endless(name(schema, id))),
-        None => Ok(()),
-    }
-}
-
-fn is_typedef(schema: &Schema, id: TypeId) -> bool {
-    matches!(schema.type_def(id).kind, TypeKind::Typedef(_))
-}
-
-fn name(schema: &Schema, id: TypeId) -> String {
-    schema.type_def(id).name.clone()
 }
 
 /// What every body is made from.

@@ -1,0 +1,91 @@
+//! `tenon study`.
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use tenon_plan::Representation;
+use tenon_study::measure::Effort;
+use tenon_study::{DESIGNS, Options, Study, study};
+
+use crate::args::StudyArgs;
+use crate::failure::Failure;
+use crate::output;
+
+pub fn run(args: &StudyArgs) -> Result<(), Failure> {
+    let effort = match args.quick {
+        true => Effort::QUICK,
+        false => Effort::FULL,
+    };
+    if cfg!(debug_assertions) {
+        eprintln!("tenon: built without optimisation, so these are not the figures to quote");
+    }
+    let options = Options {
+        representation: Representation::XDR,
+        effort,
+    };
+    let mut progress = Progress::new();
+    let done = study(options, |doing, part| progress.show(doing, part));
+    let study = done.map_err(Failure::new)?;
+    if let Some(folder) = &args.svg {
+        draw(&study, folder)?;
+    }
+    match args.json.as_deref() {
+        Some(file) if file == Path::new("-") => output::print_json(&study.json(), false),
+        Some(file) => {
+            write(file, &format!("{:#}\n", study.json()))?;
+            output::print(&study.tables())
+        }
+        None => output::print(&study.tables()),
+    }
+}
+
+fn draw(study: &Study, folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    let draw_one = |plot: tenon_study::Plot| write(&folder.join(plot.name + ".svg"), &plot.svg);
+    study.charts().into_iter().try_for_each(draw_one)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(file, text).map_err(|error| cannot_write(file, &error))?;
+    eprintln!("wrote {}", file.display());
+    Ok(())
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", path.display()))
+}
+
+/// What is being done, on stderr: one line that is written over where somebody watches.
+struct Progress {
+    is_watched: bool,
+    percent: u32,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self {
+            is_watched: io::stderr().is_terminal(),
+            percent: 0,
+        }
+    }
+
+    fn show(&mut self, doing: &str, part: f64) {
+        let percent = (part * 100.0) as u32;
+        let began = part == 0.0;
+        match self.is_watched {
+            false if began => eprintln!("{doing}: {} designs take turns", DESIGNS.len()),
+            true if began || percent != self.percent => {
+                eprint!(
+                    "\r{doing}: {} designs take turns, {percent:>3} %",
+                    DESIGNS.len()
+                );
+                if percent == 100 {
+                    eprintln!();
+                }
+            }
+            _ => {}
+        }
+        self.percent = percent;
+    }
+}

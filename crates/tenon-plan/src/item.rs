@@ -1,0 +1,129 @@
+//! What operations move: where it is in memory, and what it is.
+
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
+
+/// Where in memory: the fields that lead from `it` to the item. No field means `it` itself.
+/// What a position names (a field, a parameter) the layout knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Place(pub Vec<u32>);
+
+/// An item that is moved whole and always takes the same number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scalar {
+    /// 32-bit integer.
+    I32,
+    /// 32-bit unsigned integer.
+    U32,
+    /// 64-bit integer.
+    I64,
+    /// 64-bit unsigned integer.
+    U64,
+    /// 16-bit integer in a word.
+    I16,
+    /// 16-bit unsigned integer in a word.
+    U16,
+    /// 8-bit integer in a word.
+    I8,
+    /// 8-bit unsigned integer in a word.
+    U8,
+    /// 32-bit floating point.
+    F32,
+    /// 64-bit floating point.
+    F64,
+    /// 128-bit floating point, as bytes.
+    F128,
+    /// A boolean word.
+    Bool,
+    /// A word that must be a value of this enum.
+    Enum(TypeId),
+}
+
+/// What items of fixed size consist of that are moved as they lie in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Blittable {
+    /// In their order; neighbours differ in their units.
+    pub runs: Vec<Run>,
+}
+
+/// Numbers of one size, one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// Bytes of a number, which change their order together: 1, 2, 4 or 8.
+    pub unit: u32,
+    /// How many numbers.
+    pub units: u32,
+}
+
+impl Blittable {
+    /// So many numbers of one size.
+    pub fn uniform(unit: u32, units: u32) -> Self {
+        Self {
+            runs: vec![Run { unit, units }],
+        }
+    }
+
+    /// Bytes of one item, in memory as on the wire.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |run: &Run| u64::from(run.unit) * u64::from(run.units);
+        self.runs.iter().map(bytes).sum()
+    }
+
+    /// What all numbers have the size of, if they have the same.
+    pub fn unit(&self) -> Option<u32> {
+        match self.runs.as_slice() {
+            [run] => Some(run.unit),
+            _ => None,
+        }
+    }
+}
+
+impl Place {
+    /// The value itself.
+    pub fn it() -> Self {
+        Self::default()
+    }
+
+    /// A field of the value.
+    pub fn field(position: usize) -> Self {
+        Self(vec![position as u32])
+    }
+
+    /// What `inner` is called from outside, when this is where its `it` is.
+    pub fn then(&self, inner: &Self) -> Self {
+        Self([self.0.as_slice(), &inner.0].concat())
+    }
+}
+
+impl Scalar {
+    /// What `ty` is, typedefs followed, if it is a scalar.
+    pub fn of(schema: &Schema, ty: &Type) -> Option<Self> {
+        Some(match schema.resolve(ty) {
+            Type::Int => Self::I32,
+            Type::Uint => Self::U32,
+            Type::Hyper => Self::I64,
+            Type::Uhyper => Self::U64,
+            Type::Short => Self::I16,
+            Type::Ushort => Self::U16,
+            Type::Char => Self::I8,
+            Type::Uchar => Self::U8,
+            Type::Float => Self::F32,
+            Type::Double => Self::F64,
+            Type::Quadruple => Self::F128,
+            Type::Bool => Self::Bool,
+            Type::Named(id) if matches!(schema.type_def(*id).kind, TypeKind::Enum(_)) => {
+                Self::Enum(*id)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether it may select the arm of a union (RFC 4506 section 4.15; small integers are a
+    /// dialect).
+    pub fn is_discriminant(self) -> bool {
+        match self {
+            Self::I32 | Self::U32 | Self::I16 | Self::U16 | Self::I8 | Self::U8 => true,
+            Self::Bool | Self::Enum(_) => true,
+            Self::I64 | Self::U64 | Self::F32 | Self::F64 | Self::F128 => false,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Makes the stubs of all designs that are compiled, from one interface, each with plans of its own.
+
+#[path = "src/design.rs"]
+#[allow(dead_code, reason = "the library uses all of it")]
+mod design;
+
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use design::{DESIGNS, Engine};
+use tenon_gen::rust::{self, Form};
+use tenon_idl::Style;
+use tenon_plan::Representation;
+
+const INTERFACE: &str = "study.x";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={INTERFACE}");
+    let parsed = tenon_idl::parse_file(INTERFACE.as_ref(), &tenon_idl::Options::default());
+    let said = parsed.render(Style::Plain);
+    let schema = parsed.schema.ok_or(said)?;
+    let options = rust::Options {
+        source: INTERFACE.to_owned(),
+        tenon: "crate::engine::run_time".to_owned(),
+        for_include: true,
+        ..rust::Options::default()
+    };
+    let (mut modules, mut names) = (String::new(), String::new());
+    for design in DESIGNS {
+        if design.engine != Engine::Compiled {
+            continue;
+        }
+        let plans = design.plans(&schema, Representation::XDR)?;
+        let name = design.word();
+        let forms: Vec<_> = Form::of(&plans).into_iter().collect();
+        fs::write(
+            out(&format!("{name}.rs"))?,
+            rust::generate(&schema, &forms, &options),
+        )?;
+        writeln!(modules, "stubs!({name}, \"/{name}.rs\");")?;
+        write!(names, "{name} ")?;
+    }
+    writeln!(modules, "entrances! {{ {names}}}")?;
+    fs::write(out("modules.rs")?, modules)?;
+    Ok(())
+}
+
+fn out(name: &str) -> Result<PathBuf, env::VarError> {
+    Ok(PathBuf::from(env::var("OUT_DIR")?).join(name))
+}

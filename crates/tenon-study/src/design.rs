@@ -1,0 +1,149 @@
+//! The designs of stubs that are compared. Each is a way to run plans and what the plans are made
+//! by; nothing is written for the study alone. `build.rs` reads this table, too: it makes the
+//! stubs of the designs that are compiled.
+
+use tenon_plan::{
+    LowerError, Mover, Moves, Pass, Plans, Representation, Unit, VerifyError, lower, specialize,
+};
+use tenon_schema::Schema;
+use thiserror::Error;
+
+/// A way to make and run stubs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Design {
+    /// What runs the plans.
+    pub engine: Engine,
+    /// What they are made by.
+    pub movement: Movement,
+}
+
+/// What runs the plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// A routine that is handed a description of the message.
+    Interpreted,
+    /// Source code that is made and compiled beforehand.
+    Compiled,
+    /// Machine code that is made when the interface becomes known.
+    Machine,
+}
+
+/// How data are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Movement {
+    /// Each number by itself, with a check for room of its own.
+    Single(Moves),
+    /// Arrays and records of numbers as blocks, each with a check of its own.
+    Blocks,
+    /// By all that the passes make of the plans.
+    EveryPass,
+}
+
+/// The number as a whole, by the stub itself.
+pub const INLINE_ITEM: Movement = single(Mover::Inline, Unit::Item);
+
+/// All that are compared, in the order of the tables: first those of the paper.
+pub const DESIGNS: &[Design] = &[
+    of(Engine::Interpreted, INLINE_ITEM),
+    of(Engine::Interpreted, Movement::Blocks),
+    of(Engine::Compiled, INLINE_ITEM),
+    of(Engine::Compiled, Movement::Blocks),
+    of(Engine::Interpreted, Movement::EveryPass),
+    of(Engine::Compiled, Movement::EveryPass),
+    of(Engine::Machine, Movement::EveryPass),
+];
+
+const fn of(engine: Engine, movement: Movement) -> Design {
+    Design { engine, movement }
+}
+
+const fn single(by: Mover, unit: Unit) -> Movement {
+    Movement::Single(Moves { by, unit })
+}
+
+impl Design {
+    /// What the tables call it.
+    pub fn name(self) -> String {
+        format!("{}, {}", self.engine.name(), self.movement.name())
+    }
+
+    /// Its name as one word.
+    pub fn word(self) -> String {
+        let name = self.name().replace(", ", "_");
+        name.replace(' ', "_")
+    }
+
+    /// The plans that it runs.
+    ///
+    /// # Errors
+    /// The schema cannot be marshalled, or a pass is wrong.
+    pub fn plans(
+        self,
+        schema: &Schema,
+        representation: Representation,
+    ) -> Result<Plans, PlanError> {
+        let mut plans = lower(schema, representation)?;
+        plans.moves = self.movement.moves();
+        specialize(schema, &mut plans, self.movement.passes())?;
+        Ok(plans)
+    }
+}
+
+/// Plans cannot be made.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// The schema cannot be marshalled.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// A pass is wrong: a bug of Tenon.
+    #[error("a bug in Tenon: {0}")]
+    Verify(#[from] VerifyError),
+}
+
+impl Engine {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interpreted => "interpreted",
+            Self::Compiled => "compiled",
+            Self::Machine => "machine code",
+        }
+    }
+}
+
+impl Movement {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single(Moves { by, unit }) => match (by, unit) {
+                (Mover::Inline, Unit::Byte) => "inline, byte copy",
+                (Mover::Inline, Unit::Item) => "inline, item copy",
+                (Mover::Procedure, Unit::Byte) => "procedural, byte copy",
+                (Mover::Procedure, Unit::Item) => "procedural, item copy",
+            },
+            Self::Blocks => "block copy",
+            Self::EveryPass => "every pass",
+        }
+    }
+
+    /// How it moves a single number.
+    pub fn moves(self) -> Moves {
+        match self {
+            Self::Single(moves) => moves,
+            Self::Blocks | Self::EveryPass => Moves::default(),
+        }
+    }
+
+    /// The passes that make its plans. A stub that calls a procedure for each number calls one for
+    /// each record, too.
+    pub fn passes(self) -> &'static [Pass] {
+        match self {
+            Self::Single(moves) => match moves.by {
+                Mover::Inline => &[Pass::Inline],
+                Mover::Procedure => &[],
+            },
+            Self::Blocks => &[Pass::MergeArrays],
+            Self::EveryPass => &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Everything that was measured, for machines.
+
+use serde_json::{Value, json};
+
+use super::figures::{BASELINE, Figure, movements, procedural};
+use crate::measure::Summary;
+use crate::paper;
+use crate::study::{Cell, Direction, Study};
+use crate::work::Work;
+
+impl Study {
+    /// Everything: the times (Tables 1 and 2), their multiples of the baseline, and Tables 3 and 4.
+    pub fn json(&self) -> Value {
+        let effort = self.options.effort;
+        let share = |rows: Vec<Value>| Value::Array(rows);
+        json!({
+            "representation": self.options.representation.name,
+            "machine": machine(),
+            "rounds": effort.rounds,
+            "turn_us": effort.turn.as_micros() as u64,
+            "baseline": BASELINE.name(),
+            "paper": { "machine": paper::MACHINE },
+            "cells": self.cells().iter().map(|cell| self.cell_json(cell)).collect::<Vec<_>>(),
+            "percent_interpretation": share(self.interpretations_json()),
+            "percent_procedure_calls": share(self.calls_json()),
+        })
+    }
+
+    fn cell_json(&self, cell: &Cell) -> Value {
+        json!({
+            "design": cell.design.name(),
+            "work": cell.work.notation(),
+            "direction": cell.direction.name(),
+            "ns": summary(cell.nanoseconds()),
+            "predicted_ns": cell.predicted,
+            "over_baseline": self.multiple(cell).map(|it| figure(&it)),
+            "paper_ms": paper::milliseconds(cell.design, cell.work),
+        })
+    }
+
+    fn interpretations_json(&self) -> Vec<Value> {
+        let rows = movements().flat_map(|movement| {
+            everywhere().filter_map(move |(work, direction)| {
+                let it = self.interpretation(movement, work, direction)?;
+                Some(row(movement.name(), work, direction, &it))
+            })
+        });
+        rows.collect()
+    }
+
+    fn calls_json(&self) -> Vec<Value> {
+        let rows = procedural().flat_map(|design| {
+            everywhere().filter_map(move |(work, direction)| {
+                let it = self.procedure_calls(design, work, direction)?;
+                Some(row(&design.0.name(), work, direction, &it))
+            })
+        });
+        rows.collect()
+    }
+}
+
+fn everywhere() -> impl Iterator<Item = (Work, Direction)> {
+    let both = |work| Direction::ALL.map(|direction| (work, direction));
+    Work::ALL.into_iter().flat_map(both)
+}
+
+fn row(stub: &str, work: Work, direction: Direction, it: &Figure) -> Value {
+    json!({
+        "stub": stub,
+        "work": work.notation(),
+        "direction": direction.name(),
+        "percent": figure(it),
+    })
+}
+
+fn figure(it: &Figure) -> Value {
+    json!({ "here": summary(it.here), "paper": it.paper })
+}
+
+fn summary(it: Summary) -> Value {
+    json!({ "median": it.median, "lower_quartile": it.lower, "upper_quartile": it.upper })
+}
+
+/// What the figures were measured on.
+fn machine() -> Value {
+    json!({
+        "cpu": cpu(),
+        "architecture": std::env::consts::ARCH,
+        "system": std::env::consts::OS,
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "tenon": env!("CARGO_PKG_VERSION"),
+        "optimised": !cfg!(debug_assertions),
+    })
+}
+
+fn cpu() -> Option<String> {
+    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let model = info.lines().find(|line| line.starts_with("model name"))?;
+    let (_, name) = model.split_once(": ")?;
+    Some(name.to_owned())
+}

@@ -1,0 +1,208 @@
+//! The paper's tables 1 to 4 in Markdown that is also readable as it is.
+
+use tenon_plan::{Mover, Moves, Unit};
+
+use super::figures::{BASELINE, Figure, movements, procedural};
+use crate::DESIGNS;
+use crate::design::{Design, Engine, Movement};
+use crate::paper;
+use crate::study::{Cell, Direction, Study};
+use crate::work::Work;
+
+/// A heading, then rows; the first cell of each is words.
+type Grid = Vec<Vec<String>>;
+
+impl Study {
+    /// Tables 1 to 4, for encoding, then for decoding.
+    pub fn tables(&self) -> String {
+        let both = Direction::ALL.map(|direction| self.tables_of(direction));
+        self.explained() + &both.concat()
+    }
+
+    fn explained(&self) -> String {
+        let effort = self.options.effort;
+        format!(
+            "Times to encode into a buffer that is used again, and to decode to an owned value and \
+             drop it.\nRepresentation {}; each the median of {} turns of {:?}, taken in rotation; \
+             in brackets\nthe middle half of the turns. Multiples are of `{}` for the same\n\
+             arguments, beside the paper's ({}).\n",
+            self.options.representation.name,
+            effort.rounds,
+            effort.turn,
+            BASELINE.name(),
+            paper::MACHINE,
+        )
+    }
+
+    fn tables_of(&self, direction: Direction) -> String {
+        let name = direction.name();
+        let titled = |title: &str, grid: Grid| match grid.len() {
+            0 | 1 => String::new(),
+            _ => format!("\n### {title}\n\n{}", aligned(&grid)),
+        };
+        [
+            titled(
+                &format!("Table 1, {name}: (I) by compiled stubs, ns"),
+                self.example(direction),
+            ),
+            titled(
+                &format!("Table 2, {name}: ns"),
+                self.per_design(direction, |cell| Some(self.time(cell))),
+            ),
+            titled(
+                &format!("Table 2, {name}: multiples, here / in the paper"),
+                self.per_design(direction, |cell| Some(beside(&self.multiple(cell)?))),
+            ),
+            titled(
+                &format!("Table 3, {name}: per cent due to interpretation, here / in the paper"),
+                self.interpretations(direction),
+            ),
+            titled(
+                &format!("Table 4, {name}: per cent due to procedure calls, here / in the paper"),
+                self.calls(direction),
+            ),
+        ]
+        .concat()
+    }
+
+    fn time(&self, cell: &Cell) -> String {
+        let (time, figures) = (cell.nanoseconds(), nanoseconds);
+        let predicted = cell.predicted.map(|time| format!(" ({})", figures(time)));
+        format!(
+            "{}{} [{}-{}]",
+            figures(time.median),
+            predicted.unwrap_or_default(),
+            figures(time.lower),
+            figures(time.upper)
+        )
+    }
+
+    /// Table 1.
+    fn example(&self, direction: Direction) -> Grid {
+        let time = |by, unit| {
+            let movement = Movement::Single(Moves { by, unit });
+            let engine = Engine::Compiled;
+            let cell = self.cell(Design { engine, movement }, Work::Single, direction)?;
+            Some(cell.nanoseconds().median)
+        };
+        let row = |unit| Some([time(Mover::Inline, unit)?, time(Mover::Procedure, unit)?]);
+        let (Some(bytes), Some(items)) = (row(Unit::Byte), row(Unit::Item)) else {
+            return Grid::new();
+        };
+        let cells = |name: &str, [inline, procedural]: [f64; 2]| {
+            let figures = [inline, procedural, procedural - inline];
+            with_name(name, figures.map(nanoseconds))
+        };
+        let overhead = [bytes[0] - items[0], bytes[1] - items[1]].map(nanoseconds);
+        let [inline, procedural] = overhead;
+        vec![
+            with_name(
+                "",
+                ["inline", "procedural", "procedure call overhead"].map(str::to_owned),
+            ),
+            cells("byte copy", bytes),
+            cells("item copy", items),
+            with_name("byte copy overhead", [inline, procedural, String::new()]),
+        ]
+    }
+
+    /// Table 2.
+    fn per_design(&self, direction: Direction, figure: impl Fn(&Cell) -> Option<String>) -> Grid {
+        let rows = DESIGNS.iter().map(|design| {
+            let name = design.name();
+            self.row(&name, |work| figure(self.cell(*design, work, direction)?))
+        });
+        with_heading("stub", rows)
+    }
+
+    /// Table 3.
+    fn interpretations(&self, direction: Direction) -> Grid {
+        let rows = movements().map(|movement| {
+            self.row(movement.name(), |work| {
+                Some(percent(&self.interpretation(movement, work, direction)?))
+            })
+        });
+        with_heading("interpreted stub", rows)
+    }
+
+    /// Table 4.
+    fn calls(&self, direction: Direction) -> Grid {
+        let rows = procedural().map(|design| {
+            self.row(&design.0.name(), |work| {
+                Some(percent(&self.procedure_calls(design, work, direction)?))
+            })
+        });
+        with_heading("stub", rows)
+    }
+
+    fn row(&self, name: &str, figure: impl Fn(Work) -> Option<String>) -> Vec<String> {
+        let cells = Work::ALL.map(|work| figure(work).unwrap_or_else(|| "-".to_owned()));
+        with_name(name, cells)
+    }
+}
+
+fn with_name(name: &str, cells: [String; 3]) -> Vec<String> {
+    let mut row = vec![name.to_owned()];
+    row.extend(cells);
+    row
+}
+
+fn with_heading(name: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
+    let heading = with_name(name, Work::ALL.map(|work| work.notation().to_owned()));
+    [heading].into_iter().chain(rows).collect()
+}
+
+/// Three significant digits or more.
+pub fn nanoseconds(time: f64) -> String {
+    match time.abs() {
+        few if few < 10.0 => format!("{time:.2}"),
+        some if some < 100.0 => format!("{time:.1}"),
+        _ => format!("{time:.0}"),
+    }
+}
+
+fn beside(figure: &Figure) -> String {
+    let paper = figure.paper.map_or("-".to_owned(), multiple);
+    format!("{} / {paper}", multiple(figure.here.median))
+}
+
+/// Two significant digits or more.
+fn multiple(times: f64) -> String {
+    match times {
+        part if part < 0.1 => format!("{part:.3}"),
+        some if some < 10.0 => format!("{some:.2}"),
+        many => format!("{many:.1}"),
+    }
+}
+
+fn percent(figure: &Figure) -> String {
+    let paper = figure.paper.map(|percent| format!("{percent:.0}"));
+    let paper = paper.unwrap_or_else(|| "-".to_owned());
+    format!("{:.0} / {paper}", figure.here.median)
+}
+
+/// Columns line up: the first to the left, the others, which are figures, to the right.
+fn aligned(grid: &Grid) -> String {
+    let columns = grid.first().map_or(0, Vec::len);
+    let width = |column: usize| grid.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).max(3)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match column {
+            0 => format!("| {cell:<width$} "),
+            _ => format!("| {cell:>width$} "),
+        });
+        cells.collect::<String>() + "|\n"
+    };
+    let rule = widths
+        .iter()
+        .enumerate()
+        .map(|(column, width)| match column {
+            0 => format!("| {} ", "-".repeat(*width)),
+            _ => format!("| {}: ", "-".repeat(width - 1)),
+        });
+    let rule = rule.collect::<String>() + "|\n";
+    let mut lines = grid.iter().map(line);
+    let heading = lines.next().unwrap_or_default();
+    heading + &rule + &lines.collect::<String>()
+}

@@ -1,0 +1,158 @@
+//! The study: all designs do all works, both ways.
+
+use tenon_exec::InterfaceError;
+use tenon_plan::Representation;
+use thiserror::Error;
+
+use crate::design::{DESIGNS, Design, PlanError};
+use crate::engine::{self, Contests, Interfaces, Stage};
+use crate::measure::{Contest, Effort, Summary, Timing};
+use crate::work::{Sample, Work};
+
+/// What to study.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// How items lie on the wire.
+    pub representation: Representation,
+    /// How long to measure.
+    pub effort: Effort,
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Into a buffer that is used again.
+    Encode,
+    /// To an owned value, which is dropped.
+    Decode,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Study {
+    pub(crate) options: Options,
+    cells: Vec<Cell>,
+}
+
+/// One design at one work, one way.
+#[derive(Debug)]
+pub struct Cell {
+    /// Which design.
+    pub design: Design,
+    /// Which work.
+    pub work: Work,
+    /// Which way.
+    pub direction: Direction,
+    /// Its turns.
+    pub timing: Timing,
+    /// Nanoseconds that a model says it should take.
+    pub predicted: Option<f64>,
+}
+
+/// The study cannot be made, all of them bugs of Tenon.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// The study's own interface.
+    #[error("the interface of the study cannot be read")]
+    Interface,
+    /// The plans of a design.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// What runs them.
+    #[error(transparent)]
+    Engine(#[from] InterfaceError),
+    /// A design does not do what it should.
+    #[error("{design}: {work}: {why}")]
+    Wrong {
+        /// Which design.
+        design: String,
+        /// Which work.
+        work: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Lets all designs do all works. First each shows that it writes the bytes and reads the value
+/// that it should. `progress` hears what is being done, and which part of that is done.
+///
+/// # Errors
+/// A design writes other bytes or reads another value.
+pub fn study(options: Options, mut progress: impl FnMut(&str, f64)) -> Result<Study, StudyError> {
+    let interfaces = Interfaces::new(options.representation)?;
+    let sample = Sample::new();
+    let mut cells = Vec::new();
+    for work in Work::ALL {
+        let bytes = work.bytes(&sample, options.representation);
+        let stage = Stage {
+            work,
+            sample: &sample,
+            bytes: &bytes,
+            interfaces: &interfaces,
+        };
+        let mut contests = Contests::default();
+        for design in DESIGNS {
+            engine::enter(design, &stage, &mut contests)?;
+        }
+        let Contests { encode, decode } = contests;
+        for (direction, contest) in [(Direction::Encode, encode), (Direction::Decode, decode)] {
+            let doing = format!("{} {}", direction.name(), work.notation());
+            let timings = run(contest, options.effort, |part| progress(&doing, part));
+            cells.extend(DESIGNS.iter().zip(timings).map(|(design, timing)| Cell {
+                design: *design,
+                work,
+                direction,
+                timing,
+                predicted: None,
+            }));
+        }
+    }
+    Ok(Study { options, cells })
+}
+
+fn run(contest: Contest<'_>, effort: Effort, mut progress: impl FnMut(f64)) -> Vec<Timing> {
+    progress(0.0);
+    contest.run(effort, progress)
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Encode, Self::Decode];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Encode => "encode",
+            Self::Decode => "decode",
+        }
+    }
+}
+
+impl Study {
+    /// Everything that was measured.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// Has a model say what each design should take for each work, in nanoseconds. The tables show
+    /// it beside what was measured.
+    pub fn predict(&mut self, model: impl Fn(Design, Work, Direction) -> Option<f64>) {
+        for cell in &mut self.cells {
+            cell.predicted = model(cell.design, cell.work, cell.direction);
+        }
+    }
+
+    /// What one design took for one work, one way.
+    pub fn cell(&self, design: Design, work: Work, direction: Direction) -> Option<&Cell> {
+        let is_it =
+            |cell: &&Cell| (cell.design, cell.work, cell.direction) == (design, work, direction);
+        self.cells.iter().find(is_it)
+    }
+}
+
+impl Cell {
+    /// Nanoseconds.
+    pub fn nanoseconds(&self) -> Summary {
+        self.timing.summary()
+    }
+}
