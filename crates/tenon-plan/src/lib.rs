@@ -4,6 +4,7 @@
 
 mod blittable;
 mod blocks;
+pub mod cost;
 mod explain;
 mod graph;
 mod item;

@@ -1,0 +1,30 @@
+//! The cost model: what marshalling costs, as an equation that follows from the plan.
+//!
+//! ```text
+//! Plans  -- Deriving -->  Equations  -- Tally::of (a shape of the value) -->  Tally
+//!                            |                                                  |
+//!                         Display                              price (parameters of a machine)
+//! ```
+//!
+//! An equation is a sum of [`Symbol`]s, the parameters of a machine, times what the interface or
+//! the value says. A [`Tally`] is an equation whose variables (lengths, arms, what is present) a
+//! [`Shape`] has filled in: so often each parameter. What a parameter amounts to in nanoseconds
+//! somebody else measures; the model only multiplies.
+//!
+//! The parameters are those of Table 6 of the paper that this follows ("Performance of RPC stubs",
+//! the HRPC study of 1987), and what a machine of today needs beside them.
+
+mod derive;
+mod equation;
+mod price;
+mod room;
+mod shape;
+mod symbol;
+mod tally;
+
+pub use derive::Deriving;
+pub use equation::{Amount, Choice, Equation, Equations, Term, Variable};
+pub use price::{Level, Levels, Parameters, Share};
+pub use shape::{Assumed, Assumptions, Shape};
+pub use symbol::{Direction, Engine, Symbol};
+pub use tally::Tally;

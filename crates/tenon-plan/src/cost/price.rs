@@ -1,0 +1,98 @@
+//! What parameters amount to on a machine, and so what a tally does.
+
+use std::collections::BTreeMap;
+
+use super::symbol::Symbol;
+use super::tally::Tally;
+
+/// The levels that bytes can lie in: bytes of each cache, the nearest first. Behind the last one
+/// there is memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Levels {
+    /// Bytes of each cache.
+    pub caches: Vec<u64>,
+}
+
+/// A parameter as it is measured: by its symbol and, if it depends on that, the level. 0 for what
+/// does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Level {
+    /// The parameter.
+    pub symbol: Symbol,
+    /// Which cache, the nearest first; behind the last is memory.
+    pub level: usize,
+}
+
+/// Nanoseconds that each parameter takes on one machine, for one engine and direction.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parameters {
+    /// Where bytes can lie.
+    pub levels: Levels,
+    /// Nanoseconds.
+    pub nanoseconds: BTreeMap<Level, f64>,
+}
+
+/// How much of a time one parameter is responsible for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// The parameter.
+    pub symbol: Symbol,
+    /// How often.
+    pub times: f64,
+    /// Nanoseconds all together.
+    pub nanoseconds: f64,
+}
+
+impl Levels {
+    /// How many there are, memory too.
+    pub fn count(&self) -> usize {
+        self.caches.len() + 1
+    }
+
+    /// Where a message of so many bytes lies, of which there are two copies: what it is moved
+    /// from, and what to.
+    pub fn of_message(&self, bytes: u64) -> usize {
+        let fits = |cache: &u64| bytes.saturating_mul(2) <= *cache;
+        self.caches
+            .iter()
+            .position(fits)
+            .unwrap_or(self.caches.len())
+    }
+}
+
+impl Tally {
+    /// How often each parameter, where the levels are these; without those that do not occur.
+    pub fn by_level(&self, levels: &Levels) -> impl Iterator<Item = (Level, f64)> {
+        let level = levels.of_message(self.wire_bytes());
+        let all = Symbol::ALL.into_iter().map(move |symbol| {
+            let level = match symbol.is_by_level() {
+                true => level,
+                false => 0,
+            };
+            (Level { symbol, level }, self.times(symbol))
+        });
+        all.filter(|(_, times)| *times != 0.0)
+    }
+}
+
+impl Parameters {
+    /// Nanoseconds that a tally takes.
+    pub fn price(&self, tally: &Tally) -> f64 {
+        self.shares(tally)
+            .iter()
+            .map(|share| share.nanoseconds)
+            .sum()
+    }
+
+    /// What the time consists of, the largest share first.
+    pub fn shares(&self, tally: &Tally) -> Vec<Share> {
+        let of = |(level, times): (Level, f64)| Share {
+            symbol: level.symbol,
+            times,
+            nanoseconds: times * self.nanoseconds.get(&level).copied().unwrap_or(0.0),
+        };
+        let mut shares: Vec<Share> = tally.by_level(&self.levels).map(of).collect();
+        shares.sort_by(|a, b| b.nanoseconds.total_cmp(&a.nanoseconds));
+        shares
+    }
+}

@@ -1,0 +1,160 @@
+//! What fills in the variables of an equation: a real value, or what is assumed of one.
+
+use super::equation::{Choice, Variable};
+use crate::op::Place;
+
+/// What is known of a value. Whoever asks for something that the value does not have gets nothing.
+pub trait Shape: Copy {
+    /// Whether all values of a type at a depth are alike, so that one stands for all.
+    const IS_ALIKE: bool;
+
+    /// The item at a place.
+    fn at(self, place: &Place) -> Self;
+
+    /// How many elements or bytes it has.
+    fn length(self, of: &Variable) -> u64;
+
+    /// The elements, each with how many are like it; `times`, if that is always the same.
+    fn elements(self, of: &Variable, times: Option<u32>) -> impl Iterator<Item = (u64, Self)>;
+
+    /// What a pointer leads to, if there is something.
+    fn held(self, of: &Variable) -> Option<Self>;
+
+    /// Which arm is selected, `None` for the default one, and what it holds.
+    fn arm(self, of: &Choice) -> (Option<usize>, Self);
+
+    /// The value of a named type, of which there are already so many around it.
+    fn entered(self, depth: u32) -> Self;
+}
+
+/// What is assumed of the values of an interface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assumptions {
+    /// How long everything is that has a length, unless its bound is less.
+    pub length: u64,
+    /// Lengths by name: a field, or the type and the field with a dot between them.
+    pub lengths: Vec<(String, u64)>,
+    /// Labels of arms by name, in the same way.
+    pub arms: Vec<(String, String)>,
+}
+
+impl Default for Assumptions {
+    fn default() -> Self {
+        Self {
+            length: 16,
+            lengths: Vec::new(),
+            arms: Vec::new(),
+        }
+    }
+}
+
+impl Assumptions {
+    fn named_length(&self, of: &Variable) -> Option<u64> {
+        let mut named = self.lengths.iter().rev();
+        let named = named.find(|(name, _)| of.is_called(name));
+        named.map(|(_, length)| *length)
+    }
+
+    fn length_of(&self, of: &Variable) -> u64 {
+        let length = self.named_length(of).unwrap_or(self.length);
+        length.min(of.bound.into())
+    }
+
+    /// An optional value is a sequence of at most one.
+    fn is_there(&self, of: &Variable) -> bool {
+        self.named_length(of) != Some(0)
+    }
+
+    /// The arm that is named, else the first that is not nothing, else the first.
+    fn arm_of(&self, of: &Choice) -> Option<usize> {
+        let mut named = self.arms.iter().rev();
+        match named.find(|(name, _)| of.of.is_called(name)) {
+            Some((_, label)) => of.arms.iter().position(|(_, known, _)| known == label),
+            None => {
+                let holds = |(_, _, terms): &(_, _, Vec<_>)| !terms.is_empty();
+                let first = (!of.arms.is_empty()).then_some(0);
+                of.arms.iter().position(holds).or(first)
+            }
+        }
+    }
+
+    /// The arm that costs least to be in: where a recursive type ends.
+    fn last_arm_of(&self, of: &Choice) -> Option<usize> {
+        let shortest = of.arms.iter().enumerate();
+        let shortest = shortest.min_by_key(|(_, (_, _, terms))| terms.len());
+        match &of.default {
+            Some(terms) if shortest.is_none_or(|(_, arm)| terms.len() < arm.2.len()) => None,
+            _ => shortest.map(|(index, _)| index),
+        }
+    }
+}
+
+impl Variable {
+    fn is_called(&self, name: &str) -> bool {
+        let full = self.name();
+        full == name
+            || full
+                .strip_suffix(name)
+                .is_some_and(|before| before.ends_with('.'))
+    }
+}
+
+/// A value of which nothing is known but what is assumed.
+#[derive(Debug, Clone, Copy)]
+pub struct Assumed<'a> {
+    assumptions: &'a Assumptions,
+    /// How often its type is around it.
+    depth: u32,
+}
+
+impl<'a> Assumed<'a> {
+    /// A value as `assumptions` describe it.
+    pub fn new(assumptions: &'a Assumptions) -> Self {
+        Self {
+            assumptions,
+            depth: 0,
+        }
+    }
+
+    /// A recursive type holds one more of its kind, and that holds none.
+    fn is_spent(self) -> bool {
+        self.depth > 1
+    }
+}
+
+impl Shape for Assumed<'_> {
+    const IS_ALIKE: bool = true;
+
+    fn at(self, _: &Place) -> Self {
+        self
+    }
+
+    fn length(self, of: &Variable) -> u64 {
+        match self.is_spent() {
+            true => 0,
+            false => self.assumptions.length_of(of),
+        }
+    }
+
+    fn elements(self, of: &Variable, times: Option<u32>) -> impl Iterator<Item = (u64, Self)> {
+        let length = times.map_or_else(|| self.length(of), u64::from);
+        (length > 0).then_some((length, self)).into_iter()
+    }
+
+    fn held(self, of: &Variable) -> Option<Self> {
+        let is_there = !self.is_spent() && self.assumptions.is_there(of);
+        is_there.then_some(self)
+    }
+
+    fn arm(self, of: &Choice) -> (Option<usize>, Self) {
+        let arm = match self.is_spent() {
+            true => self.assumptions.last_arm_of(of),
+            false => self.assumptions.arm_of(of),
+        };
+        (arm, self)
+    }
+
+    fn entered(self, depth: u32) -> Self {
+        Self { depth, ..self }
+    }
+}

@@ -1,0 +1,210 @@
+//! The parameters of a machine that equations consist of.
+
+use std::fmt;
+
+/// What runs a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Engine {
+    /// Stubs made at build time.
+    Compiled,
+    /// Machine code made at bind time.
+    Machine,
+    /// The interpreter.
+    Interpreter,
+}
+
+/// Which way a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// From memory to bytes.
+    Encode,
+    /// From bytes to memory.
+    Decode,
+}
+
+/// A parameter of a machine: what happens once for each time that it stands in an equation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Symbol {
+    /// A message is begun and ended.
+    Begin,
+    /// An operation is found out about.
+    Operation,
+    /// There is a check for room, or for bytes received.
+    Check,
+    /// A number is moved whole.
+    Item,
+    /// A number is moved byte by byte.
+    Bytewise,
+    /// A procedure is called to move a number.
+    Procedure,
+    /// A boolean or a small integer is looked at.
+    Small,
+    /// A value of an enum is looked for among its members.
+    Member,
+    /// Zeros are put or skipped up to the next position, or fill a hole.
+    Hole,
+    /// An array or another counted item is begun.
+    Array,
+    /// A loop goes round.
+    Loop,
+    /// A block is copied: its beginning.
+    Copy,
+    /// A block is copied: each byte.
+    CopyByte,
+    /// A block of numbers is swapped: its beginning.
+    Swap,
+    /// A block of numbers is swapped: each byte.
+    SwapByte,
+    /// The plan of another type is called.
+    Call,
+    /// A level of a recursive type is entered and left.
+    Level,
+    /// An arm of a union is selected.
+    Arm,
+    /// An optional value is there or not.
+    Optional,
+    /// A linked list goes on.
+    Link,
+    /// A piece of memory is taken and given back.
+    Allocate,
+    /// A piece of memory is taken: each byte.
+    AllocateByte,
+}
+
+impl Symbol {
+    /// All of them, in the order in which equations name them.
+    pub const ALL: [Self; 22] = [
+        Self::Begin,
+        Self::Operation,
+        Self::Check,
+        Self::Item,
+        Self::Bytewise,
+        Self::Procedure,
+        Self::Small,
+        Self::Member,
+        Self::Hole,
+        Self::Array,
+        Self::Loop,
+        Self::Copy,
+        Self::CopyByte,
+        Self::Swap,
+        Self::SwapByte,
+        Self::Call,
+        Self::Level,
+        Self::Arm,
+        Self::Optional,
+        Self::Link,
+        Self::Allocate,
+        Self::AllocateByte,
+    ];
+
+    /// How it is written, with the letters of the paper where it has one.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::Begin => "B",
+            Self::Operation => "e",
+            Self::Check => "c",
+            Self::Item => "L_i",
+            Self::Bytewise => "L_b",
+            Self::Procedure => "p",
+            Self::Small => "v",
+            Self::Member => "m",
+            Self::Hole => "h",
+            Self::Array => "A",
+            Self::Loop => "f",
+            Self::Copy => "α",
+            Self::CopyByte => "β",
+            Self::Swap => "σ",
+            Self::SwapByte => "τ",
+            Self::Call => "k",
+            Self::Level => "d",
+            Self::Arm => "u",
+            Self::Optional => "o",
+            Self::Link => "l",
+            Self::Allocate => "a",
+            Self::AllocateByte => "z",
+        }
+    }
+
+    /// What it is, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Begin => "begin and end a message",
+            Self::Operation => "find out about an operation",
+            Self::Check => "check for room, or for bytes received",
+            Self::Item => "move a number whole",
+            Self::Bytewise => "move a number byte by byte",
+            Self::Procedure => "call a procedure that moves a number",
+            Self::Small => "look at a boolean or a small integer",
+            Self::Member => "look for a value among the members of an enum",
+            Self::Hole => "fill or skip a hole",
+            Self::Array => "begin an array or another counted item",
+            Self::Loop => "go round in a loop",
+            Self::Copy => "begin to copy a block; b(n) = α + β n",
+            Self::CopyByte => "copy a byte of a block",
+            Self::Swap => "begin to swap a block of numbers; s(n) = σ + τ n",
+            Self::SwapByte => "swap a byte of a block of numbers",
+            Self::Call => "call the plan of another type",
+            Self::Level => "enter and leave a level of a recursive type",
+            Self::Arm => "select the arm of a union",
+            Self::Optional => "see whether a value is there",
+            Self::Link => "go on to the next element of a linked list",
+            Self::Allocate => "take and give back a piece of memory; a(n) = a + z n",
+            Self::AllocateByte => "take a byte of memory",
+        }
+    }
+
+    /// Whether it depends on the level of cache that the bytes lie in.
+    pub fn is_by_level(self) -> bool {
+        matches!(self, Self::CopyByte | Self::SwapByte | Self::AllocateByte)
+    }
+
+    pub(super) fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.letter())
+    }
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Compiled, Self::Machine, Self::Interpreter];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compiled => "compiled",
+            Self::Machine => "machine",
+            Self::Interpreter => "interp",
+        }
+    }
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Encode, Self::Decode];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Encode => "encode",
+            Self::Decode => "decode",
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

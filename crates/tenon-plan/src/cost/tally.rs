@@ -1,0 +1,303 @@
+//! How often each parameter stands in an equation whose variables are known.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tenon_schema::TypeId;
+
+use super::equation::{Amount, Choice, Equation, Equations, Term, Variable};
+use super::shape::Shape;
+use super::symbol::Symbol;
+
+/// So often each parameter, and what a message takes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tally {
+    times: Times,
+    /// Bytes of the message.
+    wire: u64,
+    /// Of what varies in size or lies in types of its own: so much of the whole, by full name.
+    parts: BTreeMap<String, Times>,
+    /// Whether something is in it that nobody knows the cost of.
+    unknown: bool,
+}
+
+/// One for each symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Times([f64; Symbol::ALL.len()]);
+
+impl Times {
+    pub fn of(&self, symbol: Symbol) -> f64 {
+        self.0[symbol.index()]
+    }
+
+    fn add(&mut self, symbol: Symbol, times: f64) {
+        self.0[symbol.index()] += times;
+    }
+
+    fn add_all(&mut self, others: &Self, times: f64) {
+        for (mine, other) in self.0.iter_mut().zip(others.0) {
+            *mine += other * times;
+        }
+    }
+}
+
+impl Tally {
+    /// Of an equation, for a value of this shape.
+    pub fn of(equations: &Equations, equation: &Equation, shape: impl Shape) -> Self {
+        let mut walk = Walk {
+            equations,
+            open: Vec::new(),
+            known: HashMap::new(),
+            tally: Self::default(),
+        };
+        walk.terms(&equation.terms, shape);
+        walk.tally
+    }
+
+    /// How often one parameter.
+    pub fn times(&self, symbol: Symbol) -> f64 {
+        self.times.of(symbol)
+    }
+
+    /// Bytes of the message.
+    pub fn wire_bytes(&self) -> u64 {
+        self.wire
+    }
+
+    /// Pieces of memory taken.
+    pub fn allocations(&self) -> u64 {
+        self.times.of(Symbol::Allocate) as u64
+    }
+
+    /// Bytes of memory taken.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.times.of(Symbol::AllocateByte) as u64
+    }
+
+    /// Whether a type is in it that the interface only names: its cost and its bytes are missing.
+    pub fn has_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// The parts that vary in size or are types of their own, by full name; one may lie in another.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, Self)> {
+        self.parts.iter().map(|(name, times)| {
+            let part = Self {
+                times: *times,
+                wire: self.wire,
+                ..Self::default()
+            };
+            (name.as_str(), part)
+        })
+    }
+
+    fn add_all(&mut self, other: &Self, times: u64) {
+        self.times.add_all(&other.times, times as f64);
+        self.wire = self.wire.saturating_add(other.wire.saturating_mul(times));
+        self.unknown |= other.unknown;
+        for (name, part) in &other.parts {
+            self.part(name).add_all(part, times as f64);
+        }
+    }
+
+    fn part(&mut self, name: &str) -> &mut Times {
+        if !self.parts.contains_key(name) {
+            self.parts.insert(name.to_owned(), Times::default());
+        }
+        self.parts.entry(name.to_owned()).or_default()
+    }
+}
+
+/// What stands for a type that has been seen: the type, its depth, and its position modulo 8.
+type Seen = (TypeId, u32, u64);
+
+struct Walk<'e> {
+    equations: &'e Equations,
+    /// The types that the present one is in.
+    open: Vec<TypeId>,
+    known: HashMap<Seen, Tally>,
+    tally: Tally,
+}
+
+impl Walk<'_> {
+    fn terms<S: Shape>(&mut self, terms: &[Term], shape: S) {
+        for term in terms {
+            self.term(term, shape);
+        }
+    }
+
+    fn term<S: Shape>(&mut self, term: &Term, shape: S) {
+        match term {
+            Term::Times(times, symbol) => self.tally.times.add(*symbol, *times as f64),
+            Term::Each(of, symbol) => {
+                let times = shape.at(&of.place).length(of);
+                self.tally.times.add(*symbol, times as f64);
+            }
+            Term::Wire(bytes) => self.wire(*bytes),
+            Term::Align { to, before } => self.align(u64::from(*to), u64::from(*before)),
+            Term::Block {
+                start,
+                bytes,
+                padding,
+            } => self.block(*start, bytes, *padding, shape),
+            Term::Allocate(bytes) => self.allocate(bytes, shape),
+            Term::Loop { of, times, body } => {
+                self.part(of, |walk| walk.elements(of, *times, body, shape));
+            }
+            Term::List {
+                of, element, link, ..
+            } => self.part(of, |walk| walk.list(of, *element, link, shape)),
+            Term::Choice(choice) => self.choice(choice, shape),
+            Term::Maybe { of, body } => {
+                if let Some(held) = shape.at(&of.place).held(of) {
+                    self.part(of, |walk| walk.terms(body, held));
+                }
+            }
+            Term::Call { place, ty, name } => {
+                self.named(name, |walk| walk.call(*ty, shape.at(place)));
+            }
+            Term::Unknown { .. } => self.tally.unknown = true,
+        }
+    }
+
+    /// Tells what is done as a part of its own, too.
+    fn part(&mut self, of: &Variable, run: impl FnOnce(&mut Self)) {
+        self.named(&of.name(), run);
+    }
+
+    fn named(&mut self, name: &str, run: impl FnOnce(&mut Self)) {
+        let before = self.tally.times;
+        run(self);
+        let after = self.tally.times;
+        let part = self.tally.part(name);
+        part.add_all(&after, 1.0);
+        part.add_all(&before, -1.0);
+    }
+
+    fn wire(&mut self, bytes: u64) {
+        self.tally.wire = self.tally.wire.saturating_add(bytes);
+    }
+
+    fn align(&mut self, to: u64, before: u64) {
+        let at = (self.tally.wire % to + before) % to;
+        self.wire((to - at) % to);
+        self.tally.times.add(Symbol::Hole, 1.0);
+    }
+
+    fn amount<S: Shape>(amount: &Amount, shape: S) -> u64 {
+        match amount {
+            Amount::Fixed(bytes) => *bytes,
+            Amount::PerItem(bytes, of) => bytes.saturating_mul(shape.at(&of.place).length(of)),
+        }
+    }
+
+    fn block<S: Shape>(&mut self, start: Symbol, amount: &Amount, padding: Option<u32>, shape: S) {
+        let bytes = Self::amount(amount, shape);
+        let each = match start {
+            Symbol::Swap => Symbol::SwapByte,
+            _ => Symbol::CopyByte,
+        };
+        let run = |walk: &mut Self| {
+            walk.tally.times.add(start, 1.0);
+            walk.tally.times.add(each, bytes as f64);
+        };
+        match amount {
+            Amount::Fixed(_) => run(self),
+            Amount::PerItem(_, of) => self.part(of, run),
+        }
+        if let Some(padding) = padding {
+            let padded = bytes.checked_next_multiple_of(padding.into());
+            self.wire(padded.unwrap_or(u64::MAX));
+        }
+    }
+
+    fn allocate<S: Shape>(&mut self, amount: &Amount, shape: S) {
+        let bytes = Self::amount(amount, shape);
+        if bytes == 0 {
+            return;
+        }
+        let run = |walk: &mut Self| {
+            walk.tally.times.add(Symbol::Allocate, 1.0);
+            walk.tally.times.add(Symbol::AllocateByte, bytes as f64);
+        };
+        match amount {
+            Amount::Fixed(_) => run(self),
+            Amount::PerItem(_, of) => self.part(of, run),
+        }
+    }
+
+    fn elements<S: Shape>(&mut self, of: &Variable, times: Option<u32>, body: &[Term], shape: S) {
+        for (like, element) in shape.at(&of.place).elements(of, times) {
+            self.repeated(like, |walk| walk.terms(body, element));
+        }
+    }
+
+    fn list<S: Shape>(&mut self, of: &Variable, element: TypeId, link: &[Term], shape: S) {
+        for (like, held) in shape.at(&of.place).elements(of, None) {
+            self.repeated(like, |walk| {
+                walk.terms(link, held);
+                walk.call(element, held);
+            });
+        }
+    }
+
+    /// Runs what stands for so many that are like it, all but the first of which begin where it
+    /// ends, modulo what positions can be multiples of.
+    fn repeated(&mut self, times: u64, run: impl FnOnce(&mut Self)) {
+        if times == 1 {
+            return run(self);
+        }
+        let start = self.tally.wire;
+        let phase = start % 8;
+        let wire = Tally {
+            wire: phase,
+            ..Tally::default()
+        };
+        let outside = std::mem::replace(&mut self.tally, wire);
+        run(self);
+        let mut one = std::mem::replace(&mut self.tally, outside);
+        one.wire -= phase;
+        self.tally.add_all(&one, times);
+    }
+
+    fn choice<S: Shape>(&mut self, choice: &Choice, shape: S) {
+        let (arm, held) = shape.at(&choice.of.place).arm(choice);
+        let arm = match arm {
+            Some(arm) => choice.arms.get(arm).map(|(_, _, terms)| terms),
+            None => choice.default.as_ref(),
+        };
+        if let Some(terms) = arm {
+            self.terms(terms, held);
+        }
+    }
+
+    fn call<S: Shape>(&mut self, ty: TypeId, shape: S) {
+        let depth = self.open.iter().filter(|open| **open == ty).count() as u32;
+        let shape = shape.entered(depth);
+        let phase = self.tally.wire % 8;
+        let seen = (ty, depth, phase);
+        if !S::IS_ALIKE {
+            return self.enter(ty, shape);
+        }
+        if !self.known.contains_key(&seen) {
+            let wire = Tally {
+                wire: phase,
+                ..Tally::default()
+            };
+            let outside = std::mem::replace(&mut self.tally, wire);
+            self.enter(ty, shape);
+            let mut inside = std::mem::replace(&mut self.tally, outside);
+            inside.wire -= phase;
+            self.known.insert(seen, inside);
+        }
+        if let Some(inside) = self.known.get(&seen) {
+            self.tally.add_all(inside, 1);
+        }
+    }
+
+    fn enter<S: Shape>(&mut self, ty: TypeId, shape: S) {
+        let equations = self.equations;
+        self.open.push(ty);
+        self.terms(&equations.types[ty.0 as usize].terms, shape);
+        self.open.pop();
+    }
+}
