@@ -8,10 +8,10 @@ use super::symbol::{Direction, Engine, Symbol};
 use crate::layout::Layout;
 use crate::links::is_link;
 use crate::memory;
-use crate::op::{
+use crate::representation::{COUNT_BYTES, Lists, Order};
+use crate::{
     Arm, Blittable, Count, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit,
 };
-use crate::representation::{COUNT_BYTES, Lists, Order};
 
 /// Blocks of a known size that are shorter are moved number by number; kernels begin here.
 const BLOCK_MIN: u64 = 64;

@@ -5,7 +5,7 @@ use std::fmt;
 use tenon_schema::TypeId;
 
 use super::symbol::{Direction, Engine, Symbol};
-use crate::op::Place;
+use crate::Place;
 
 /// The equations of a whole interface.
 #[derive(Debug, Clone, PartialEq)]

@@ -84,6 +84,19 @@ impl Parameters {
             .sum()
     }
 
+    /// Gives to those of `all` that nobody measured what the nearest level takes, if that is known.
+    pub fn fill(&mut self, all: &[Level]) {
+        for level in all {
+            let of_symbol = self.nanoseconds.iter();
+            let of_symbol = of_symbol.filter(|(known, _)| known.symbol == level.symbol);
+            let nearest = of_symbol.min_by_key(|(known, _)| known.level.abs_diff(level.level));
+            if let Some((_, nearest)) = nearest {
+                let nearest = *nearest;
+                self.nanoseconds.entry(*level).or_insert(nearest);
+            }
+        }
+    }
+
     /// What the time consists of, the largest share first.
     pub fn shares(&self, tally: &Tally) -> Vec<Share> {
         let of = |(level, times): (Level, f64)| Share {

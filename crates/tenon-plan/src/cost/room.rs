@@ -3,10 +3,10 @@
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 
 use super::symbol::Engine;
+use crate::Scalar;
 use crate::blittable::ARRAY_MAX;
 use crate::links::{linked_list, memory_fields};
 use crate::memory;
-use crate::op::Scalar;
 
 /// What leads to memory elsewhere.
 const POINTER: u64 = 8;

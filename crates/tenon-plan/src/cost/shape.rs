@@ -1,7 +1,7 @@
 //! What fills in the variables of an equation: a real value, or what is assumed of one.
 
 use super::equation::{Choice, Variable};
-use crate::op::Place;
+use crate::Place;
 
 /// What is known of a value. Whoever asks for something that the value does not have gets nothing.
 pub trait Shape: Copy {
