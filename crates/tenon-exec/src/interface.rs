@@ -3,12 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use tenon_plan::{LowerError, Pass, Plans, Representation, VerifyError, lower, specialize, verify};
-use tenon_schema::Schema;
+use tenon_schema::{Schema, TypeId};
+use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
 use thiserror::Error;
 
+use crate::Value;
+use crate::frame::Key;
 #[cfg(feature = "jit")]
 use crate::jit::Machine;
 use crate::layout::{LayoutError, Layouts};
+use crate::program::Program;
 
 /// A schema and its plans.
 #[derive(Debug, Clone)]
@@ -21,9 +25,16 @@ pub struct Interface {
 
 #[derive(Debug, Default)]
 struct Made {
-    layouts: OnceLock<Result<Layouts, LayoutError>>,
+    ready: OnceLock<Result<Ready, LayoutError>>,
     #[cfg(feature = "jit")]
     machine: OnceLock<Option<Machine>>,
+}
+
+/// What the interpreter walks.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub layouts: Layouts,
+    pub program: Program,
 }
 
 /// The interface cannot be run.
@@ -38,7 +49,7 @@ pub enum InterfaceError {
 }
 
 impl Interface {
-    /// Makes the plans, with every pass.
+    /// Makes the plans for XDR, with every pass.
     ///
     /// # Errors
     /// The schema has types that no message can hold.
@@ -46,17 +57,32 @@ impl Interface {
     /// # Panics
     /// If the schema refers to a type that it does not have.
     pub fn new(schema: Schema) -> Result<Self, InterfaceError> {
-        let mut plans = lower(&schema, Representation::XDR)?;
-        specialize(
-            &schema,
-            &mut plans,
-            &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
-        )?;
-        Ok(Self {
+        Self::with_representation(schema, Representation::XDR)
+    }
+
+    /// Makes the plans for any representation, with every pass.
+    ///
+    /// # Errors
+    /// The schema has types that no message can hold.
+    ///
+    /// # Panics
+    /// If the schema refers to a type that it does not have.
+    pub fn with_representation(
+        schema: Schema,
+        representation: Representation,
+    ) -> Result<Self, InterfaceError> {
+        let mut plans = lower(&schema, representation)?;
+        specialize(&schema, &mut plans, Pass::ALL)?;
+        Ok(Self::of(schema, plans))
+    }
+
+    fn of(schema: Schema, plans: Plans) -> Self {
+        let made = Arc::default();
+        Self {
             schema,
             plans,
-            made: Arc::default(),
-        })
+            made,
+        }
     }
 
     /// Takes plans that were made for `schema`, by other passes for instance.
@@ -68,11 +94,7 @@ impl Interface {
     /// If the schema refers to a type that it does not have.
     pub fn with_plans(schema: Schema, plans: Plans) -> Result<Self, InterfaceError> {
         verify(&schema, &plans)?;
-        Ok(Self {
-            schema,
-            plans,
-            made: Arc::default(),
-        })
+        Ok(Self::of(schema, plans))
     }
 
     /// What the interface says.
@@ -85,10 +107,75 @@ impl Interface {
         &self.plans
     }
 
+    /// Appends a value of a named type; of a linked list the whole list.
+    ///
+    /// # Errors
+    /// The value is not one of this type; `type.field` says which part. What was appended is to
+    /// be dropped.
+    ///
+    /// # Panics
+    /// If `id` is not of this interface.
+    pub fn encode<R: tenon_wire::Representation>(
+        &self,
+        id: TypeId,
+        value: &Value,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), EncodeError> {
+        self.encode_value(Key::Type(id), value, out)
+    }
+
+    /// Reads a value of a named type; of a linked list the whole list.
+    ///
+    /// # Errors
+    /// The bytes are not a value of this type; `type.field` and the offset say where.
+    ///
+    /// # Panics
+    /// If `id` is not of this interface.
+    pub fn decode<R: tenon_wire::Representation>(
+        &self,
+        id: TypeId,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Value, DecodeError> {
+        self.decode_value(Key::Type(id), input)
+    }
+
+    pub(crate) fn encode_value<R: tenon_wire::Representation>(
+        &self,
+        key: Key,
+        value: &Value,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), EncodeError> {
+        match self.message_of(key) {
+            Ok(message) => message.frame(value)?.encode_by_interpreter(out),
+            Err(_) => Err(EncodeError::new(EncodeErrorKind::Shape)),
+        }
+    }
+
+    pub(crate) fn decode_value<R: tenon_wire::Representation>(
+        &self,
+        key: Key,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Value, DecodeError> {
+        match self.message_of(key) {
+            Ok(message) => message.decode_value(input),
+            Err(_) => Err(input.error(DecodeErrorKind::TooMuchMemory)),
+        }
+    }
+
     /// Where its values lie in a frame.
     pub(crate) fn layouts(&self) -> Result<&Layouts, &LayoutError> {
-        let layouts = self.made.layouts.get_or_init(|| Layouts::new(&self.schema));
-        layouts.as_ref()
+        self.ready().map(|ready| &ready.layouts)
+    }
+
+    /// What the interpreter walks, made when it is first needed.
+    #[inline]
+    pub(crate) fn ready(&self) -> Result<&Ready, &LayoutError> {
+        let make = || {
+            let layouts = Layouts::new(&self.schema)?;
+            let program = Program::new(&self.schema, &self.plans, &layouts);
+            Ok(Ready { layouts, program })
+        };
+        self.made.ready.get_or_init(make).as_ref()
     }
 
     /// Makes the machine code of all types and procedures, unless it is there already; it is

@@ -2,9 +2,7 @@
 //! plan is held against it.
 //!
 //! ```text
-//! JSON  <- json ->  Value  <- interp ->  bytes (XDR)
-//!                     ^
-//!                     +--->  Frame  <- jit ->  bytes (XDR)
+//! JSON  <- json ->  Value  <- frame ->  Frame  <- frame::interp, jit ->  bytes
 //! ```
 //!
 //! An [`Interface`] is a schema with its plans; a [`Procedure`] is what a dynamic client needs
@@ -12,12 +10,12 @@
 
 pub mod frame;
 mod interface;
-mod interp;
 #[cfg(feature = "jit")]
 mod jit;
 pub mod json;
 pub mod layout;
 mod procedure;
+mod program;
 pub mod random;
 mod value;
 

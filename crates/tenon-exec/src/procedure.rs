@@ -1,13 +1,12 @@
 //! What a dynamic client, or a dynamic server, needs to know about one procedure.
 
 use serde_json::Value as Json;
-use tenon_plan::{Layout, Plan, ProcedurePlan};
+use tenon_plan::{Layout, ProcedurePlan};
 use tenon_schema::{self as schema, Field, Type};
-use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder};
+use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
 use thiserror::Error;
 
 use crate::frame::{Key, Message};
-use crate::interp::Frame;
 use crate::json::{self, JsonError};
 use crate::layout::LayoutError;
 use crate::{Interface, Value};
@@ -166,36 +165,49 @@ impl<'a> Procedure<'a> {
     ///
     /// # Errors
     /// The value is not one of these types.
-    pub fn encode_arguments(
+    pub fn encode_arguments<R: Representation>(
         self,
         arguments: &Value,
-        out: &mut Encoder<'_>,
+        out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
-        self.arguments_frame().encode(arguments, out)
+        let key = Key::Arguments(self.position);
+        self.interface.encode_value(key, arguments, out)
     }
 
     /// Reads the arguments as [`encode_arguments`](Self::encode_arguments) takes them.
     ///
     /// # Errors
     /// The bytes are not values of these types.
-    pub fn decode_arguments(self, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
-        self.arguments_frame().decode(input)
+    pub fn decode_arguments<R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Value, DecodeError> {
+        let key = Key::Arguments(self.position);
+        self.interface.decode_value(key, input)
     }
 
     /// Appends the result; [`Value::Void`] if there is none.
     ///
     /// # Errors
     /// The value is not one of this type.
-    pub fn encode_result(self, result: &Value, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        self.result_frame().encode(result, out)
+    pub fn encode_result<R: Representation>(
+        self,
+        result: &Value,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), EncodeError> {
+        let key = Key::Result(self.position);
+        self.interface.encode_value(key, result, out)
     }
 
     /// Reads the result; [`Value::Void`] if there is none.
     ///
     /// # Errors
     /// The bytes are not a value of this type.
-    pub fn decode_result(self, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
-        self.result_frame().decode(input)
+    pub fn decode_result<R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Value, DecodeError> {
+        self.interface.decode_value(Key::Result(self.position), input)
     }
 
     /// The arguments, to be moved from and to frames.
@@ -241,28 +253,11 @@ impl<'a> Procedure<'a> {
         }
     }
 
-    fn arguments_frame(self) -> Frame<'a> {
-        self.frame(&self.plan.arguments, self.arguments_layout())
-    }
-
     pub(crate) fn arguments_layout(self) -> Layout<'a> {
         Layout::Record(self.parameters())
     }
 
-    fn result_frame(self) -> Frame<'a> {
-        self.frame(&self.plan.result, self.result_layout())
-    }
-
     pub(crate) fn result_layout(self) -> Layout<'a> {
         self.result().map_or(Layout::Nothing, Layout::Use)
-    }
-
-    fn frame(self, plan: &'a Plan, layout: Layout<'a>) -> Frame<'a> {
-        Frame {
-            interface: self.interface,
-            name: self.name(),
-            plan,
-            layout,
-        }
     }
 }

@@ -2,18 +2,22 @@
 
 use tenon_plan::{Layout, links};
 use tenon_schema::TypeId;
-use tenon_wire::Encoder;
-use tenon_wire::{Buffer, DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind};
+use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Representation};
 
-use super::Frame;
+use super::interp::{self, Source};
 use super::write::Writer;
-use crate::layout::{Extent, LayoutError, Layouts};
+use super::Frame;
+use crate::interface::Ready;
+use crate::layout::{LayoutError, Layouts};
+use crate::program::{Entry, Order, Program};
 use crate::{Interface, Procedure, Value};
 
 /// A message of an interface, or a part of one that has a name.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
     interface: &'a Interface,
+    ready: &'a Ready,
+    entry: &'a Entry,
     key: Key,
 }
 
@@ -47,9 +51,16 @@ impl Interface {
     }
 
     pub(crate) fn message_of(&self, key: Key) -> Result<Message<'_>, LayoutError> {
-        self.layouts().map_err(Clone::clone)?;
+        let ready = self.ready().map_err(Clone::clone)?;
+        let entry = match key {
+            Key::Type(id) => ready.program.message(id),
+            Key::Arguments(at) => ready.program.arguments(at),
+            Key::Result(at) => ready.program.result(at),
+        };
         Ok(Message {
             interface: self,
+            ready,
+            entry,
             key,
         })
     }
@@ -59,27 +70,73 @@ impl<'a> Message<'a> {
     /// Puts a value into a frame.
     ///
     /// # Errors
-    /// The value is not one of this type: what the interpreter says of it.
+    /// The value does not have the shape of this type, or nests too deep; `type.field` says which
+    /// part.
     pub fn frame(self, value: &Value) -> Result<Frame<'a>, EncodeError> {
-        match self.fill(value) {
-            Some(frame) => Ok(frame),
-            None => Err(self.why_not(value)),
+        let mut frame = Frame::room(self);
+        let (root, arena) = frame.parts();
+        let mut writer = Writer::new(self.interface, self.layouts(), arena);
+        // SAFETY: the frame has room for a value of this message.
+        unsafe {
+            match self.key {
+                Key::Type(id) => writer.message(id, value, root)?,
+                Key::Arguments(at) => {
+                    let procedure = self.procedure(at);
+                    let (name, layout) = (procedure.name(), procedure.arguments_layout());
+                    writer.part(name, layout, value, root)?;
+                }
+                Key::Result(at) => {
+                    let procedure = self.procedure(at);
+                    let (name, layout) = (procedure.name(), procedure.result_layout());
+                    writer.part(name, layout, value, root)?;
+                }
+            }
         }
+        Ok(frame)
     }
 
     /// Reads a value into a frame.
     ///
     /// # Errors
     /// The bytes are not a value of this type: what the interpreter says of them, which is asked
-    /// when machine code refuses. Beside that a frame may take more memory than its bytes pay for.
+    /// when machine code refuses.
     pub fn decode(self, input: &mut Decoder<'_>) -> Result<Frame<'a>, DecodeError> {
         #[cfg(feature = "jit")]
         if let Some(frame) = self.decode_by_machine(input) {
             return Ok(frame);
         }
-        let value = self.interpret_decode(input)?;
-        let filled = self.fill(&value);
-        filled.ok_or_else(|| input.error(DecodeErrorKind::TooMuchMemory))
+        self.decode_by_interpreter(input)
+    }
+
+    /// Reads a value into a frame by the interpreter.
+    ///
+    /// # Errors
+    /// The bytes are not a value of this type; `type.field` and the offset say where. What was
+    /// read is not to be read on.
+    #[inline]
+    pub fn decode_by_interpreter<R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Frame<'a>, DecodeError> {
+        let program = &self.ready.program;
+        let source = Source {
+            rest: input.rest(),
+            end: input.position() + input.left(),
+            is_strict: input.is_strict(),
+            swapped: match program.swaps_received {
+                Order::Swapped(swapped) => swapped,
+                Order::Senders => R::SWAPPED,
+            },
+            depth_left: input.depth_left(),
+            memory_left: input.memory_left(),
+        };
+        let mut frame = Frame::room(self);
+        let (root, arena) = frame.parts();
+        // SAFETY: the frame has room for a value of this message.
+        let left = unsafe { interp::decode(program, self.entry, root, arena, source)? };
+        input.take(source.rest.len() - left.rest.len())?;
+        input.pay(source.memory_left - left.memory_left, 1)?;
+        Ok(frame)
     }
 
     /// Reads a value into a frame by machine code alone. `None`, and nothing read: there is no
@@ -87,12 +144,26 @@ impl<'a> Message<'a> {
     #[cfg(feature = "jit")]
     pub fn decode_by_machine(self, input: &mut Decoder<'_>) -> Option<Frame<'a>> {
         let machine = self.interface.machine()?;
-        let layouts = self.interface.layouts().ok()?;
-        let mut frame = Frame::room(self, layouts);
-        let size = self.extent(layouts).size as usize;
+        if input.memory_left() < self.bytes() {
+            return None;
+        }
+        let mut frame = Frame::room(self);
+        let size = self.bytes();
+        let (root, arena) = frame.parts();
         // SAFETY: the frame has room for a value of this message.
-        let done = unsafe { machine.decode(self.key, frame.root, size, &mut frame.arena, input) };
+        let done = unsafe { machine.decode(self.key, root, size, arena, input) };
         done.then_some(frame)
+    }
+
+    /// Reads a value. It may take as much memory as the frame that it is read through, once more.
+    pub(crate) fn decode_value<R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Value, DecodeError> {
+        let paid = input.memory_left();
+        let frame = self.decode_by_interpreter(input)?;
+        let value = frame.value_within(paid);
+        value.map_err(|_| input.error(DecodeErrorKind::TooMuchMemory))
     }
 
     /// The interface it is of.
@@ -100,15 +171,18 @@ impl<'a> Message<'a> {
         self.interface
     }
 
+    pub(super) fn layouts(self) -> &'a Layouts {
+        &self.ready.layouts
+    }
+
+    pub(super) fn program(&self) -> (&'a Program, &'a Entry) {
+        (&self.ready.program, self.entry)
+    }
+
     /// The room of the value itself, without what it points to.
-    pub(super) fn extent(self, layouts: &Layouts) -> Extent {
-        let schema = self.interface.schema();
-        match (self.key, self.root()) {
-            (_, Root::List(_)) => Extent::COUNTED,
-            // Measured already.
-            (Key::Type(id), Root::Body(_)) => layouts.extent(schema, Layout::Definition(id)),
-            (_, Root::Body(layout)) => layouts.extent(schema, layout),
-        }
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> usize {
+        self.entry.bytes as usize
     }
 
     #[cfg(feature = "jit")]
@@ -128,60 +202,5 @@ impl<'a> Message<'a> {
 
     fn procedure(self, position: usize) -> Procedure<'a> {
         self.interface.procedure_at(position)
-    }
-
-    fn fill(self, value: &Value) -> Option<Frame<'a>> {
-        let layouts = self.interface.layouts().ok()?;
-        let mut frame = Frame::room(self, layouts);
-        let root = frame.root;
-        let mut writer = Writer::new(self.interface, layouts, &mut frame.arena);
-        // SAFETY: the frame has room for a value of this message.
-        unsafe {
-            match self.root() {
-                Root::Body(layout) => writer.root(self.key, layout, value, root)?,
-                Root::List(element) => writer.counted(element, self.key.named(), value, root)?,
-            }
-        }
-        Some(frame)
-    }
-
-    #[cold]
-    fn why_not(self, value: &Value) -> EncodeError {
-        let mut scratch = Buffer::default();
-        let done = self.interpret_encode(value, &mut Encoder::new(&mut scratch));
-        match done {
-            Err(error) => error,
-            Ok(()) => EncodeError::new(EncodeErrorKind::Shape),
-        }
-    }
-
-    pub(super) fn interpret_encode(
-        self,
-        value: &Value,
-        out: &mut Encoder<'_>,
-    ) -> Result<(), EncodeError> {
-        match self.key {
-            Key::Type(id) => self.interface.encode(id, value, out),
-            Key::Arguments(at) => self.procedure(at).encode_arguments(value, out),
-            Key::Result(at) => self.procedure(at).encode_result(value, out),
-        }
-    }
-
-    fn interpret_decode(self, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
-        match self.key {
-            Key::Type(id) => self.interface.decode(id, input),
-            Key::Arguments(at) => self.procedure(at).decode_arguments(input),
-            Key::Result(at) => self.procedure(at).decode_result(input),
-        }
-    }
-}
-
-impl Key {
-    /// The type whose plan moves it or, of a list, its elements.
-    pub(super) fn named(self) -> Option<TypeId> {
-        match self {
-            Self::Type(id) => Some(id),
-            Self::Arguments(_) | Self::Result(_) => None,
-        }
     }
 }

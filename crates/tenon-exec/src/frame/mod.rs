@@ -1,8 +1,8 @@
-//! Frames: values in the memory layout of C, with all that they point to. Machine code moves them
-//! between memory and bytes; where there is none the interpreter does, by way of [`Value`].
+//! Frames: values in the memory layout of C, with all that they point to. The interpreter moves
+//! them between memory and bytes, and so does machine code.
 //!
 //! ```text
-//! Value  <- read, write ->  Frame  <- machine code ->  bytes (XDR)
+//! Value  <- read, write ->  Frame  <- interp, machine code ->  bytes
 //! ```
 //!
 //! This is a room for `unsafe`: frames are filled and read by pointer. The types in front cannot
@@ -10,17 +10,19 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod arena;
+mod interp;
 mod message;
 mod read;
 mod write;
 
 use std::fmt;
+use std::mem::MaybeUninit;
 
-use tenon_wire::{EncodeError, Encoder};
+use tenon_wire::{EncodeError, Encoder, Representation};
 
 use crate::Value;
-use crate::layout::Layouts;
 use arena::Arena;
+use interp::Sink;
 use message::Root;
 use read::Reader;
 
@@ -30,10 +32,17 @@ pub use message::Message;
 /// A value in memory as C has it. Everything it points to is freed together with it.
 pub struct Frame<'a> {
     message: Message<'a>,
-    root: *mut u8,
-    /// Holds `root` and what it points to.
+    /// The value itself, if it is small: most messages then take no memory, or only that of an
+    /// array. Nothing points here but what `root` gives.
+    small: [MaybeUninit<u64>; SMALL],
+    /// The value itself, if it is not small; otherwise null.
+    large: *mut u8,
+    /// Holds `large` and all that the value points to.
     arena: Arena,
 }
+
+/// Words that a small value takes at most: a counted item and two more.
+const SMALL: usize = 4;
 
 // SAFETY: a frame owns all memory it points to, and nothing changes what is shared.
 unsafe impl Send for Frame<'_> {}
@@ -48,14 +57,30 @@ impl fmt::Debug for Frame<'_> {
 
 impl<'a> Frame<'a> {
     /// An empty frame: room for the value itself.
-    fn room(message: Message<'a>, layouts: &Layouts) -> Self {
+    #[inline(always)]
+    fn room(message: Message<'a>) -> Self {
         let mut arena = Arena::new();
-        let root = arena.take(message.extent(layouts).size as usize);
+        let bytes = message.bytes();
+        let large = match bytes <= size_of::<[u64; SMALL]>() {
+            true => std::ptr::null_mut(),
+            false => arena.take(bytes).as_ptr(),
+        };
         Self {
             message,
-            root: root.as_ptr(),
+            small: [MaybeUninit::uninit(); SMALL],
+            large,
             arena,
         }
+    }
+
+    /// The place of the value itself, and the memory for what it points to.
+    #[inline(always)]
+    fn parts(&mut self) -> (*mut u8, &mut Arena) {
+        let root = match self.large.is_null() {
+            true => self.small.as_mut_ptr().cast(),
+            false => self.large,
+        };
+        (root, &mut self.arena)
     }
 
     /// What it holds a value of.
@@ -63,23 +88,37 @@ impl<'a> Frame<'a> {
         self.message
     }
 
-    /// The value itself; what counted items and pointers lead to lies elsewhere.
+    /// The value itself, until the frame is moved; what counted items and pointers lead to lies
+    /// elsewhere.
+    #[inline(always)]
     pub fn as_ptr(&self) -> *const u8 {
-        self.root
+        match self.large.is_null() {
+            true => self.small.as_ptr().cast(),
+            false => self.large,
+        }
     }
 
     /// The value that it holds.
     pub fn value(&self) -> Value {
-        let interface = self.message.interface();
-        let Ok(layouts) = interface.layouts() else {
-            unreachable!("a frame is made by its layout");
+        let Ok(value) = self.value_within(usize::MAX) else {
+            unreachable!("no value takes so much memory");
         };
-        let reader = Reader { interface, layouts };
+        value
+    }
+
+    /// The value that it holds, if that takes no more than so many bytes of memory.
+    fn value_within(&self, bytes: usize) -> Result<Value, read::TooMuch> {
+        let (interface, layouts) = (self.message.interface(), self.message.layouts());
+        let mut reader = Reader {
+            interface,
+            layouts,
+            left: bytes,
+        };
         // SAFETY: a frame is filled before anybody sees it, as the layout of its message says.
         unsafe {
             match self.message.root() {
-                Root::Body(layout) => reader.value(layout, self.root),
-                Root::List(element) => reader.counted(element, self.root),
+                Root::Body(layout) => reader.value(layout, self.as_ptr()),
+                Root::List(element) => reader.counted(element, self.as_ptr()),
             }
         }
     }
@@ -94,7 +133,28 @@ impl<'a> Frame<'a> {
         if self.encode_by_machine(out) {
             return Ok(());
         }
-        self.message.interpret_encode(&self.value(), out)
+        self.encode_by_interpreter(out)
+    }
+
+    /// Appends the value by the interpreter.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    #[inline]
+    pub fn encode_by_interpreter<R: Representation>(
+        &self,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), EncodeError> {
+        let depth_left = out.depth_left();
+        let (buffer, start) = out.parts();
+        let out = Sink {
+            buffer,
+            start,
+            depth_left,
+        };
+        let (program, entry) = self.message.program();
+        // SAFETY: the frame is filled as the layout of its message says.
+        unsafe { interp::encode(program, entry, self.as_ptr(), out) }
     }
 
     /// Appends the value by machine code alone. `false`, and nothing appended: there is no
@@ -102,7 +162,8 @@ impl<'a> Frame<'a> {
     #[cfg(feature = "jit")]
     pub fn encode_by_machine(&self, out: &mut Encoder<'_>) -> bool {
         let machine = self.message.interface().machine();
+        let from = self.as_ptr().cast_mut();
         // SAFETY: the frame is filled as the layout of its message says.
-        machine.is_some_and(|machine| unsafe { machine.encode(self.message.key(), self.root, out) })
+        machine.is_some_and(|machine| unsafe { machine.encode(self.message.key(), from, out) })
     }
 }

@@ -2,18 +2,25 @@
 
 use std::{ptr, slice};
 
-use tenon_plan::links::linked_list;
+use tenon_plan::links::{linked_list, memory_fields};
 use tenon_plan::{Layout, Scalar};
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind, Union};
 
 use crate::layout::{Counted, Layouts};
 use crate::{Interface, Value};
 
+/// The value would take more memory than it may.
+#[derive(Debug)]
+pub(super) struct TooMuch;
+
+type Read = Result<Value, TooMuch>;
+
 /// Reads memory that was filled as its layout says.
-#[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub interface: &'a Interface,
     pub layouts: &'a Layouts,
+    /// Bytes of memory that values may still take.
+    pub left: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -21,13 +28,16 @@ impl<'a> Reader<'a> {
     ///
     /// # Safety
     /// A value of this layout lies there, and all that it points to is alive.
-    pub unsafe fn value(self, layout: Layout<'a>, at: *const u8) -> Value {
+    pub unsafe fn value(&mut self, layout: Layout<'a>, at: *const u8) -> Read {
         // SAFETY: the caller's promise.
         unsafe {
             match layout {
-                Layout::Nothing => Value::Void,
-                Layout::Record(fields) => self.record(fields, at),
-                Layout::Definition(id) => self.definition(id, at),
+                Layout::Nothing => Ok(Value::Void),
+                Layout::Record(fields) => {
+                    let starts = self.layouts.offsets(self.interface.schema(), fields);
+                    self.record(fields, &starts, at)
+                }
+                Layout::Definition(id) => self.named(id, at),
                 Layout::Use(ty) => self.used(ty, at),
             }
         }
@@ -37,7 +47,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Safety
     /// As [`value`](Self::value), for the elements.
-    pub unsafe fn counted(self, element: Layout<'a>, at: *const u8) -> Value {
+    pub unsafe fn counted(&mut self, element: Layout<'a>, at: *const u8) -> Read {
         // SAFETY: the caller's promise.
         unsafe {
             let counted = at.cast::<Counted>().read();
@@ -45,78 +55,114 @@ impl<'a> Reader<'a> {
         }
     }
 
-    unsafe fn elements(self, element: Layout<'a>, count: u32, at: *const u8) -> Value {
+    fn pay(&mut self, count: usize, bytes: usize) -> Result<(), TooMuch> {
+        let price = count.checked_mul(bytes).ok_or(TooMuch)?;
+        self.left = self.left.checked_sub(price).ok_or(TooMuch)?;
+        Ok(())
+    }
+
+    unsafe fn elements(&mut self, element: Layout<'a>, count: u32, at: *const u8) -> Read {
+        let count = count as usize;
+        self.pay(count, size_of::<Value>())?;
         let stride = self.layouts.extent(self.interface.schema(), element).size as usize;
-        let places = (0..count as usize).map(|index| at.wrapping_add(index * stride));
-        // SAFETY: the caller's promise: so many elements lie there, one behind the other.
-        Value::Array(
-            places
-                .map(|at| unsafe { self.value(element, at) })
-                .collect(),
-        )
+        let mut items = Vec::with_capacity(count);
+        for index in 0..count {
+            // SAFETY: the caller's promise: so many elements lie there, one behind the other.
+            items.push(unsafe { self.value(element, at.add(index * stride))? });
+        }
+        Ok(Value::Array(items))
     }
 
-    unsafe fn record(self, fields: &'a [Field], at: *const u8) -> Value {
-        let offsets = self.layouts.offsets(self.interface.schema(), fields);
-        let placed = fields.iter().zip(offsets);
-        let values = placed.map(|(field, offset)| {
+    unsafe fn record(&mut self, fields: &'a [Field], starts: &[u64], at: *const u8) -> Read {
+        self.pay(fields.len(), size_of::<Value>())?;
+        let mut values = Vec::with_capacity(fields.len());
+        for (field, start) in fields.iter().zip(starts) {
             // SAFETY: the caller's promise: the fields lie where the layout says.
-            unsafe { self.used(&field.ty, at.wrapping_add(offset as usize)) }
-        });
-        Value::Struct(values.collect())
+            values.push(unsafe { self.used(&field.ty, at.add(*start as usize))? });
+        }
+        Ok(Value::Struct(values))
     }
 
-    unsafe fn definition(self, id: TypeId, at: *const u8) -> Value {
+    unsafe fn named(&mut self, id: TypeId, at: *const u8) -> Read {
+        let (schema, layouts) = (self.interface.schema(), self.layouts);
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.interface.schema().type_def(id).kind {
-                TypeKind::Enum(_) => Value::Enum(ptr::read(at.cast())),
-                TypeKind::Union(union) => self.union(union, at),
-                TypeKind::Struct(_) | TypeKind::Typedef(_) | TypeKind::External => Value::Void,
+            match &schema.type_def(id).kind {
+                TypeKind::Enum(_) => Ok(Value::Enum(ptr::read(at.cast()))),
+                TypeKind::Union(union) => self.union(id, union, at),
+                TypeKind::Struct(_) => {
+                    let fields = memory_fields(schema, id).unwrap_or_default();
+                    self.record(fields, layouts.starts(id), at)
+                }
+                TypeKind::Typedef(_) | TypeKind::External => Ok(Value::Void),
             }
         }
     }
 
-    unsafe fn union(self, union: &'a Union, at: *const u8) -> Value {
-        let schema = self.interface.schema();
-        let Some(scalar) = Scalar::of(schema, &union.discriminant_type) else {
-            return Value::Void;
+    unsafe fn union(&mut self, id: TypeId, union: &'a Union, at: *const u8) -> Read {
+        self.pay(1, size_of::<crate::Union>())?;
+        let scalar = Scalar::of(self.interface.schema(), &union.discriminant_type);
+        let (Some(scalar), [arms]) = (scalar, self.layouts.starts(id)) else {
+            unreachable!("unions without a discriminant are not lowered");
         };
         // SAFETY: the caller's promise: the arm is the one that the discriminant selects.
         unsafe {
             let discriminant = discriminant(scalar, at);
             let held = Layout::of_arm(selected(union, discriminant).flatten());
-            let arms = at.wrapping_add(self.layouts.arms_offset(schema, union) as usize);
-            Value::union(discriminant, self.value(held, arms))
+            let held = self.value(held, at.add(*arms as usize))?;
+            Ok(Value::union(discriminant, held))
         }
     }
 
-    unsafe fn used(self, ty: &'a Type, at: *const u8) -> Value {
+    unsafe fn used(&mut self, ty: &'a Type, at: *const u8) -> Read {
         let schema = self.interface.schema();
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(list) = linked_list(schema, ty) {
-                return self.counted(Layout::of_type(schema, list.element), at);
+                return self.list(list.element, at);
             }
             if let Some(scalar) = Scalar::of(schema, ty) {
-                return self::scalar(scalar, at);
+                return Ok(self::scalar(scalar, at));
             }
             match schema.resolve(ty) {
-                Type::Opaque(Length::Fixed(bytes)) => Value::Opaque(self::bytes(*bytes, at)),
-                Type::Opaque(Length::Counted(_)) => Value::Opaque(counted_bytes(at)),
-                Type::String(_) => Value::String(counted_bytes(at).into()),
+                Type::Opaque(Length::Fixed(bytes)) => Ok(Value::Opaque(self.bytes(*bytes, at)?)),
+                Type::Opaque(Length::Counted(_)) => Ok(Value::Opaque(self.counted_bytes(at)?)),
+                Type::String(_) => Ok(Value::String(self.counted_bytes(at)?.into())),
                 Type::Array(element, Length::Fixed(count)) => {
                     self.elements(Layout::Use(element), *count, at)
                 }
                 Type::Array(element, Length::Counted(_)) => self.counted(Layout::Use(element), at),
                 Type::Optional(to) => {
                     let held = at.cast::<*const u8>().read();
-                    let held = (!held.is_null()).then(|| self.used(to, held));
-                    Value::Optional(held.map(Box::new))
+                    if held.is_null() {
+                        return Ok(Value::Optional(None));
+                    }
+                    self.pay(1, size_of::<Value>())?;
+                    Ok(Value::some(self.used(to, held)?))
                 }
-                Type::Named(id) => self.value(Layout::of_type(schema, *id), at),
+                Type::Named(id) => self.named(*id, at),
                 scalar => unreachable!("{scalar:?} is a scalar"),
             }
+        }
+    }
+
+    unsafe fn list(&mut self, element: TypeId, at: *const u8) -> Read {
+        let layout = Layout::of_type(self.interface.schema(), element);
+        // SAFETY: the caller's promise.
+        unsafe { self.counted(layout, at) }
+    }
+
+    unsafe fn bytes(&mut self, count: u32, at: *const u8) -> Result<Vec<u8>, TooMuch> {
+        self.pay(count as usize, 1)?;
+        // SAFETY: the caller's promise: so many bytes lie there.
+        Ok(unsafe { slice::from_raw_parts(at, count as usize) }.to_vec())
+    }
+
+    unsafe fn counted_bytes(&mut self, at: *const u8) -> Result<Vec<u8>, TooMuch> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let counted = at.cast::<Counted>().read();
+            self.bytes(counted.count, counted.items)
         }
     }
 }
@@ -128,19 +174,6 @@ pub(super) fn selected(union: &Union, discriminant: i32) -> Option<Option<&Field
     match arm {
         Some(arm) => Some(arm.field.as_ref()),
         None => union.default.as_ref().map(Option::as_ref),
-    }
-}
-
-unsafe fn bytes(count: u32, at: *const u8) -> Vec<u8> {
-    // SAFETY: the caller's promise: so many bytes lie there.
-    unsafe { slice::from_raw_parts(at, count as usize) }.to_vec()
-}
-
-unsafe fn counted_bytes(at: *const u8) -> Vec<u8> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let counted = at.cast::<Counted>().read();
-        bytes(counted.count, counted.items)
     }
 }
 
@@ -165,7 +198,11 @@ unsafe fn scalar(scalar: Scalar, at: *const u8) -> Value {
     }
 }
 
-unsafe fn discriminant(scalar: Scalar, at: *const u8) -> i32 {
+/// What selects the arm of the union at `at`.
+///
+/// # Safety
+/// A value of this type lies there.
+pub(super) unsafe fn discriminant(scalar: Scalar, at: *const u8) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
         match scalar {

@@ -1,12 +1,14 @@
-//! Values into a frame's memory.
+//! Values into a frame's memory. A value that does not have the shape of its type is refused by
+//! the name of the field that it is in.
 
+use std::borrow::Cow;
 use std::ptr;
 
-use tenon_plan::links::linked_list;
+use tenon_plan::links::{is_link, linked_list, memory_fields};
 use tenon_plan::{Layout, Scalar};
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind};
+use tenon_wire::{EncodeError, EncodeErrorKind};
 
-use super::Key;
 use super::arena::Arena;
 use super::read::selected;
 use crate::layout::{Counted, Layouts};
@@ -15,7 +17,9 @@ use crate::{Interface, Union, Value};
 /// How deep a value may nest through recursive types, as in [`tenon_wire::Encoder`].
 const DEPTH: u32 = 128;
 
-/// Fills memory. `None`: the value does not have the shape of its type.
+type Done = Result<(), EncodeError>;
+
+/// Fills memory.
 pub(super) struct Writer<'a, 'm> {
     interface: &'a Interface,
     layouts: &'a Layouts,
@@ -33,130 +37,154 @@ impl<'a, 'm> Writer<'a, 'm> {
         }
     }
 
+    /// Puts a message of a named type to `to`.
+    ///
+    /// # Safety
+    /// There is room and alignment for it.
+    pub unsafe fn message(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Done {
+        let schema = self.interface.schema();
+        let def = schema.type_def(id);
+        // SAFETY: the caller's promise.
+        let done = unsafe {
+            match &def.kind {
+                _ if is_link(schema, id) => self.list(id, value, to),
+                TypeKind::Typedef(ty) => self.used(ty, value, to),
+                _ => self.named(id, value, to),
+            }
+        };
+        done.map_err(|error| in_type(error, &def.name))
+    }
+
+    /// Puts a part of the procedure `name` to `to`.
+    ///
+    /// # Safety
+    /// There is room and alignment for it.
+    pub unsafe fn part(
+        &mut self,
+        name: &str,
+        layout: Layout<'a>,
+        value: &Value,
+        to: *mut u8,
+    ) -> Done {
+        let schema = self.interface.schema();
+        // SAFETY: the caller's promise.
+        let done = unsafe {
+            match layout {
+                Layout::Record(fields) => {
+                    let starts = self.layouts.offsets(schema, fields);
+                    self.record(name, fields, &starts, value, to)
+                }
+                layout => self.value(layout, value, to),
+            }
+        };
+        done.map_err(|error| in_type(error, name))
+    }
+
     /// Puts `value` to `to`.
     ///
     /// # Safety
     /// There is room and alignment for a value of this layout.
-    unsafe fn value(&mut self, layout: Layout<'a>, value: &Value, to: *mut u8) -> Option<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match layout {
-                Layout::Nothing => (*value == Value::Void).then_some(()),
-                Layout::Record(fields) => self.record(fields, value, to),
-                Layout::Definition(id) => self.definition(id, value, to),
-                Layout::Use(ty) => self.used(ty, value, to),
-            }
+    unsafe fn value(&mut self, layout: Layout<'a>, value: &Value, to: *mut u8) -> Done {
+        match layout {
+            Layout::Nothing if *value == Value::Void => Ok(()),
+            // SAFETY: the caller's promise.
+            Layout::Use(ty) => unsafe { self.used(ty, value, to) },
+            Layout::Nothing | Layout::Record(_) | Layout::Definition(_) => Err(shape()),
         }
-    }
-
-    /// Puts a whole message that is no list to `to`.
-    ///
-    /// # Safety
-    /// As [`value`](Self::value).
-    pub unsafe fn root(
-        &mut self,
-        key: Key,
-        layout: Layout<'a>,
-        value: &Value,
-        to: *mut u8,
-    ) -> Option<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match key.named() {
-                Some(id) => self.named(id, value, to),
-                None => self.value(layout, value, to),
-            }
-        }
-    }
-
-    /// Puts a counted item to `to` and its elements into the arena; elements of the named type
-    /// `named`, if there is one, are entered one by one.
-    ///
-    /// # Safety
-    /// There is room and alignment for a [`Counted`].
-    pub unsafe fn counted(
-        &mut self,
-        element: Layout<'a>,
-        named: Option<TypeId>,
-        value: &Value,
-        to: *mut u8,
-    ) -> Option<()> {
-        let Value::Array(items) = value else {
-            return None;
-        };
-        let stride = self.stride(element);
-        let held = self.arena.take(items.len().checked_mul(stride)?).as_ptr();
-        for (index, item) in items.iter().enumerate() {
-            let at = held.wrapping_add(index * stride);
-            // SAFETY: the arena has given room for all of them.
-            unsafe {
-                match named {
-                    Some(id) => self.named(id, item, at)?,
-                    None => self.value(element, item, at)?,
-                }
-            }
-        }
-        // SAFETY: the caller's promise.
-        unsafe { put_counted(items.len(), held, to) }
     }
 
     fn stride(&self, element: Layout<'_>) -> usize {
         self.layouts.extent(self.interface.schema(), element).size as usize
     }
 
-    unsafe fn record(&mut self, fields: &'a [Field], value: &Value, to: *mut u8) -> Option<()> {
+    unsafe fn record(
+        &mut self,
+        name: &str,
+        fields: &'a [Field],
+        starts: &[u64],
+        value: &Value,
+        to: *mut u8,
+    ) -> Done {
         let Value::Struct(values) = value else {
-            return None;
+            return Err(shape());
         };
         if values.len() != fields.len() {
-            return None;
+            return Err(shape());
         }
-        let offsets = self.layouts.offsets(self.interface.schema(), fields);
-        let mut placed = fields.iter().zip(offsets).zip(values);
-        placed.try_for_each(|((field, offset), value)| {
+        let mut placed = fields.iter().zip(starts).zip(values);
+        placed.try_for_each(|((field, start), value)| {
             // SAFETY: the caller's promise: the fields lie where the layout says.
-            unsafe { self.used(&field.ty, value, to.wrapping_add(offset as usize)) }
+            let done = unsafe { self.used(&field.ty, value, to.add(*start as usize)) };
+            done.map_err(|error| in_field(error, name, &field.name))
         })
     }
 
-    /// A value of a struct or union that a plan of its own moves.
-    unsafe fn named(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Option<()> {
+    /// A value that a plan of its own moves.
+    unsafe fn named(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Done {
         let level = u32::from(self.interface.plans().of_type(id).recursive);
-        self.depth_left = self.depth_left.checked_sub(level)?;
-        let layout = Layout::of_type(self.interface.schema(), id);
+        let Some(left) = self.depth_left.checked_sub(level) else {
+            return Err(EncodeError::new(EncodeErrorKind::TooDeep));
+        };
+        self.depth_left = left;
         // SAFETY: the caller's promise.
-        unsafe { self.value(layout, value, to)? };
+        unsafe { self.definition(id, value, to)? };
         self.depth_left += level;
-        Some(())
+        Ok(())
     }
 
-    unsafe fn definition(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Option<()> {
-        let schema = self.interface.schema();
-        match (&schema.type_def(id).kind, value) {
-            // SAFETY: the caller's promise.
-            (TypeKind::Enum(_), Value::Enum(value)) => unsafe { ptr::write(to.cast(), *value) },
-            (TypeKind::Union(union), Value::Union(held)) => {
-                let scalar = Scalar::of(schema, &union.discriminant_type)?;
-                let arm = Layout::of_arm(selected(union, held.discriminant)?);
-                let arms = to.wrapping_add(self.layouts.arms_offset(schema, union) as usize);
-                // SAFETY: the caller's promise: there is room for discriminant and every arm.
-                unsafe {
-                    put_discriminant(scalar, held, to)?;
-                    self.value(arm, &held.value, arms)?;
+    unsafe fn definition(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Done {
+        let (schema, layouts) = (self.interface.schema(), self.layouts);
+        let def = schema.type_def(id);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (&def.kind, value) {
+                (TypeKind::Enum(_), Value::Enum(value)) => ptr::write(to.cast(), *value),
+                (TypeKind::Struct(_), value) => {
+                    let fields = memory_fields(schema, id).unwrap_or_default();
+                    self.record(&def.name, fields, layouts.starts(id), value, to)?;
+                }
+                (TypeKind::Union(_), Value::Union(held)) => {
+                    let done = self.union(id, held, to);
+                    done.map_err(|error| in_type(error, &def.name))?;
+                }
+                (TypeKind::External, _) => {
+                    let error = EncodeError::new(EncodeErrorKind::External);
+                    return Err(in_type(error, &def.name));
+                }
+                (TypeKind::Enum(_) | TypeKind::Union(_) | TypeKind::Typedef(_), _) => {
+                    return Err(shape());
                 }
             }
-            _ => return None,
         }
-        Some(())
+        Ok(())
     }
 
-    unsafe fn used(&mut self, ty: &'a Type, value: &Value, to: *mut u8) -> Option<()> {
+    unsafe fn union(&mut self, id: TypeId, held: &Union, to: *mut u8) -> Done {
+        let schema = self.interface.schema();
+        let TypeKind::Union(union) = &schema.type_def(id).kind else {
+            unreachable!("called for unions");
+        };
+        let scalar = Scalar::of(schema, &union.discriminant_type);
+        let (Some(scalar), [arms]) = (scalar, self.layouts.starts(id)) else {
+            unreachable!("unions without a discriminant are not lowered");
+        };
+        let unknown = EncodeErrorKind::UnknownValue(held.discriminant);
+        let Some(arm) = selected(union, held.discriminant) else {
+            return Err(EncodeError::new(unknown));
+        };
+        // SAFETY: the caller's promise: there is room for discriminant and every arm.
+        unsafe {
+            put_discriminant(scalar, held, to).ok_or_else(|| EncodeError::new(unknown))?;
+            self.value(Layout::of_arm(arm), &held.value, to.add(*arms as usize))
+        }
+    }
+
+    unsafe fn used(&mut self, ty: &'a Type, value: &Value, to: *mut u8) -> Done {
         let schema = self.interface.schema();
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(list) = linked_list(schema, ty) {
-                let element = Layout::of_type(schema, list.element);
-                return self.counted(element, Some(list.element), value, to);
+                return self.list(list.element, value, to);
             }
             if let Some(scalar) = Scalar::of(schema, ty) {
                 return put_scalar(scalar, value, to);
@@ -168,39 +196,55 @@ impl<'a, 'm> Writer<'a, 'm> {
                 (Type::Opaque(Length::Counted(_)), Value::Opaque(data)) => self.text(data, to),
                 (Type::String(_), Value::String(data)) => self.text(data, to),
                 (Type::Array(element, Length::Fixed(count)), Value::Array(items)) => {
-                    self.elements(element, *count, items, to)
+                    match items.len() == *count as usize {
+                        true => self.elements(element, items, to),
+                        false => Err(shape()),
+                    }
                 }
-                (Type::Array(element, Length::Counted(_)), value) => {
-                    self.counted(Layout::Use(element), None, value, to)
+                (Type::Array(element, Length::Counted(_)), Value::Array(items)) => {
+                    let held = self.room(items.len(), self.stride(Layout::Use(element)))?;
+                    self.elements(element, items, held)?;
+                    put_counted(items.len(), held, to)
                 }
                 (Type::Optional(held), Value::Optional(value)) => {
                     self.optional(held, value.as_deref(), to)
                 }
                 (Type::Named(id), value) => self.named(*id, value, to),
-                _ => None,
+                _ => Err(shape()),
             }
         }
     }
 
-    unsafe fn elements(
-        &mut self,
-        element: &'a Type,
-        count: u32,
-        items: &[Value],
-        to: *mut u8,
-    ) -> Option<()> {
-        if items.len() != count as usize {
-            return None;
-        }
+    /// Memory for so many elements.
+    fn room(&mut self, count: usize, stride: usize) -> Result<*mut u8, EncodeError> {
+        let bytes = count.checked_mul(stride).ok_or_else(shape)?;
+        Ok(self.arena.take(bytes).as_ptr())
+    }
+
+    unsafe fn elements(&mut self, element: &'a Type, items: &[Value], to: *mut u8) -> Done {
         let stride = self.stride(Layout::Use(element));
         let mut placed = items.iter().enumerate();
         placed.try_for_each(|(index, item)| {
             // SAFETY: the caller's promise: there is room for all of them.
-            unsafe { self.used(element, item, to.wrapping_add(index * stride)) }
+            unsafe { self.used(element, item, to.add(index * stride)) }
         })
     }
 
-    unsafe fn optional(&mut self, ty: &'a Type, value: Option<&Value>, to: *mut u8) -> Option<()> {
+    unsafe fn list(&mut self, element: TypeId, value: &Value, to: *mut u8) -> Done {
+        let Value::Array(items) = value else {
+            return Err(shape());
+        };
+        let stride = self.stride(Layout::of_type(self.interface.schema(), element));
+        let held = self.room(items.len(), stride)?;
+        for (index, item) in items.iter().enumerate() {
+            // SAFETY: the arena has given room for all of them.
+            unsafe { self.named(element, item, held.add(index * stride))? };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { put_counted(items.len(), held, to) }
+    }
+
+    unsafe fn optional(&mut self, ty: &'a Type, value: Option<&Value>, to: *mut u8) -> Done {
         let mut held = ptr::null_mut();
         if let Some(value) = value {
             held = self.arena.take(self.stride(Layout::Use(ty))).as_ptr();
@@ -209,10 +253,10 @@ impl<'a, 'm> Writer<'a, 'm> {
         }
         // SAFETY: the caller's promise.
         unsafe { to.cast::<*mut u8>().write(held) };
-        Some(())
+        Ok(())
     }
 
-    unsafe fn text(&mut self, data: &[u8], to: *mut u8) -> Option<()> {
+    unsafe fn text(&mut self, data: &[u8], to: *mut u8) -> Done {
         let held = self.arena.take(data.len()).as_ptr();
         // SAFETY: the arena has given room for the bytes; the caller for what counts them.
         unsafe {
@@ -222,23 +266,49 @@ impl<'a, 'm> Writer<'a, 'm> {
     }
 }
 
-unsafe fn put_counted(count: usize, items: *mut u8, to: *mut u8) -> Option<()> {
-    let count = u32::try_from(count).ok()?;
-    // SAFETY: the caller's promise.
-    unsafe { ptr::write(to.cast(), Counted { count, items }) };
-    Some(())
+#[cold]
+fn shape() -> EncodeError {
+    EncodeError::new(EncodeErrorKind::Shape)
 }
 
-unsafe fn put_bytes(data: &[u8], count: u32, to: *mut u8) -> Option<()> {
+/// Names the field, if nothing further inside has done so.
+#[cold]
+fn in_field(mut error: EncodeError, owner: &str, field: &str) -> EncodeError {
+    if error.field.is_empty() {
+        error.field = Cow::Owned(format!("{owner}.{field}"));
+    }
+    error
+}
+
+/// Names the type, if nothing further inside has named itself.
+#[cold]
+fn in_type(mut error: EncodeError, name: &str) -> EncodeError {
+    if error.field.is_empty() {
+        error.field = Cow::Owned(name.to_owned());
+    }
+    error
+}
+
+unsafe fn put_counted(length: usize, items: *mut u8, to: *mut u8) -> Done {
+    let Ok(count) = u32::try_from(length) else {
+        let bound = u32::MAX;
+        return Err(EncodeError::new(EncodeErrorKind::TooLong { length, bound }));
+    };
+    // SAFETY: the caller's promise.
+    unsafe { ptr::write(to.cast(), Counted { count, items }) };
+    Ok(())
+}
+
+unsafe fn put_bytes(data: &[u8], count: u32, to: *mut u8) -> Done {
     if data.len() != count as usize {
-        return None;
+        return Err(shape());
     }
     // SAFETY: the caller's promise: there is room for so many.
     unsafe { to.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
-    Some(())
+    Ok(())
 }
 
-unsafe fn put_scalar(scalar: Scalar, value: &Value, to: *mut u8) -> Option<()> {
+unsafe fn put_scalar(scalar: Scalar, value: &Value, to: *mut u8) -> Done {
     // SAFETY: the caller's promise.
     unsafe {
         match (scalar, value) {
@@ -255,10 +325,10 @@ unsafe fn put_scalar(scalar: Scalar, value: &Value, to: *mut u8) -> Option<()> {
             (Scalar::F128, Value::Quadruple(value)) => ptr::write(to.cast(), *value),
             (Scalar::Bool, Value::Bool(value)) => ptr::write(to.cast(), i32::from(*value)),
             (Scalar::Enum(_), Value::Enum(value)) => ptr::write(to.cast(), *value),
-            _ => return None,
+            _ => return Err(shape()),
         }
     }
-    Some(())
+    Ok(())
 }
 
 /// `None`: the discriminant is no value of its type.

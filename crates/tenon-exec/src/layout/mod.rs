@@ -53,10 +53,18 @@ pub enum LayoutError {
     TooLarge(String),
 }
 
-/// The extents of all types of an interface.
+/// How the values of all types of an interface lie in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layouts {
-    types: Vec<Option<Extent>>,
+    types: Vec<Option<Measured>>,
+}
+
+/// How the values of a named type lie in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Measured {
+    extent: Extent,
+    /// Where each field of a struct begins; of a union, where its arms do.
+    starts: Box<[u64]>,
 }
 
 impl Extent {
@@ -122,6 +130,12 @@ impl Layouts {
         }
     }
 
+    /// Where each field of a named struct begins; of a union, where its arms do.
+    pub(crate) fn starts(&self, id: TypeId) -> &[u64] {
+        let measured = self.types[id.0 as usize].as_ref();
+        measured.map_or(&[], |measured| &measured.starts)
+    }
+
     /// Where each field of a record begins.
     pub fn offsets(&self, schema: &Schema, fields: &[Field]) -> Vec<u64> {
         let mut all = Extent::NOTHING;
@@ -145,11 +159,23 @@ impl Layouts {
             .0
             .iter()
             .try_fold((layout, 0), |(at, base), position| {
-                let fields = at.fields(schema)?;
                 let position = *position as usize;
-                let offset = *self.offsets(schema, fields).get(position)?;
-                Some((Layout::Use(&fields.get(position)?.ty), base + offset))
+                let field = at.fields(schema)?.get(position)?;
+                let offset = self.start_of(schema, at, position)?;
+                Some((Layout::Use(&field.ty), base + offset))
             })
+    }
+
+    /// Where a field of a record begins.
+    fn start_of(&self, schema: &Schema, of: Layout<'_>, position: usize) -> Option<u64> {
+        if let Layout::Use(ty) = of
+            && let Type::Named(id) = schema.resolve(ty)
+        {
+            return self.starts(*id).get(position).copied();
+        }
+        self.offsets(schema, of.fields(schema)?)
+            .get(position)
+            .copied()
     }
 
     /// How far behind the beginning of a union its arms lie.
@@ -176,7 +202,8 @@ impl Layouts {
             self.measure(schema, inner, open)?;
         }
         let extent = self.definition(schema, id);
-        self.types[at] = Some(extent);
+        let starts = self.starts_in(schema, id).into();
+        self.types[at] = Some(Measured { extent, starts });
         match extent.size <= MAX_SIZE && self.elements_fit(schema, uses(schema, id)) {
             true => Ok(()),
             false => Err(LayoutError::TooLarge(name())),
@@ -227,8 +254,19 @@ impl Layouts {
         }
     }
 
+    fn starts_in(&self, schema: &Schema, id: TypeId) -> Vec<u64> {
+        match &schema.type_def(id).kind {
+            TypeKind::Struct(_) => {
+                self.offsets(schema, memory_fields(schema, id).unwrap_or_default())
+            }
+            TypeKind::Union(union) => vec![self.arms_offset(schema, union)],
+            TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
+        }
+    }
+
     fn named(&self, id: TypeId) -> Extent {
-        self.types[id.0 as usize].unwrap_or(Extent::NOTHING)
+        let measured = self.types[id.0 as usize].as_ref();
+        measured.map_or(Extent::NOTHING, |measured| measured.extent)
     }
 
     fn record(&self, schema: &Schema, fields: &[Field]) -> Extent {

@@ -1,0 +1,598 @@
+//! Bytes to memory.
+//!
+//! Memory is paid for by bytes: whatever is taken from the arena is paid for before it is taken, at
+//! the price of what it takes (and of one byte for each element that takes none). The value itself
+//! is paid for like what it points to. Machine code pays the same.
+
+use std::borrow::Cow;
+use std::ptr;
+
+use tenon_plan::{Count, Scalar};
+use tenon_wire::{DecodeError, DecodeErrorKind};
+
+use super::{Done, Stop, number};
+use crate::frame::arena::Arena;
+use crate::frame::read::discriminant;
+use crate::layout::Counted;
+use crate::program::{Entry, Item, List, Number, Program, Step};
+
+/// What is read from, and what it may cost.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::frame) struct Source<'i> {
+    /// Not read yet.
+    pub rest: &'i [u8],
+    /// Where in the message the rest ends.
+    pub end: usize,
+    /// Whether nothing is forgiven.
+    pub is_strict: bool,
+    /// Whether the bytes have another order than memory.
+    pub swapped: bool,
+    /// Levels of recursive types that may be entered.
+    pub depth_left: u32,
+    /// Bytes of memory that may be taken.
+    pub memory_left: usize,
+}
+
+/// Reads a value to `to`, and what it points to into `arena`. Gives what is left of the source.
+///
+/// # Errors
+/// The bytes are not such a value; then there is none at `to`.
+///
+/// # Safety
+/// There is room for a value as `entry` moves it at `to`.
+pub(in crate::frame) unsafe fn decode<'i>(
+    program: &Program,
+    entry: &Entry,
+    to: *mut u8,
+    arena: &mut Arena,
+    source: Source<'i>,
+) -> Result<Source<'i>, DecodeError> {
+    let mut decoding = Decoding {
+        program,
+        source,
+        arena,
+        fault: None,
+    };
+    // SAFETY: the caller's promise.
+    let done = unsafe {
+        match source.swapped {
+            true => decoding.entry::<true>(entry, to),
+            false => decoding.entry::<false>(entry, to),
+        }
+    };
+    match done {
+        Ok(()) => Ok(decoding.source),
+        Err(Stop) => Err(decoding.error(entry)),
+    }
+}
+
+struct Decoding<'p, 'i, 'm> {
+    program: &'p Program,
+    source: Source<'i>,
+    arena: &'m mut Arena,
+    fault: Option<Fault<'p>>,
+}
+
+/// What is wrong, and where.
+#[derive(Clone, Copy)]
+struct Fault<'p> {
+    kind: DecodeErrorKind,
+    /// In the message.
+    offset: usize,
+    /// None: it is the whole value.
+    step: Option<&'p Step>,
+}
+
+/// What `body` says before there is a block. Nobody reads there.
+const NO_BLOCK: *const u8 = ptr::dangling();
+
+impl<'p, 'i> Decoding<'p, 'i, '_> {
+    #[cold]
+    fn error(&self, entry: &Entry) -> DecodeError {
+        let Some(fault) = self.fault else {
+            unreachable!("whoever stops says why");
+        };
+        let name = match fault.step {
+            Some(step) => self.program.name_of(step),
+            None => self.program.name_of_entry(entry),
+        };
+        DecodeError {
+            kind: fault.kind,
+            offset: fault.offset,
+            field: Cow::Owned(name.to_owned()),
+        }
+    }
+
+    /// Refuses what comes next.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, kind: DecodeErrorKind, step: Option<&'p Step>) -> Stop {
+        let offset = self.source.end - self.source.rest.len();
+        self.fault = Some(Fault { kind, offset, step });
+        Stop
+    }
+
+    /// Refuses what lies at `at`, which has been read.
+    #[cold]
+    #[inline(never)]
+    fn refuse_at(&mut self, kind: DecodeErrorKind, at: *const u8, step: &'p Step) -> Stop {
+        let behind = self.source.rest.as_ptr().addr() - at.addr();
+        let offset = self.source.end - self.source.rest.len() - behind;
+        let step = Some(step);
+        self.fault = Some(Fault { kind, offset, step });
+        Stop
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn truncated(&mut self, needed: u64, step: &'p Step) -> Stop {
+        let left = self.source.rest.len() as u64;
+        self.refuse(DecodeErrorKind::Truncated { needed, left }, Some(step))
+    }
+
+    unsafe fn entry<const SWAP: bool>(&mut self, entry: &'p Entry, to: *mut u8) -> Done {
+        self.pay(1, entry.bytes as usize, None)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.value::<SWAP>(entry, to, None) }
+    }
+
+    /// Moves a whole value of an entry, for `step`.
+    #[inline(always)]
+    unsafe fn value<const SWAP: bool>(
+        &mut self,
+        entry: &'p Entry,
+        to: *mut u8,
+        step: Option<&'p Step>,
+    ) -> Done {
+        let steps = self.program.steps_of(entry);
+        if entry.is_recursive {
+            let Some(left) = self.source.depth_left.checked_sub(1) else {
+                return Err(self.refuse(DecodeErrorKind::TooDeep, step));
+            };
+            self.source.depth_left = left;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.body::<SWAP>(steps, to, NO_BLOCK)? };
+        self.source.depth_left += u32::from(entry.is_recursive);
+        Ok(())
+    }
+
+    /// Reads what `steps` say to the value at `it`. The first of them lie in `block`, if there is
+    /// one.
+    ///
+    /// # Safety
+    /// There is room for what these steps move at `it`; `block` has the bytes that the program was
+    /// made for.
+    unsafe fn body<const SWAP: bool>(
+        &mut self,
+        mut steps: &'p [Step],
+        it: *mut u8,
+        mut block: *const u8,
+    ) -> Done {
+        while let [step, rest @ ..] = steps {
+            steps = rest;
+            // SAFETY: the caller's promise, and that the program's offsets lie in the value and in
+            // the block that was found to be there last.
+            unsafe {
+                match *step {
+                    Step::Reserve { bytes } => block = self.take(bytes as usize, step)?,
+                    Step::Align { to, before } => self.align(to, before, step)?,
+                    Step::Zero { bytes, offset } => {
+                        self.zeros(block.add(offset as usize), bytes as usize, step)?;
+                    }
+                    Step::Put { number, at, offset } => {
+                        let (to, from) = (it.add(at as usize), block.add(offset as usize));
+                        let strict = self.source.is_strict;
+                        let done = number::get::<SWAP>(self.program, strict, number, from, to);
+                        done.map_err(|kind| self.refuse_at(kind, from, step))?;
+                    }
+                    Step::PutSlowly { number, at, offset } => {
+                        let (to, from) = (it.add(at as usize), block.add(offset as usize));
+                        let moves = self.program.moves;
+                        if !number::move_slowly::<SWAP>(moves, number, from, to) {
+                            self.get::<SWAP>(number, from, to, step)?;
+                        }
+                    }
+                    Step::PutArray {
+                        number,
+                        at,
+                        count,
+                        offset,
+                    } => {
+                        let (to, from) = (it.add(at as usize), block.add(offset as usize));
+                        self.numbers::<SWAP>(number, from, to, count as usize, step)?;
+                    }
+                    Step::PutCounted { number, at, bound } => {
+                        let (wire, memory) = (number.wire_bytes(), number.memory_bytes());
+                        let count = self.count::<SWAP>(bound, wire, step)?;
+                        let items = self.memory(count, memory, step)?;
+                        let from = self.take(count * wire, step)?;
+                        self.numbers::<SWAP>(number, from, items, count, step)?;
+                        put_counted(count, items, it.add(at as usize));
+                    }
+                    Step::Copy {
+                        at,
+                        bytes,
+                        padding,
+                        offset,
+                    } => {
+                        let (bytes, from) = (bytes as usize, block.add(offset as usize));
+                        it.add(at as usize).copy_from_nonoverlapping(from, bytes);
+                        self.zeros(from.add(bytes), padding as usize, step)?;
+                    }
+                    Step::CopyCounted { at, bound } => {
+                        let bytes = self.count::<SWAP>(bound, 1, step)?;
+                        let padded = bytes.next_multiple_of(self.program.padding as usize);
+                        let from = self.take(padded, step)?;
+                        self.zeros(from.add(bytes), padded - bytes, step)?;
+                        let items = self.memory(bytes, 1, step)?;
+                        items.copy_from_nonoverlapping(from, bytes);
+                        put_counted(bytes, items, it.add(at as usize));
+                    }
+                    Step::Blit {
+                        item,
+                        at,
+                        bytes,
+                        offset,
+                    } => {
+                        let (to, from) = (it.add(at as usize), block.add(offset as usize));
+                        number::get_block::<SWAP>(self.program, item, from, to, bytes as usize);
+                    }
+                    Step::BlitCounted {
+                        item,
+                        stride,
+                        at,
+                        bound,
+                    } => {
+                        let stride = stride as usize;
+                        let count = self.count::<SWAP>(bound, stride, step)?;
+                        let items = self.memory(count, stride, step)?;
+                        let bytes = count * stride;
+                        let from = self.take(bytes, step)?;
+                        number::get_block::<SWAP>(self.program, item, from, items, bytes);
+                        put_counted(count, items, it.add(at as usize));
+                    }
+                    Step::PutElements {
+                        at,
+                        count,
+                        stride,
+                        bytes,
+                        length,
+                    } => {
+                        let (inner, rest) = rest.split_at(length as usize);
+                        steps = rest;
+                        let (at, bytes) = (it.add(at as usize), bytes as usize);
+                        let sizes = (stride as usize, bytes);
+                        let (count, items) = self.elements::<SWAP>(at, count, sizes, step)?;
+                        let from = self.take(count * bytes, step)?;
+                        for index in 0..count {
+                            let item = items.add(index * stride as usize);
+                            self.body::<SWAP>(inner, item, from.add(index * bytes))?;
+                        }
+                    }
+                    Step::Loop {
+                        at,
+                        count,
+                        stride,
+                        fewest,
+                        length,
+                    } => {
+                        let (inner, rest) = rest.split_at(length as usize);
+                        steps = rest;
+                        let (at, sizes) = (it.add(at as usize), (stride as usize, fewest as usize));
+                        let (count, items) = self.elements::<SWAP>(at, count, sizes, step)?;
+                        if !inner.is_empty() {
+                            for index in 0..count {
+                                let item = items.add(index * stride as usize);
+                                self.body::<SWAP>(inner, item, NO_BLOCK)?;
+                            }
+                        }
+                    }
+                    Step::Switch { switch, length } => {
+                        steps = &rest[length as usize..];
+                        self.switch::<SWAP>(switch, it, step)?;
+                    }
+                    Step::Optional { at, bytes, length } => {
+                        let (inner, rest) = rest.split_at(length as usize);
+                        steps = rest;
+                        let mut held = ptr::null_mut();
+                        if self.flag::<SWAP>(step)? {
+                            held = self.memory(1, bytes as usize, step)?;
+                            self.body::<SWAP>(inner, held, NO_BLOCK)?;
+                        }
+                        it.add(at as usize).cast::<*mut u8>().write(held);
+                    }
+                    Step::List { list } => {
+                        let list = self.program.list(list);
+                        self.list::<SWAP>(list, it.add(list.at as usize), step)?;
+                    }
+                    Step::Call { at, of } => {
+                        let entry = self.program.of_type(of);
+                        self.value::<SWAP>(entry, it.add(at as usize), Some(step))?;
+                    }
+                    Step::External => {
+                        return Err(self.refuse(DecodeErrorKind::External, Some(step)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next `bytes`, if they are there.
+    #[inline(always)]
+    fn take(&mut self, bytes: usize, step: &'p Step) -> Result<*const u8, Stop> {
+        match self.source.rest.split_at_checked(bytes) {
+            Some((taken, rest)) => {
+                self.source.rest = rest;
+                Ok(taken.as_ptr())
+            }
+            None => Err(self.truncated(bytes as u64, step)),
+        }
+    }
+
+    /// Pays for `count` items of `bytes` each.
+    #[inline(always)]
+    fn pay(&mut self, count: usize, bytes: usize, step: Option<&'p Step>) -> Done {
+        // An item that takes no memory still costs the time to make it.
+        let price = count.saturating_mul(bytes.max(1));
+        match self.source.memory_left.checked_sub(price) {
+            Some(left) => {
+                self.source.memory_left = left;
+                Ok(())
+            }
+            None => Err(self.refuse(DecodeErrorKind::TooMuchMemory, step)),
+        }
+    }
+
+    /// Memory for `count` items of `bytes` each.
+    #[inline(always)]
+    fn memory(&mut self, count: usize, bytes: usize, step: &'p Step) -> Result<*mut u8, Stop> {
+        self.pay(count, bytes, Some(step))?;
+        Ok(self.arena.take(count * bytes).as_ptr())
+    }
+
+    /// Reads a count and holds it against `bound` and against the bytes that are left, of which
+    /// every item takes at least `fewest`.
+    #[inline(always)]
+    fn count<const SWAP: bool>(
+        &mut self,
+        bound: u32,
+        fewest: usize,
+        step: &'p Step,
+    ) -> Result<usize, Stop> {
+        let from = self.take(4, step)?;
+        // SAFETY: so many bytes were just found to be there.
+        let length = unsafe { number::get_word::<SWAP>(from) };
+        if length > bound {
+            return Err(self.refuse_at(DecodeErrorKind::TooLong { length, bound }, from, step));
+        }
+        let needed = u64::from(length) * fewest as u64;
+        match needed <= self.source.rest.len() as u64 {
+            true => Ok(length as usize),
+            false => Err(self.truncated(needed, step)),
+        }
+    }
+
+    /// How many elements there are, and where they belong: those that are counted into memory of
+    /// their own. `sizes` are the bytes of an element in memory and the fewest on the wire.
+    ///
+    /// # Safety
+    /// There is room for them, or for what counts them, at `at`.
+    unsafe fn elements<const SWAP: bool>(
+        &mut self,
+        at: *mut u8,
+        count: Count,
+        sizes: (usize, usize),
+        step: &'p Step,
+    ) -> Result<(usize, *mut u8), Stop> {
+        match count {
+            Count::Fixed(count) => Ok((count as usize, at)),
+            Count::Counted(bound) => {
+                let count = self.count::<SWAP>(bound, sizes.1, step)?;
+                let items = self.memory(count, sizes.0, step)?;
+                // SAFETY: the caller's promise.
+                unsafe { put_counted(count, items, at) };
+                Ok((count, items))
+            }
+        }
+    }
+
+    /// Refuses in strict mode what is not zero.
+    ///
+    /// # Safety
+    /// There are so many bytes.
+    #[inline(always)]
+    unsafe fn zeros(&mut self, from: *const u8, bytes: usize, step: &'p Step) -> Done {
+        if !self.source.is_strict {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { std::slice::from_raw_parts(from, bytes) };
+        match bytes.iter().all(|byte| *byte == 0) {
+            true => Ok(()),
+            false => Err(self.refuse_at(DecodeErrorKind::Padding, from, step)),
+        }
+    }
+
+    fn align(&mut self, to: u32, before: u32, step: &'p Step) -> Done {
+        let position = self.source.end - self.source.rest.len() + before as usize;
+        let hole = position.wrapping_neg() & (to as usize - 1);
+        let from = self.take(hole, step)?;
+        // SAFETY: so many bytes were just found to be there.
+        unsafe { self.zeros(from, hole, step) }
+    }
+
+    /// Whether something follows.
+    fn flag<const SWAP: bool>(&mut self, step: &'p Step) -> Result<bool, Stop> {
+        let flag = self.program.flag;
+        let from = self.take(flag.wire_bytes(), step)?;
+        let mut follows = 0_i32;
+        // SAFETY: so many bytes were just found to be there.
+        unsafe { self.get::<SWAP>(flag, from, (&raw mut follows).cast(), step)? };
+        Ok(follows != 0)
+    }
+
+    #[inline(never)]
+    unsafe fn get<const SWAP: bool>(
+        &mut self,
+        number: Number,
+        from: *const u8,
+        to: *mut u8,
+        step: &'p Step,
+    ) -> Done {
+        // SAFETY: the caller's promise.
+        let done =
+            unsafe { number::get::<SWAP>(self.program, self.source.is_strict, number, from, to) };
+        done.map_err(|kind| self.refuse_at(kind, from, step))
+    }
+
+    /// Reads an array of numbers.
+    #[inline(always)]
+    unsafe fn numbers<const SWAP: bool>(
+        &mut self,
+        number: Number,
+        from: *const u8,
+        to: *mut u8,
+        count: usize,
+        step: &'p Step,
+    ) -> Done {
+        // SAFETY: the caller's promise: there are so many of them, and room.
+        unsafe {
+            if let Some(unit) = number.unit() {
+                let (item, bytes) = (Item::Units(unit), number.wire_bytes());
+                number::get_block::<SWAP>(self.program, item, from, to, count * bytes);
+                return Ok(());
+            }
+            self.checked_numbers::<SWAP>(number, from, to, count, step)
+        }
+    }
+
+    unsafe fn checked_numbers<const SWAP: bool>(
+        &mut self,
+        number: Number,
+        from: *const u8,
+        to: *mut u8,
+        count: usize,
+        step: &'p Step,
+    ) -> Done {
+        let (wire, memory) = (number.wire_bytes(), number.memory_bytes());
+        for index in 0..count {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let (from, to) = (from.add(index * wire), to.add(index * memory));
+                let strict = self.source.is_strict;
+                let done = number::get::<SWAP>(self.program, strict, number, from, to);
+                done.map_err(|kind| self.refuse_at(kind, from, step))?;
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn switch<const SWAP: bool>(
+        &mut self,
+        switch: u32,
+        it: *mut u8,
+        step: &'p Step,
+    ) -> Done {
+        let switch = self.program.switch(switch);
+        let from = self.take(switch.discriminant.wire_bytes(), step)?;
+        // SAFETY: the caller's promise: there is room for the discriminant and for each arm.
+        unsafe {
+            let to = it.add(switch.at as usize);
+            self.get::<SWAP>(switch.discriminant, from, to, step)?;
+            let value = discriminant(switch.scalar, to);
+            match switch.select(value) {
+                Some(arm) => {
+                    let steps = self.program.steps(arm);
+                    self.body::<SWAP>(steps, it.add(switch.arms_at as usize), NO_BLOCK)
+                }
+                None => Err(self.refuse_at(DecodeErrorKind::UnknownValue(value), from, step)),
+            }
+        }
+    }
+
+    unsafe fn list<const SWAP: bool>(
+        &mut self,
+        list: &'p List,
+        at: *mut u8,
+        step: &'p Step,
+    ) -> Done {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match list.is_flagged {
+                true => self.flagged_list::<SWAP>(list, at, step),
+                false => self.counted_list::<SWAP>(list, at, step),
+            }
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn counted_list<const SWAP: bool>(
+        &mut self,
+        list: &'p List,
+        at: *mut u8,
+        step: &'p Step,
+    ) -> Done {
+        let sizes = (list.stride as usize, list.fewest as usize);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (count, items) =
+                self.elements::<SWAP>(at, Count::Counted(u32::MAX), sizes, step)?;
+            if list.first_bare && count == 0 {
+                return Err(self.refuse(DecodeErrorKind::BadList, Some(step)));
+            }
+            let entry = self.program.of_type(list.element);
+            for index in 0..count {
+                self.align(list.align, 0, step)?;
+                self.value::<SWAP>(entry, items.add(index * sizes.0), Some(step))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The room doubles when it is full; what was taken before stays paid for.
+    #[inline(never)]
+    unsafe fn flagged_list<const SWAP: bool>(
+        &mut self,
+        list: &'p List,
+        at: *mut u8,
+        step: &'p Step,
+    ) -> Done {
+        let stride = list.stride as usize;
+        let entry = self.program.of_type(list.element);
+        let (mut count, mut room, mut items) = (0_usize, 0_usize, ptr::dangling_mut::<u64>().cast());
+        while (list.first_bare && count == 0) || self.flag::<SWAP>(step)? {
+            if count > 0 || !list.first_bare {
+                self.align(list.align, 0, step)?;
+            }
+            if count == u32::MAX as usize {
+                return Err(self.refuse(DecodeErrorKind::TooMuchMemory, Some(step)));
+            }
+            // SAFETY: the larger room is behind the smaller one, which holds `count` elements; the
+            // element lies in it.
+            unsafe {
+                if count == room {
+                    room = (room * 2).max(1);
+                    let larger = self.memory(room, stride, step)?;
+                    larger.copy_from_nonoverlapping(items, count * stride);
+                    items = larger;
+                }
+                self.value::<SWAP>(entry, items.add(count * stride), Some(step))?;
+            }
+            count += 1;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { put_counted(count, items, at) };
+        Ok(())
+    }
+}
+
+/// # Safety
+/// There is room for a counted item.
+#[inline(always)]
+unsafe fn put_counted(count: usize, items: *mut u8, to: *mut u8) {
+    let count = count as u32;
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<Counted>().write(Counted { count, items }) };
+}

@@ -1,0 +1,334 @@
+//! Numbers between memory and the wire: how one is moved, and how many are.
+
+use std::mem::MaybeUninit;
+use std::{ptr, slice};
+
+use tenon_plan::{Mover, Moves, Unit};
+use tenon_wire::kernels::{self, Blittable};
+use tenon_wire::{DecodeErrorKind, EncodeErrorKind};
+
+use crate::program::{Item, Number, Program};
+
+/// Copies `N` bytes, in the other order if `SWAP`.
+///
+/// # Safety
+/// They can be read and written.
+#[inline(always)]
+unsafe fn copy<const N: usize, const SWAP: bool>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise; arrays of bytes lie anywhere.
+    unsafe {
+        let mut bytes = from.cast::<[u8; N]>().read();
+        if SWAP {
+            bytes.reverse();
+        }
+        to.cast::<[u8; N]>().write(bytes);
+    }
+}
+
+/// [`copy`], each byte by itself: what compilers would make one move of.
+///
+/// # Safety
+/// As there.
+unsafe fn copy_bytes<const N: usize, const SWAP: bool>(from: *const u8, to: *mut u8) {
+    for at in 0..N {
+        let behind = if SWAP { N - 1 - at } else { at };
+        // SAFETY: the caller's promise.
+        unsafe { to.add(behind).write_volatile(from.add(at).read()) };
+    }
+}
+
+/// Moves a number of 1, 2, 4 or 8 bytes.
+type Procedure = unsafe fn(*const u8, *mut u8);
+
+/// By the logarithm of the number's bytes.
+type Procedures = [Procedure; 4];
+
+/// In the same order, and in the other.
+const BY_ITEM: [Procedures; 2] = [
+    [
+        copy::<1, false>,
+        copy::<2, false>,
+        copy::<4, false>,
+        copy::<8, false>,
+    ],
+    [
+        copy::<1, true>,
+        copy::<2, true>,
+        copy::<4, true>,
+        copy::<8, true>,
+    ],
+];
+const BY_BYTE: [Procedures; 2] = [
+    [
+        copy_bytes::<1, false>,
+        copy_bytes::<2, false>,
+        copy_bytes::<4, false>,
+        copy_bytes::<8, false>,
+    ],
+    [
+        copy_bytes::<1, true>,
+        copy_bytes::<2, true>,
+        copy_bytes::<4, true>,
+        copy_bytes::<8, true>,
+    ],
+];
+
+/// Moves a plain number of `unit` bytes as the stub study wants it. Whether it was one.
+///
+/// # Safety
+/// As [`put`] and [`get`].
+pub(super) unsafe fn move_slowly<const SWAP: bool>(
+    moves: Moves,
+    number: Number,
+    from: *const u8,
+    to: *mut u8,
+) -> bool {
+    static TABLES: [[Procedures; 2]; 2] = [BY_ITEM, BY_BYTE];
+    let Some(unit) = number.unit().filter(|_| number != Number::Sixteen) else {
+        return false;
+    };
+    // SAFETY: the caller's promise: there are so many bytes.
+    unsafe {
+        match (moves.by, moves.unit, unit) {
+            (Mover::Procedure, by, _) => {
+                let table = &TABLES[usize::from(by == Unit::Byte)][usize::from(SWAP)];
+                table[unit.trailing_zeros() as usize & 3](from, to);
+            }
+            (Mover::Inline, Unit::Byte, 2) => copy_bytes::<2, SWAP>(from, to),
+            (Mover::Inline, Unit::Byte, 4) => copy_bytes::<4, SWAP>(from, to),
+            (Mover::Inline, Unit::Byte, 8) => copy_bytes::<8, SWAP>(from, to),
+            (Mover::Inline, _, 2) => copy::<2, SWAP>(from, to),
+            (Mover::Inline, _, 4) => copy::<4, SWAP>(from, to),
+            (Mover::Inline, _, 8) => copy::<8, SWAP>(from, to),
+            (Mover::Inline, ..) => copy::<1, false>(from, to),
+        }
+    }
+    true
+}
+
+/// Writes a number to the wire.
+///
+/// # Errors
+/// It is no member of its enum.
+///
+/// # Safety
+/// It lies at `from`, and there is room for it at `to`.
+#[inline(always)]
+pub(super) unsafe fn put<const SWAP: bool>(
+    program: &Program,
+    number: Number,
+    from: *const u8,
+    to: *mut u8,
+) -> Result<(), EncodeErrorKind> {
+    // SAFETY: the caller's promise; numbers in memory lie where they may.
+    unsafe {
+        match number {
+            Number::One => copy::<1, false>(from, to),
+            Number::Two => copy::<2, SWAP>(from, to),
+            Number::Four => copy::<4, SWAP>(from, to),
+            Number::Eight => copy::<8, SWAP>(from, to),
+            Number::Sixteen => copy::<16, false>(from, to),
+            Number::I8Word => put_word::<SWAP>(from.cast::<i8>().read().into(), to),
+            Number::U8Word => put_word::<SWAP>(from.read().into(), to),
+            Number::I16Word => put_word::<SWAP>(from.cast::<i16>().read().into(), to),
+            Number::U16Word => put_word::<SWAP>(from.cast::<u16>().read().into(), to),
+            Number::BoolByte => to.write(u8::from(from.cast::<i32>().read() != 0)),
+            Number::BoolWord => {
+                put_word::<SWAP>(i32::from(from.cast::<i32>().read() != 0), to);
+            }
+            Number::Enum(of) => {
+                let value = from.cast::<i32>().read();
+                if !program.is_member(of, value) {
+                    return Err(EncodeErrorKind::UnknownValue(value));
+                }
+                put_word::<SWAP>(value, to);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a word.
+///
+/// # Safety
+/// There is room for it at `to`.
+#[inline(always)]
+pub(super) unsafe fn put_word<const SWAP: bool>(word: i32, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { copy::<4, SWAP>((&raw const word).cast(), to) }
+}
+
+/// Reads a number from the wire.
+///
+/// # Errors
+/// It is no value of its type.
+///
+/// # Safety
+/// Its bytes lie at `from`, and there is room for it at `to`.
+#[inline(always)]
+pub(super) unsafe fn get<const SWAP: bool>(
+    program: &Program,
+    strict: bool,
+    number: Number,
+    from: *const u8,
+    to: *mut u8,
+) -> Result<(), DecodeErrorKind> {
+    /// The small number in a word, which holds no more.
+    macro_rules! small {
+        ($small:ty) => {{
+            let word = get_word::<SWAP>(from);
+            let small = word as $small;
+            to.cast::<$small>().write(small);
+            if strict && i32::from(small) as u32 != word {
+                return Err(DecodeErrorKind::OutOfRange(word));
+            }
+        }};
+    }
+    // SAFETY: the caller's promise; numbers in memory lie where they may.
+    unsafe {
+        match number {
+            Number::One => copy::<1, false>(from, to),
+            Number::Two => copy::<2, SWAP>(from, to),
+            Number::Four => copy::<4, SWAP>(from, to),
+            Number::Eight => copy::<8, SWAP>(from, to),
+            Number::Sixteen => copy::<16, false>(from, to),
+            Number::I8Word => small!(i8),
+            Number::U8Word => small!(u8),
+            Number::I16Word => small!(i16),
+            Number::U16Word => small!(u16),
+            Number::BoolByte | Number::BoolWord => {
+                let word = match number {
+                    Number::BoolByte => from.read().into(),
+                    _ => get_word::<SWAP>(from),
+                };
+                to.cast::<i32>().write(i32::from(word != 0));
+                if strict && word > 1 {
+                    return Err(DecodeErrorKind::NotABoolean(word));
+                }
+            }
+            Number::Enum(of) => {
+                let value = get_word::<SWAP>(from) as i32;
+                if !program.is_member(of, value) {
+                    return Err(DecodeErrorKind::UnknownValue(value));
+                }
+                to.cast::<i32>().write(value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a word.
+///
+/// # Safety
+/// Its bytes lie at `from`.
+#[inline(always)]
+pub(super) unsafe fn get_word<const SWAP: bool>(from: *const u8) -> u32 {
+    let mut word = 0_u32;
+    // SAFETY: the caller's promise.
+    unsafe { copy::<4, SWAP>(from, (&raw mut word).cast()) };
+    word
+}
+
+/// Writes a block to the wire.
+///
+/// # Safety
+/// `bytes`, whole items, lie at `from` where such items may, and there is room for them at `to`,
+/// in initialised memory.
+#[inline(always)]
+pub(super) unsafe fn put_block<const SWAP: bool>(
+    program: &Program,
+    item: Item,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match item {
+            Item::Units(unit) if SWAP => put_swapped(unit, from, to, bytes),
+            Item::Runs(runs) if SWAP => {
+                let mut at = 0;
+                while at < bytes {
+                    for run in program.runs(runs) {
+                        let length = (run.unit * run.units) as usize;
+                        put_swapped(run.unit, from.add(at), to.add(at), length);
+                        at += length;
+                    }
+                }
+            }
+            Item::Units(_) | Item::Runs(_) => ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+unsafe fn put_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
+    unsafe fn of<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let items = slice::from_raw_parts(from.cast::<T>(), bytes / size_of::<T>());
+            kernels::put(items, slice::from_raw_parts_mut(to, bytes), true);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match unit {
+            2 => of::<u16>(from, to, bytes),
+            4 => of::<u32>(from, to, bytes),
+            8 => of::<u64>(from, to, bytes),
+            _ => ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+/// Reads a block from the wire.
+///
+/// # Safety
+/// `bytes`, whole items, can be read at `from`, and there is room for them at `to`, where such
+/// items may lie.
+#[inline(always)]
+pub(super) unsafe fn get_block<const SWAP: bool>(
+    program: &Program,
+    item: Item,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match item {
+            Item::Units(unit) if SWAP => get_swapped(unit, from, to, bytes),
+            Item::Runs(runs) if SWAP => {
+                let mut at = 0;
+                while at < bytes {
+                    for run in program.runs(runs) {
+                        let length = (run.unit * run.units) as usize;
+                        get_swapped(run.unit, from.add(at), to.add(at), length);
+                        at += length;
+                    }
+                }
+            }
+            Item::Units(_) | Item::Runs(_) => ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+unsafe fn get_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
+    unsafe fn of<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let to = to.cast::<MaybeUninit<T>>();
+            let items = slice::from_raw_parts_mut(to, bytes / size_of::<T>());
+            kernels::get_into(slice::from_raw_parts(from, bytes), items, true);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match unit {
+            2 => of::<u16>(from, to, bytes),
+            4 => of::<u32>(from, to, bytes),
+            8 => of::<u64>(from, to, bytes),
+            _ => ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! How programs are made.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use tenon_plan::links::is_link;
+use tenon_plan::{
+    Arm, Blittable, Body as Ops, Count, Layout, Lists, Op, Order as WireOrder, Place, Plan,
+    Plans, Scalar,
+};
+use tenon_schema::{Schema, TypeId, TypeKind};
+
+use super::{Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
+use crate::layout::Layouts;
+
+impl Program {
+    /// Resolves all plans, which the verifier has passed.
+    ///
+    /// # Panics
+    /// If they are not for this schema.
+    pub fn new(schema: &Schema, plans: &Plans, layouts: &Layouts) -> Self {
+        let mut maker = Maker {
+            schema,
+            plans,
+            layouts,
+            program: Self::empty(plans),
+            members: HashMap::new(),
+            nothings: vec![None; plans.types.len()],
+        };
+        for (plan, id) in plans.types.iter().zip((0..).map(TypeId)) {
+            maker.named(plan, id);
+        }
+        for plan in &plans.procedures {
+            let version = &schema.programs[plan.program].versions[plan.version];
+            let procedure = &version.procedures[plan.procedure];
+            let arguments = Layout::Record(&procedure.arguments);
+            let result = procedure.result.as_ref();
+            let result = result.map_or(Layout::Nothing, Layout::Use);
+            let entries = [(&plan.arguments, arguments), (&plan.result, result)]
+                .map(|(plan, layout)| maker.entry(plan, layout, &procedure.name));
+            maker.program.procedures.push(entries);
+        }
+        maker.program
+    }
+
+    fn empty(plans: &Plans) -> Self {
+        let representation = &plans.representation;
+        let little = cfg!(target_endian = "little");
+        let (swaps_sent, swaps_received) = match representation.order {
+            WireOrder::Big => (little, Order::Swapped(little)),
+            WireOrder::Little => (!little, Order::Swapped(!little)),
+            WireOrder::Sender => (false, Order::Senders),
+        };
+        Self {
+            steps: Vec::new(),
+            names: Vec::new(),
+            texts: Vec::new(),
+            types: Vec::new(),
+            roots: Vec::new(),
+            procedures: Vec::new(),
+            switches: Vec::new(),
+            lists: Vec::new(),
+            runs: Vec::new(),
+            members: Vec::new(),
+            flag: Number::of(Scalar::Bool, representation, |_| 0),
+            padding: representation.padding,
+            moves: plans.moves,
+            swaps_sent,
+            swaps_received,
+        }
+    }
+}
+
+struct Maker<'a> {
+    schema: &'a Schema,
+    plans: &'a Plans,
+    layouts: &'a Layouts,
+    program: Program,
+    /// The position of each enum's members.
+    members: HashMap<TypeId, u32>,
+    /// Of each type that was asked about, whether its plan does nothing.
+    nothings: Vec<Option<bool>>,
+}
+
+/// A body in the making.
+#[derive(Clone)]
+struct Inside<'a> {
+    /// What `it` is.
+    layout: Layout<'a>,
+    /// Where its fields begin, if it is a record.
+    starts: Cow<'a, [u64]>,
+    /// The type or procedure whose plan it belongs to.
+    owner: &'a str,
+    /// What an error is in that no place says more of.
+    name: u32,
+}
+
+impl<'a> Maker<'a> {
+    fn named(&mut self, plan: &'a Plan, id: TypeId) {
+        let name = &self.schema.type_def(id).name;
+        let layout = Layout::of_type(self.schema, id);
+        let entry = self.entry(plan, layout, name);
+        self.program.types.push(entry);
+        let root = match is_link(self.schema, id) {
+            true => self.whole_list(id, entry),
+            false => entry,
+        };
+        self.program.roots.push(root);
+    }
+
+    /// What moves a list of such elements of which the first comes bare.
+    fn whole_list(&mut self, element: TypeId, entry: Entry) -> Entry {
+        let list = self.list(element, true, 0);
+        let body = Body {
+            start: self.here(),
+            length: 1,
+        };
+        self.emit(list, entry.name);
+        Entry {
+            body,
+            is_recursive: false,
+            bytes: size_of::<crate::layout::Counted>() as u32,
+            name: entry.name,
+        }
+    }
+
+    fn entry(&mut self, plan: &'a Plan, layout: Layout<'a>, owner: &'a str) -> Entry {
+        let name = self.text(owner.to_owned());
+        let inside = self.inside(layout, owner, name);
+        Entry {
+            body: self.body(&plan.body, &inside, 0),
+            is_recursive: plan.recursive,
+            bytes: self.bytes_of(layout),
+            name,
+        }
+    }
+
+    fn inside(&self, layout: Layout<'a>, owner: &'a str, name: u32) -> Inside<'a> {
+        let starts = match layout {
+            Layout::Record(fields) => self.layouts.offsets(self.schema, fields).into(),
+            Layout::Use(_) | Layout::Definition(_) | Layout::Nothing => Cow::Borrowed(&[][..]),
+        };
+        Inside {
+            layout,
+            starts,
+            owner,
+            name,
+        }
+    }
+
+    fn bytes_of(&self, layout: Layout<'_>) -> u32 {
+        narrow(self.layouts.extent(self.schema, layout).size)
+    }
+
+    fn here(&self) -> u32 {
+        self.program.steps.len() as u32
+    }
+
+    fn text(&mut self, text: String) -> u32 {
+        self.program.texts.push(text);
+        self.program.texts.len() as u32 - 1
+    }
+
+    fn emit(&mut self, step: Step, name: u32) {
+        self.program.steps.push(step);
+        self.program.names.push(name);
+    }
+
+    /// `room` is there already, for items that lie in a block of their element's.
+    fn body(&mut self, body: &'a Ops, inside: &Inside<'a>, room: u64) -> Body {
+        let start = self.here();
+        let mut block = Block { bytes: room };
+        for (position, op) in body.iter().enumerate() {
+            // A message that ends inside a block ends before all of it; its first item gives the
+            // error a name.
+            let named = match op {
+                Op::Reserve { .. } => body[position..].iter().find(|op| op.place().is_some()),
+                op => Some(op),
+            };
+            let name = self.name(inside, named.and_then(Op::place));
+            block.take(op, self.plans);
+            self.op(op, inside, name);
+        }
+        Body {
+            start,
+            length: self.here() - start,
+        }
+    }
+
+    /// What an error at `place` is in.
+    fn name(&mut self, inside: &Inside<'a>, place: Option<&Place>) -> u32 {
+        match place {
+            Some(place) if !place.0.is_empty() => {
+                let path = inside.layout.path(self.schema, place);
+                self.text(format!("{}.{path}", inside.owner))
+            }
+            _ => inside.name,
+        }
+    }
+
+    /// What is at `place`, and how far behind `it`.
+    fn locate(&self, inside: &Inside<'a>, place: &Place) -> (Layout<'a>, u32) {
+        let (layout, start) = match (inside.layout, place.0.split_first()) {
+            (Layout::Record(fields), Some((first, rest))) => {
+                let (first, rest) = (*first as usize, Place(rest.to_vec()));
+                let field = Layout::Use(&fields[first].ty);
+                let (layout, start) = self.found(field, &rest);
+                (layout, inside.starts[first] + start)
+            }
+            (layout, _) => self.found(layout, place),
+        };
+        (layout, narrow(start))
+    }
+
+    fn found(&self, layout: Layout<'a>, place: &Place) -> (Layout<'a>, u64) {
+        match self.layouts.locate(self.schema, layout, place) {
+            Some(found) => found,
+            None => unreachable!("the verifier lets only places pass that exist"),
+        }
+    }
+
+    fn element(&self, of: Layout<'a>) -> Layout<'a> {
+        of.element(self.schema).unwrap_or(Layout::Nothing)
+    }
+
+    fn number(&mut self, scalar: Scalar) -> Number {
+        let (schema, members, program) = (self.schema, &mut self.members, &mut self.program);
+        Number::of(scalar, &self.plans.representation, |id| {
+            *members.entry(id).or_insert_with(|| {
+                program.members.push(members_of(schema, id));
+                program.members.len() as u32 - 1
+            })
+        })
+    }
+
+    fn item(&mut self, item: &Blittable) -> Item {
+        match item.unit() {
+            Some(unit) => Item::Units(unit),
+            None => {
+                self.program.runs.push(item.runs.as_slice().into());
+                Item::Runs(self.program.runs.len() as u32 - 1)
+            }
+        }
+    }
+
+    fn op(&mut self, op: &'a Op, inside: &Inside<'a>, name: u32) {
+        let place = op.place().map(|place| self.locate(inside, place));
+        let (layout, at) = place.unwrap_or((Layout::Nothing, 0));
+        let step = match op {
+            Op::Reserve { bytes } => Step::Reserve { bytes: *bytes },
+            Op::Align { to, before } => Step::Align {
+                to: *to,
+                before: *before,
+            },
+            Op::Zero { bytes, offset } => Step::Zero {
+                bytes: *bytes,
+                offset: *offset,
+            },
+            Op::Put { scalar, offset, .. } => self.put(*scalar, at, *offset),
+            Op::PutArray {
+                scalar,
+                count,
+                offset,
+                ..
+            } => Step::PutArray {
+                number: self.number(*scalar),
+                at,
+                count: *count,
+                offset: *offset,
+            },
+            Op::PutCounted { scalar, bound, .. } => Step::PutCounted {
+                number: self.number(*scalar),
+                at,
+                bound: *bound,
+            },
+            Op::Copy { bytes, offset, .. } => Step::Copy {
+                at,
+                bytes: *bytes,
+                padding: narrow(self.plans.representation.padded((*bytes).into())) - *bytes,
+                offset: *offset,
+            },
+            Op::CopyCounted { bound, .. } => Step::CopyCounted { at, bound: *bound },
+            Op::Blit {
+                item,
+                count,
+                offset,
+                ..
+            } => Step::Blit {
+                item: self.item(item),
+                at,
+                bytes: narrow(item.bytes() * u64::from(*count)),
+                offset: *offset,
+            },
+            Op::BlitCounted { item, bound, .. } => Step::BlitCounted {
+                item: self.item(item),
+                stride: narrow(item.bytes()),
+                at,
+                bound: *bound,
+            },
+            Op::List {
+                first_bare,
+                element,
+                ..
+            } => self.list(*element, *first_bare, at),
+            Op::Call { plan, .. } if self.is_nothing(*plan) => return,
+            Op::Call { plan, .. } => Step::Call { at, of: *plan },
+            Op::External { .. } => Step::External,
+            Op::Loop {
+                body,
+                count: Count::Fixed(_),
+                ..
+            } if self.all_nothing(body) => return,
+            Op::PutElements { body, .. }
+            | Op::Loop { body, .. }
+            | Op::Optional { body, .. } => {
+                let element = self.inside(self.element(layout), inside.owner, name);
+                return self.nested(op, body, &element, at);
+            }
+            Op::Switch { .. } => return self.switch(op, layout, inside.owner, (at, name)),
+        };
+        self.emit(step, name);
+    }
+
+    fn put(&mut self, scalar: Scalar, at: u32, offset: u32) -> Step {
+        let number = self.number(scalar);
+        match self.plans.moves == Default::default() {
+            true => Step::Put { number, at, offset },
+            false => Step::PutSlowly { number, at, offset },
+        }
+    }
+
+    fn list(&mut self, element: TypeId, first_bare: bool, at: u32) -> Step {
+        let plan = self.plans.of_type(element);
+        let list = List {
+            at,
+            stride: self.bytes_of(Layout::of_type(self.schema, element)),
+            first_bare,
+            is_flagged: self.plans.representation.lists == Lists::Flagged,
+            element,
+            fewest: u32::try_from(plan.size.min).unwrap_or(u32::MAX),
+            align: plan.align,
+        };
+        self.program.lists.push(list);
+        Step::List {
+            list: self.program.lists.len() as u32 - 1,
+        }
+    }
+
+    /// An operation with one body inside, where `it` is `element`.
+    fn nested(&mut self, op: &'a Op, body: &'a Ops, element: &Inside<'a>, at: u32) {
+        let position = self.program.steps.len();
+        self.emit(Step::External, element.name);
+        let room = match op {
+            Op::PutElements { element, .. } => element.bytes,
+            _ => 0,
+        };
+        let Body { length, .. } = self.body(body, element, room);
+        let size = self.bytes_of(element.layout);
+        self.program.steps[position] = match op {
+            Op::PutElements {
+                count,
+                element: extent,
+                ..
+            } => Step::PutElements {
+                at,
+                count: *count,
+                stride: size,
+                bytes: narrow(extent.bytes),
+                length,
+            },
+            Op::Loop {
+                count,
+                element: known,
+                ..
+            } => Step::Loop {
+                at,
+                count: *count,
+                stride: size,
+                fewest: known.min,
+                length,
+            },
+            Op::Optional { .. } => Step::Optional {
+                at,
+                bytes: size,
+                length,
+            },
+            _ => unreachable!("no other operation has one body"),
+        };
+    }
+
+    fn switch(
+        &mut self,
+        op: &'a Op,
+        layout: Layout<'a>,
+        owner: &'a str,
+        (at, name): (u32, u32),
+    ) {
+        let Op::Switch {
+            discriminant,
+            arms,
+            default,
+            ..
+        } = op
+        else {
+            unreachable!("called for switches");
+        };
+        let Some(union) = layout.union(self.schema) else {
+            unreachable!("the verifier lets only unions be switched");
+        };
+        let position = self.program.steps.len();
+        self.emit(Step::External, name);
+        let mut cases = Vec::new();
+        for (Arm { values, body }, of) in arms.iter().zip(&union.arms) {
+            let inside = self.inside(Layout::of_arm(of.field.as_ref()), owner, name);
+            let body = self.body(body, &inside, 0);
+            cases.extend(values.iter().map(|value| (*value, body)));
+        }
+        // The first arm that has a value is selected by it.
+        cases.sort_by_key(|case| case.0);
+        cases.dedup_by_key(|case| case.0);
+        let default = default.as_ref().map(|body| {
+            let field = union.default.as_ref().and_then(Option::as_ref);
+            let inside = self.inside(Layout::of_arm(field), owner, name);
+            self.body(body, &inside, 0)
+        });
+        let discriminant = (*discriminant, self.number(*discriminant));
+        self.program.switches.push(Switch {
+            at,
+            arms_at: at + narrow(self.layouts.arms_offset(self.schema, union)),
+            discriminant: discriminant.1,
+            scalar: discriminant.0,
+            cases,
+            default,
+        });
+        self.program.steps[position] = Step::Switch {
+            switch: self.program.switches.len() as u32 - 1,
+            length: self.here() - position as u32 - 1,
+        };
+    }
+
+    /// Whether nothing is moved of a value: a struct without fields, or of such structs. Nobody
+    /// should go through a million of them.
+    fn is_nothing(&mut self, id: TypeId) -> bool {
+        if let Some(known) = self.nothings[id.0 as usize] {
+            return known;
+        }
+        // While it is being asked about: what contains itself is something.
+        self.nothings[id.0 as usize] = Some(false);
+        let is_nothing = self.all_nothing(&self.plans.of_type(id).body);
+        self.nothings[id.0 as usize] = Some(is_nothing);
+        is_nothing
+    }
+
+    fn all_nothing(&mut self, body: &[Op]) -> bool {
+        body.iter().all(|op| match op {
+            Op::Call { plan, .. } => self.is_nothing(*plan),
+            Op::Loop {
+                count: Count::Fixed(_),
+                body,
+                ..
+            } => self.all_nothing(body),
+            _ => false,
+        })
+    }
+}
+
+/// Memory holds no item that does not fit; see [`Layouts`].
+fn narrow(bytes: u64) -> u32 {
+    match u32::try_from(bytes) {
+        Ok(bytes) => bytes,
+        Err(_) => unreachable!("layouts and plans refuse what is so large"),
+    }
+}
+
+fn members_of(schema: &Schema, id: TypeId) -> Members {
+    match &schema.type_def(id).kind {
+        TypeKind::Enum(members) => Members::new(members.iter().map(|it| it.value).collect()),
+        _ => Members::new(Vec::new()),
+    }
+}
+
+/// How much of the latest reserved block is left. The interpreter trusts items to lie inside.
+struct Block {
+    bytes: u64,
+}
+
+impl Block {
+    fn take(&mut self, op: &Op, plans: &Plans) {
+        match (op, op.fixed(&plans.representation)) {
+            (Op::Reserve { bytes }, _) => self.bytes = (*bytes).into(),
+            (_, Some((offset, bytes))) => {
+                assert!(u64::from(offset) + bytes <= self.bytes, "verified plans");
+            }
+            (_, None) => self.bytes = 0,
+        }
+    }
+}
