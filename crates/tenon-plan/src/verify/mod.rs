@@ -204,8 +204,10 @@ impl<'a> Verifier<'a> {
             let at = at.unwrap_or_else(|| "padding".to_owned());
             let error = |problem| self.error(&at, problem);
             block.take(op, &self.representation).map_err(error)?;
-            let is_needless = || padded.is_some_and(|before| self.is_aligned(op, before));
-            if !self.is_aligned(op, position) || (op.place().is_some() && is_needless()) {
+            let align = self.align_of(op, layout);
+            let is_aligned = |at: Position| at.is_multiple_of(align) && self.is_aligned(op, at);
+            let is_needless = || padded.is_some_and(is_aligned);
+            if !is_aligned(position) || (op.place().is_some() && is_needless()) {
                 return Err(error(Problem::Alignment));
             }
             if let Some(place) = op.place() {
@@ -231,6 +233,14 @@ impl<'a> Verifier<'a> {
         match position.is_multiple_of(align) && !is_needless {
             true => Ok(()),
             false => Err(self.error("end", Problem::Alignment)),
+        }
+    }
+
+    /// What the position of the item of an operation is a multiple of by its type alone.
+    fn align_of(&self, op: &Op, layout: Layout<'_>) -> u32 {
+        match op.place().and_then(|place| layout.at(self.schema, place)) {
+            Some(Layout::Use(ty)) => self.sizes.align(ty),
+            _ => 1,
         }
     }
 
