@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+#[cfg(feature = "jit")]
+use tenon_plan::Op;
 use tenon_plan::{LowerError, Pass, Plans, Representation, VerifyError, lower, specialize, verify};
 use tenon_schema::{Schema, TypeId};
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
@@ -72,7 +74,14 @@ impl Interface {
         representation: Representation,
     ) -> Result<Self, InterfaceError> {
         let mut plans = lower(&schema, representation)?;
-        specialize(&schema, &mut plans, Pass::ALL)?;
+        // Machine code, which is made of XDR alone, does not know blocks yet.
+        let passes = match representation {
+            Representation::XDR if cfg!(feature = "jit") => {
+                &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks][..]
+            }
+            _ => Pass::ALL,
+        };
+        specialize(&schema, &mut plans, passes)?;
         Ok(Self::of(schema, plans))
     }
 
@@ -163,6 +172,7 @@ impl Interface {
     }
 
     /// Where its values lie in a frame.
+    #[cfg(feature = "jit")]
     pub(crate) fn layouts(&self) -> Result<&Layouts, &LayoutError> {
         self.ready().map(|ready| &ready.layouts)
     }
@@ -188,7 +198,30 @@ impl Interface {
 
     #[cfg(feature = "jit")]
     pub(crate) fn machine(&self) -> Option<&Machine> {
-        let make = || Machine::new(self, self.layouts().ok()?);
+        let knows = || self.plans.representation == Representation::XDR && knows_all(&self.plans);
+        let make = || Machine::new(self, self.layouts().ok().filter(|_| knows())?);
         self.made.machine.get_or_init(make).as_ref()
     }
+}
+
+/// Whether machine code can be made of all operations.
+#[cfg(feature = "jit")]
+fn knows_all(plans: &Plans) -> bool {
+    fn knows(body: &[Op]) -> bool {
+        body.iter().all(|op| match op {
+            Op::Align { .. } | Op::Zero { .. } | Op::PutElements { .. } => false,
+            Op::Blit { .. } | Op::BlitCounted { .. } => false,
+            Op::Loop { body, .. } | Op::Optional { body, .. } => knows(body),
+            Op::Switch { arms, default, .. } => {
+                arms.iter().all(|arm| knows(&arm.body)) && default.iter().all(|body| knows(body))
+            }
+            Op::Reserve { .. } | Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } => true,
+            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::List { .. } => true,
+            Op::Call { .. } | Op::External { .. } => true,
+        })
+    }
+    let procedures = plans.procedures.iter();
+    let messages = procedures.flat_map(|plan| [&plan.arguments, &plan.result]);
+    let mut all = plans.types.iter().chain(messages);
+    all.all(|plan| knows(&plan.body))
 }

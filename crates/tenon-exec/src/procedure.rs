@@ -207,7 +207,8 @@ impl<'a> Procedure<'a> {
         self,
         input: &mut Decoder<'_, R>,
     ) -> Result<Value, DecodeError> {
-        self.interface.decode_value(Key::Result(self.position), input)
+        self.interface
+            .decode_value(Key::Result(self.position), input)
     }
 
     /// The arguments, to be moved from and to frames.

@@ -40,13 +40,13 @@ fn cases(interface: &Interface) -> Vec<Case<'_>> {
     let types = ids(interface).map(|id| Case {
         message: interface.message(id).expect("a layout"),
         encode: Box::new(move |value, out| interface.encode(id, value, out)),
-        decode: Box::new(move |input| interface.decode(id, input)),
+        decode: interpreter(interface.message(id).expect("a layout")),
         random: Box::new(move |seed| Random::new(seed).value(schema, &Type::Named(id), 40)),
     });
     let arguments = interface.procedures().map(|procedure| Case {
         message: procedure.arguments_message().expect("a layout"),
         encode: Box::new(move |value, out| procedure.encode_arguments(value, out)),
-        decode: Box::new(move |input| procedure.decode_arguments(input)),
+        decode: interpreter(procedure.arguments_message().expect("a layout")),
         random: Box::new(move |seed| {
             Random::new(seed).arguments(schema, procedure.parameters(), 40)
         }),
@@ -54,13 +54,18 @@ fn cases(interface: &Interface) -> Vec<Case<'_>> {
     let results = interface.procedures().map(|procedure| Case {
         message: procedure.result_message().expect("a layout"),
         encode: Box::new(move |value, out| procedure.encode_result(value, out)),
-        decode: Box::new(move |input| procedure.decode_result(input)),
+        decode: interpreter(procedure.result_message().expect("a layout")),
         random: Box::new(move |seed| match procedure.result() {
             Some(ty) => Random::new(seed).value(schema, ty, 40),
             None => Value::Void,
         }),
     });
     types.chain(arguments).chain(results).collect()
+}
+
+/// How the interpreter reads a message.
+fn interpreter(message: Message<'_>) -> Decode<'_> {
+    Box::new(move |input| Ok(message.decode_by_interpreter(input)?.value()))
 }
 
 impl Case<'_> {

@@ -4,9 +4,9 @@ use tenon_plan::{Layout, links};
 use tenon_schema::TypeId;
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Representation};
 
+use super::Frame;
 use super::interp::{self, Source};
 use super::write::Writer;
-use super::Frame;
 use crate::interface::Ready;
 use crate::layout::{LayoutError, Layouts};
 use crate::program::{Entry, Order, Program};

@@ -17,7 +17,7 @@ pub(super) struct Cursor {
     pub depth_left: u32,
     /// 1 if nothing is forgiven.
     pub strict: u32,
-    /// Bytes of memory that a value of the interpreter may still take.
+    /// Bytes of memory that may still be taken.
     pub memory_left: u64,
 }
 
@@ -78,8 +78,6 @@ impl<'e, 'o> Encoding<'e, 'o> {
 #[repr(C)]
 pub(super) struct Decoding<'a> {
     pub cursor: Cursor,
-    /// Bytes of memory that the frame may still take.
-    pub frame_left: u64,
     pub arena: &'a mut Arena,
     bytes: PhantomData<&'a [u8]>,
 }
@@ -95,9 +93,8 @@ impl<'a> Decoding<'a> {
                 end: rest.end.cast_mut(),
                 depth_left: input.depth_left(),
                 strict: u32::from(input.is_strict()),
-                memory_left: paid as u64,
+                memory_left: paid.checked_sub(size.max(1))? as u64,
             },
-            frame_left: paid.checked_sub(size)? as u64,
             arena,
             bytes: PhantomData,
         })

@@ -1,27 +1,20 @@
 //! Decoders: what each operation reads.
 
-use std::collections::HashSet;
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, types};
 use tenon_plan::{Count, Layout, Op, Representation, Scalar};
-use tenon_schema::{Schema, TypeId};
+use tenon_schema::TypeId;
 
 use super::context::Cursor;
 use super::emit::{Emitter, Spot, is_plain, memory_bytes, memory_type};
-use super::helpers::{COUNT, FROM_WIRE, GET_NUMBERS, GET_OPAQUE, Growing, NEXT, TAKE, VALUE};
-use crate::Union;
+use super::helpers::{COUNT, FROM_WIRE, GET_NUMBERS, GET_OPAQUE, Growing, NEXT, TAKE};
 use crate::layout::Counted;
 
 impl<'a> Emitter<'a, '_> {
     /// Reads what `body` says to the value at `it`.
     pub fn decode(&mut self, body: &'a [Op], layout: Layout<'a>, it: Spot) {
-        let price = price(self.schema(), body, layout);
-        if price > 0 {
-            let price = self.word(price);
-            self.pay(price);
-        }
         let mut block = it;
         for op in body {
             match op {
@@ -313,7 +306,7 @@ impl<'a> Emitter<'a, '_> {
     fn get_elements(&mut self, bound: u32, fewest: u64, room: u64, to: Spot) -> (ir::Value, Spot) {
         let (bound, fewest) = (self.word(bound.into()), self.word(fewest));
         let count = self.ask_helper(COUNT, &[self.context, bound, fewest]);
-        let price = self.builder.ins().imul_imm(count, VALUE as i64);
+        let price = self.builder.ins().imul_imm(count, room.max(1) as i64);
         self.pay(price);
         let bytes = self.builder.ins().imul_imm(count, room as i64);
         let items = self.take(bytes);
@@ -345,52 +338,12 @@ impl<'a> Emitter<'a, '_> {
         self.store(none, to);
         let is_some = self.get_flag();
         self.when(is_some, |this| {
-            let price = this.word(VALUE);
+            let price = this.word(room.max(1));
             this.pay(price);
             let bytes = this.word(room);
             let held = this.take(bytes);
             this.store(held.base, to);
             this.body(body, element, held);
         });
-    }
-}
-
-/// What the interpreter pays for a body whatever the bytes are: for items of fixed size, and for
-/// the fields of each record on the way to an item, once.
-fn price(schema: &Schema, body: &[Op], layout: Layout<'_>) -> u64 {
-    let places = body.iter().filter_map(Op::place);
-    let records = places.flat_map(|place| (0..place.0.len()).map(|depth| &place.0[..depth]));
-    let mut records: HashSet<&[u32]> = records.collect();
-    if let Layout::Record(_) = layout {
-        records.insert(&[]);
-    }
-    let fields = |path: &&[u32]| {
-        let record = layout.along(schema, path);
-        let fields = record.and_then(|record| record.fields(schema));
-        fields.map_or(0, |fields| fields.len() as u64)
-    };
-    let fields = records.iter().map(fields).sum::<u64>();
-    fields * VALUE + body.iter().map(fixed_price).sum::<u64>()
-}
-
-fn fixed_price(op: &Op) -> u64 {
-    match op {
-        Op::PutArray { count, .. } => u64::from(*count) * VALUE,
-        Op::Copy { bytes, .. } => (*bytes).into(),
-        Op::Loop {
-            count: Count::Fixed(count),
-            ..
-        } => u64::from(*count) * VALUE,
-        Op::Align { .. }
-        | Op::Zero { .. }
-        | Op::Blit { .. }
-        | Op::BlitCounted { .. }
-        | Op::PutElements { .. } => {
-            unreachable!("the passes that make these are not run for this")
-        }
-        Op::Switch { .. } => size_of::<Union>() as u64,
-        Op::Reserve { .. } | Op::Put { .. } | Op::CopyCounted { .. } => 0,
-        Op::PutCounted { .. } | Op::Loop { .. } | Op::Optional { .. } => 0,
-        Op::List { .. } | Op::Call { .. } | Op::External { .. } => 0,
     }
 }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use tenon_plan::links::is_link;
 use tenon_plan::{
-    Arm, Blittable, Body as Ops, Count, Layout, Lists, Op, Order as WireOrder, Place, Plan,
-    Plans, Scalar,
+    Arm, Blittable, Body as Ops, Count, Layout, Lists, Op, Order as WireOrder, Place, Plan, Plans,
+    Scalar,
 };
-use tenon_schema::{Schema, TypeId, TypeKind};
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::{Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
 use crate::layout::Layouts;
@@ -192,9 +192,21 @@ impl<'a> Maker<'a> {
         match place {
             Some(place) if !place.0.is_empty() => {
                 let path = inside.layout.path(self.schema, place);
-                self.text(format!("{}.{path}", inside.owner))
+                let owner = self.struct_at(inside.layout).unwrap_or(inside.owner);
+                self.text(format!("{owner}.{path}"))
             }
             _ => inside.name,
+        }
+    }
+
+    /// The struct that `it` is, where it is moved field by field without being called.
+    fn struct_at(&self, layout: Layout<'a>) -> Option<&'a str> {
+        match layout {
+            Layout::Use(ty) => match self.schema.resolve(ty) {
+                Type::Named(id) => Some(&self.schema.type_def(*id).name),
+                _ => None,
+            },
+            Layout::Nothing | Layout::Record(_) | Layout::Definition(_) => None,
         }
     }
 
@@ -310,9 +322,7 @@ impl<'a> Maker<'a> {
                 count: Count::Fixed(_),
                 ..
             } if self.all_nothing(body) => return,
-            Op::PutElements { body, .. }
-            | Op::Loop { body, .. }
-            | Op::Optional { body, .. } => {
+            Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
                 let element = self.inside(self.element(layout), inside.owner, name);
                 return self.nested(op, body, &element, at);
             }
@@ -388,13 +398,7 @@ impl<'a> Maker<'a> {
         };
     }
 
-    fn switch(
-        &mut self,
-        op: &'a Op,
-        layout: Layout<'a>,
-        owner: &'a str,
-        (at, name): (u32, u32),
-    ) {
+    fn switch(&mut self, op: &'a Op, layout: Layout<'a>, owner: &'a str, (at, name): (u32, u32)) {
         let Op::Switch {
             discriminant,
             arms,

@@ -101,7 +101,9 @@ impl Members {
         values.sort_unstable();
         values.dedup();
         let first = values.first().copied().unwrap_or(0);
-        let span = values.last().map_or(0, |last| last.wrapping_sub(first) as u32);
+        let span = values
+            .last()
+            .map_or(0, |last| last.wrapping_sub(first) as u32);
         let is_dense = values.len() as u64 == u64::from(span) + 1;
         Self {
             first,

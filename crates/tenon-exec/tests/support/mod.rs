@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tenon_exec::{Interface, Value};
 use tenon_idl::{Options, Parsed};
-use tenon_schema::TypeId;
+use tenon_schema::{Schema, TypeId};
 use tenon_wire::{Buffer, Encoder};
 
 /// The interface with every type constructor.
@@ -18,13 +18,21 @@ pub fn torture() -> Interface {
 
 /// The interface that `text` describes.
 pub fn interface(text: &str) -> Interface {
-    parsed(tenon_idl::parse_text("test.x", text, &Options::default()))
+    Interface::new(schema(text)).expect("types that end")
+}
+
+/// What `text` describes.
+pub fn schema(text: &str) -> Schema {
+    described(tenon_idl::parse_text("test.x", text, &Options::default()))
+}
+
+fn described(parsed: Parsed) -> Schema {
+    let errors = parsed.render(tenon_idl::Style::Plain);
+    parsed.schema.unwrap_or_else(|| panic!("{errors}"))
 }
 
 fn parsed(parsed: Parsed) -> Interface {
-    let errors = parsed.render(tenon_idl::Style::Plain);
-    let schema = parsed.schema.unwrap_or_else(|| panic!("{errors}"));
-    Interface::new(schema).expect("types that end")
+    Interface::new(described(parsed)).expect("types that end")
 }
 
 /// The bytes of a value.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::ptr;
 
-use tenon_plan::{Count, Scalar};
+use tenon_plan::Count;
 use tenon_wire::{DecodeError, DecodeErrorKind};
 
 use super::{Done, Stop, number};
@@ -96,11 +96,9 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
             Some(step) => self.program.name_of(step),
             None => self.program.name_of_entry(entry),
         };
-        DecodeError {
-            kind: fault.kind,
-            offset: fault.offset,
-            field: Cow::Owned(name.to_owned()),
-        }
+        let mut error = DecodeError::new(fault.kind, fault.offset);
+        error.field = Cow::Owned(name.to_owned());
+        error
     }
 
     /// Refuses what comes next.
@@ -561,7 +559,8 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     ) -> Done {
         let stride = list.stride as usize;
         let entry = self.program.of_type(list.element);
-        let (mut count, mut room, mut items) = (0_usize, 0_usize, ptr::dangling_mut::<u64>().cast());
+        let (mut count, mut room, mut items) =
+            (0_usize, 0_usize, ptr::dangling_mut::<u64>().cast());
         while (list.first_bare && count == 0) || self.flag::<SWAP>(step)? {
             if count > 0 || !list.first_bare {
                 self.align(list.align, 0, step)?;

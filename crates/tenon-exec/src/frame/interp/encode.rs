@@ -69,10 +69,9 @@ impl<'p> Encoding<'p, '_> {
             Some(step) => self.program.name_of(step),
             None => self.program.name_of_entry(entry),
         };
-        EncodeError {
-            kind,
-            field: Cow::Owned(name.to_owned()),
-        }
+        let mut error = EncodeError::new(kind);
+        error.field = Cow::Owned(name.to_owned());
+        error
     }
 
     #[cold]
