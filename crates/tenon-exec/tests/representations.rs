@@ -46,8 +46,11 @@ struct Way {
     name: &'static str,
     writer: Interface,
     reader: Interface,
-    read: fn(&Interface, TypeId, &[u8], DecodeMode) -> Result<(Value, usize), DecodeError>,
+    read: Read,
 }
+
+/// Reads a value of a type; with it comes how many bytes it took.
+type Read = fn(&Interface, TypeId, &[u8], DecodeMode) -> Result<(Value, usize), DecodeError>;
 
 fn read<R: tenon_wire::Representation>(
     interface: &Interface,

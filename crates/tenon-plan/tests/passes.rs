@@ -360,3 +360,24 @@ fn arrays_of_numbers_are_moved_at_once() {
     "#]],
     );
 }
+
+#[test]
+fn a_fixed_array_of_what_varies_begins_where_its_elements_may() {
+    check(
+        Representation::LEAN,
+        &[Pass::FoldAligns],
+        "typedef string text<>; struct names { bool known[3]; text names[2]; };",
+        "names",
+        expect![[r#"
+            struct names: 11 bytes or more
+                loop known: [3] of 1 bytes
+                    reserve 1
+                    put it: bool @0
+                reserve 1
+                zero 1 @0
+                loop names: [2] of at least 4 bytes
+                    align 4
+                    copy it: string<>
+        "#]],
+    );
+}

@@ -12,9 +12,6 @@ use crate::layout::Counted;
 /// What a helper gives that refuses. No count or address is so large.
 pub(super) const REFUSED: u64 = u64::MAX;
 
-/// What the interpreter takes for a value inside of another.
-pub(super) const VALUE: u64 = size_of::<crate::Value>() as u64;
-
 /// A helper as machine code knows it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Helper {
@@ -49,7 +46,7 @@ helpers! {
     PUT_NUMBERS = put_numbers/4;
     /// `(decoding, bound, fewest bytes)`: the count of a counted item.
     COUNT = count/3;
-    /// `(decoding, bytes)`: memory of the frame.
+    /// `(decoding, bytes)`: memory of the frame, which is paid for.
     TAKE = take/2;
     /// `(decoding, counted, bound)`: reads opaque bytes or a string.
     GET_OPAQUE = get_opaque/3;
@@ -155,13 +152,7 @@ unsafe fn pay(context: *mut Decoding<'_>, price: u64) -> Option<()> {
 
 unsafe extern "C" fn take(context: *mut Decoding<'_>, bytes: u64) -> u64 {
     // SAFETY: see above.
-    unsafe {
-        let Some(left) = (*context).frame_left.checked_sub(bytes) else {
-            return REFUSED;
-        };
-        (*context).frame_left = left;
-        (*context).arena.take(bytes as usize).as_ptr() as u64
-    }
+    unsafe { (*context).arena.take(bytes as usize).as_ptr() as u64 }
 }
 
 unsafe extern "C" fn get_opaque(context: *mut Decoding<'_>, to: *mut Counted, bound: u64) -> u64 {
@@ -199,7 +190,7 @@ unsafe extern "C" fn get_numbers(
     // SAFETY: see above.
     unsafe {
         let length = count(context, bound, item);
-        if length == REFUSED || pay(context, length * VALUE).is_none() {
+        if length == REFUSED || pay(context, length * item).is_none() {
             return REFUSED;
         }
         let bytes = length * item;
@@ -220,11 +211,14 @@ unsafe extern "C" fn next(context: *mut Decoding<'_>, list: *mut Growing, elemen
     // SAFETY: see above; the list is machine code's own.
     unsafe {
         let Growing { count, room, items } = list.read();
-        if count == u64::from(u32::MAX) || pay(context, VALUE).is_none() {
+        if count == u64::from(u32::MAX) {
             return REFUSED;
         }
         if count == room {
-            let room = (room * 2).max(4);
+            let room = (room * 2).max(1);
+            if pay(context, room * element.max(1)).is_none() {
+                return REFUSED;
+            }
             let larger = take(context, room * element);
             if larger == REFUSED {
                 return REFUSED;

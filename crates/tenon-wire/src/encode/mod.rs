@@ -156,6 +156,13 @@ impl<'a, R: Representation> Encoder<'a, R> {
         Ok(())
     }
 
+    /// The buffer, and where in it the message begins: for whoever learns only at run time what a
+    /// message consists of.
+    #[inline]
+    pub fn parts(&mut self) -> (&mut Buffer, usize) {
+        (self.buffer, self.start)
+    }
+
     /// Levels of recursive types that may still be entered.
     pub fn depth_left(&self) -> u32 {
         self.depth_left
