@@ -41,6 +41,7 @@ pub struct Builder {
     reading: tenon_idl::Options,
     stubs: rust::Options,
     out_dir: Option<PathBuf>,
+    lean: bool,
 }
 
 impl Builder {
@@ -54,6 +55,7 @@ impl Builder {
                 ..rust::Options::default()
             },
             out_dir: None,
+            lean: false,
         }
     }
 
@@ -113,6 +115,14 @@ impl Builder {
         self
     }
 
+    /// Adds code for the lean representation to that for XDR, to be used by `Encoder` and `Decoder`
+    /// of `tenon::wire::Lean`. Clients and servers speak XDR.
+    #[must_use]
+    pub fn lean(mut self, lean: bool) -> Self {
+        self.lean = lean;
+        self
+    }
+
     /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
     /// made from, and returns where they are.
     ///
@@ -147,14 +157,20 @@ impl Builder {
     }
 
     fn stubs(&self, interface: &Path, schema: &Schema) -> Result<String, Error> {
-        let mut plans = tenon_plan::lower(schema, Representation::XDR)?;
-        tenon_plan::specialize(schema, &mut plans, Pass::ALL)?;
+        let lean = self.lean.then_some(Representation::LEAN);
+        let representations = [Representation::XDR].into_iter().chain(lean);
+        let plans = representations.map(|representation| {
+            let mut plans = tenon_plan::lower(schema, representation)?;
+            tenon_plan::specialize(schema, &mut plans, Pass::ALL)?;
+            Ok::<_, Error>(plans)
+        });
+        let plans = plans.collect::<Result<Vec<_>, _>>()?;
+        let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
         let name = interface.file_name().unwrap_or_default();
         let options = rust::Options {
             source: name.to_string_lossy().into_owned(),
             ..self.stubs.clone()
         };
-        let forms: Vec<_> = Form::of(&plans).into_iter().collect();
         Ok(rust::generate(schema, &forms, &options))
     }
 }

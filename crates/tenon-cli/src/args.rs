@@ -176,6 +176,15 @@ pub struct GenArgs {
     #[arg(long, value_enum)]
     pub lang: Language,
 
+    /// How items lie on the wire; several, with commas, for code that can do each
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "xdr"
+    )]
+    pub representation: Vec<Representation>,
+
     /// Write into DIR instead of to stdout
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
@@ -205,12 +214,22 @@ pub struct ExplainArgs {
     pub interface: InterfaceArgs,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Representation {
     /// External Data Representation, RFC 4506: what ONC RPC speaks
     Xdr,
     /// As numbers lie in the sender's memory: between two ends that are both Tenon
     Lean,
+}
+
+impl Representation {
+    /// What plans are made by.
+    pub fn plan(self) -> tenon_plan::Representation {
+        match self {
+            Self::Xdr => tenon_plan::Representation::XDR,
+            Self::Lean => tenon_plan::Representation::LEAN,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

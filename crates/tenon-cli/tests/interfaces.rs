@@ -188,6 +188,19 @@ fn stubs_go_to_stdout_or_into_a_folder() {
 }
 
 #[test]
+fn stubs_are_made_for_the_representations_that_are_named() {
+    let generate = ["gen", "--lang", "rust", "interfaces/demo.x"];
+    let with = |names: &str| tenon(&[&generate[..], &["--representation", names]].concat()).ok();
+    let lean_impl = "impl<O: Order> Marshal<Lean<O>> for Entry {";
+    let both = with("xdr,lean");
+    assert!(both.contains(lean_impl) && both.contains("impl Marshal<Xdr> for Entry {"));
+    let lean = with("lean");
+    assert!(lean.contains(lean_impl) && !lean.contains("Marshal<Xdr>"));
+    assert!(!lean.contains("Client"), "clients speak XDR: {lean}");
+    tenon(&[&generate[..], &["--representation", "json"]].concat()).fails_with(2);
+}
+
+#[test]
 fn a_wrong_command_line_ends_with_status_2() {
     for arguments in [
         &["gen", "interfaces/demo.x"][..],

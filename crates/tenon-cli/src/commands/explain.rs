@@ -3,17 +3,14 @@
 use tenon_plan::{ExplainError, Pass, Representation, explain, explain_passes, lower, specialize};
 use tenon_schema::Schema;
 
-use crate::args::{self, ExplainArgs};
+use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::output;
 
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let interface = args.interface.interface(&args.file)?;
     let (schema, name) = (interface.schema(), args.name.as_deref());
-    let representation = match args.representation {
-        args::Representation::Xdr => Representation::XDR,
-        args::Representation::Lean => Representation::LEAN,
-    };
+    let representation = args.representation.plan();
     let text = match args.passes {
         true => explain_passes(schema, representation, Pass::ALL, name),
         false => explain_plans(schema, representation, name),

@@ -5,17 +5,17 @@ use std::fs;
 use std::path::Path;
 
 use tenon_gen::rust::{self, Form};
-use tenon_plan::{Pass, Plans, Representation};
+use tenon_plan::{Pass, Plans};
 use tenon_schema::Schema;
 
-use crate::args::{GenArgs, Language};
+use crate::args::{GenArgs, Language, Representation};
 use crate::failure::Failure;
 use crate::output;
 
 pub fn run(args: &GenArgs) -> Result<(), Failure> {
     let schema = args.interface.schema(&args.file)?;
     let (source, extension) = match args.lang {
-        Language::Rust => (rust_source(&args.file, &schema)?, "rs"),
+        Language::Rust => (rust_source(args, &schema)?, "rs"),
     };
     match &args.out {
         Some(directory) => write_file(args, directory, &source, extension),
@@ -23,10 +23,13 @@ pub fn run(args: &GenArgs) -> Result<(), Failure> {
     }
 }
 
-fn rust_source(file: &Path, schema: &Schema) -> Result<String, Failure> {
-    let plans = plans(file, schema)?;
-    let forms: Vec<_> = Form::of(&plans).into_iter().collect();
-    let name = file.file_name().unwrap_or_default();
+fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
+    let mut names = args.representation.clone();
+    names.dedup();
+    let plans = names.into_iter().map(|name| plans(args, schema, name));
+    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
+    let name = args.file.file_name().unwrap_or_default();
     let options = rust::Options {
         source: name.to_string_lossy().into_owned(),
         ..rust::Options::default()
@@ -34,10 +37,9 @@ fn rust_source(file: &Path, schema: &Schema) -> Result<String, Failure> {
     Ok(rust::generate(schema, &forms, &options))
 }
 
-fn plans(file: &Path, schema: &Schema) -> Result<Plans, Failure> {
-    let failed = |error: &dyn Display| Failure::new(format!("{}: {error}", file.display()));
-    let mut plans =
-        tenon_plan::lower(schema, Representation::XDR).map_err(|error| failed(&error))?;
+fn plans(args: &GenArgs, schema: &Schema, name: Representation) -> Result<Plans, Failure> {
+    let failed = |error: &dyn Display| Failure::new(format!("{}: {error}", args.file.display()));
+    let mut plans = tenon_plan::lower(schema, name.plan()).map_err(|error| failed(&error))?;
     tenon_plan::specialize(schema, &mut plans, Pass::ALL).map_err(|error| failed(&error))?;
     Ok(plans)
 }

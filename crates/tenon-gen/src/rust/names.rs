@@ -428,6 +428,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Lean",
     "Marshal",
     "None",
+    "O",
     "Ok",
     "Option",
     "Order",

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tenon_gen::rust::{self, Form, Options};
-use tenon_plan::{Pass, Plans, Representation};
+use tenon_gen::rust::{self, Form, Marker, Options};
+use tenon_plan::{Lists, Order, Pass, Plans, Representation};
 use tenon_schema::Schema;
 
 /// The interface in the file `path`.
@@ -14,24 +14,52 @@ pub fn schema(path: &Path) -> Schema {
     parsed.schema.unwrap_or_else(|| panic!("{problems}"))
 }
 
+/// A representation that neither the run time nor the generator knows: little-endian, every number
+/// as wide as it is, nothing aligned. `tests/stubs.rs` has the type for it.
+pub const PACKED: Representation = Representation {
+    name: "packed",
+    order: Order::Little,
+    words: false,
+    aligned: false,
+    padding: 1,
+    lists: Lists::Counted,
+};
+
 /// The specialised plans of `schema`.
-pub fn plans(schema: &Schema) -> Plans {
+pub fn plans(schema: &Schema, representation: Representation) -> Plans {
     let mut plans =
-        tenon_plan::lower(schema, Representation::XDR).expect("every corpus interface has plans");
+        tenon_plan::lower(schema, representation).expect("every corpus interface has plans");
     tenon_plan::specialize(schema, &mut plans, Pass::ALL).expect("the passes keep plans sound");
     plans
 }
 
-/// The stubs for the interface in the file `path`.
+/// The stubs for the interface in the file `path`: XDR and, of the interface for that, others.
 pub fn stubs(path: &Path) -> String {
     let schema = schema(path);
+    let representations: &[Representation] = match path.ends_with("representations.x") {
+        true => &[Representation::XDR, Representation::LEAN, PACKED],
+        false => &[Representation::XDR],
+    };
+    let plans = representations.iter().map(|of| plans(&schema, *of));
+    let plans: Vec<_> = plans.collect();
+    let forms: Vec<_> = plans.iter().map(form).collect();
     let options = Options {
         source: file_name(path),
         ..Options::default()
     };
-    let plans = plans(&schema);
-    let forms: Vec<_> = Form::of(&plans).into_iter().collect();
     rust::generate(&schema, &forms, &options)
+}
+
+fn form(plans: &Plans) -> Form<'_> {
+    Form::of(plans).unwrap_or_else(|| Form {
+        plans,
+        marker: Marker {
+            path: "super::Packed".to_owned(),
+            parameters: String::new(),
+            imports: Vec::new(),
+            suffix: "_packed".to_owned(),
+        },
+    })
 }
 
 /// The interfaces that the stubs in `tests/golden` are made from. Those of `rpcbind.x` stand in the run
