@@ -73,3 +73,49 @@ fn check_value<T: PartialEq>(read: &T, expected: &T) -> Result<(), String> {
         false => Err("the value that it reads is another".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenon_plan::Representation;
+
+    use super::*;
+    use crate::DESIGNS;
+
+    /// Each design, held against the bytes that `spoil` leaves of the right ones.
+    fn outcomes(spoil: impl Fn(&mut Vec<u8>)) -> Vec<Result<(), StudyError>> {
+        let sample = Sample::new();
+        let interfaces = Interfaces::new(Representation::XDR).expect("plans can be made");
+        let mut outcomes = Vec::new();
+        for work in Work::ALL {
+            let mut bytes = work.bytes(&sample, Representation::XDR);
+            spoil(&mut bytes);
+            let stage = Stage {
+                work,
+                sample: &sample,
+                bytes: &bytes,
+                interfaces: &interfaces,
+            };
+            let mut contests = Contests::default();
+            outcomes.extend(
+                DESIGNS
+                    .iter()
+                    .map(|design| enter(design, &stage, &mut contests)),
+            );
+        }
+        outcomes
+    }
+
+    #[test]
+    fn every_design_writes_the_right_bytes() {
+        for outcome in outcomes(|_| {}) {
+            outcome.expect("a design that does what it should");
+        }
+    }
+
+    #[test]
+    fn a_design_whose_bytes_are_others_is_refused() {
+        for outcome in outcomes(|bytes| bytes[0] ^= 1) {
+            assert!(matches!(outcome, Err(StudyError::Wrong { .. })));
+        }
+    }
+}
