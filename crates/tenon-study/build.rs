@@ -11,9 +11,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use design::{DESIGNS, Engine};
-use tenon_gen::rust::{self, Form};
+use tenon_gen::rust::{self, Form, Marker};
 use tenon_idl::Style;
-use tenon_plan::Representation;
+use tenon_plan::{Moves, Representation};
 
 const INTERFACE: &str = "study.x";
 
@@ -40,12 +40,22 @@ fn main() -> Result<(), Box<dyn Error>> {
             out(&format!("{name}.rs"))?,
             rust::generate(&schema, &forms, &options),
         )?;
-        writeln!(modules, "stubs!({name}, \"/{name}.rs\");")?;
+        let way = way(plans.moves);
+        writeln!(modules, "stubs!({name}, \"/{name}.rs\", {way});")?;
         write!(names, "{name} ")?;
     }
     writeln!(modules, "entrances! {{ {names}}}")?;
     fs::write(out("modules.rs")?, modules)?;
     Ok(())
+}
+
+/// The type by which stubs move numbers in the representation `R`.
+fn way(moves: Moves) -> String {
+    let any = Marker {
+        path: "R".to_owned(),
+        ..Marker::xdr()
+    };
+    any.moved(moves).path
 }
 
 fn out(name: &str) -> Result<PathBuf, env::VarError> {

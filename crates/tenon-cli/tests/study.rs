@@ -11,10 +11,13 @@ use serde_json::Value as Json;
 const WORKS: [&str; 3] = ["(I)", "(A[256] I)", "(Structure)"];
 
 /// The paper's designs that there are, and ours.
-const DESIGNS: [&str; 7] = [
+const DESIGNS: [&str; 10] = [
     "interpreted, inline, item copy",
     "interpreted, block copy",
+    "compiled, inline, byte copy",
     "compiled, inline, item copy",
+    "compiled, procedural, byte copy",
+    "compiled, procedural, item copy",
     "compiled, block copy",
     "interpreted, every pass",
     "compiled, every pass",

@@ -39,14 +39,23 @@ pub enum Movement {
     EveryPass,
 }
 
+/// Each byte, by the stub itself.
+pub const INLINE_BYTE: Movement = single(Mover::Inline, Unit::Byte);
 /// The number as a whole, by the stub itself.
 pub const INLINE_ITEM: Movement = single(Mover::Inline, Unit::Item);
+/// Each byte, by a procedure.
+pub const PROCEDURAL_BYTE: Movement = single(Mover::Procedure, Unit::Byte);
+/// The number as a whole, by a procedure.
+pub const PROCEDURAL_ITEM: Movement = single(Mover::Procedure, Unit::Item);
 
 /// All that are compared, in the order of the tables: first those of the paper.
 pub const DESIGNS: &[Design] = &[
     of(Engine::Interpreted, INLINE_ITEM),
     of(Engine::Interpreted, Movement::Blocks),
+    of(Engine::Compiled, INLINE_BYTE),
     of(Engine::Compiled, INLINE_ITEM),
+    of(Engine::Compiled, PROCEDURAL_BYTE),
+    of(Engine::Compiled, PROCEDURAL_ITEM),
     of(Engine::Compiled, Movement::Blocks),
     of(Engine::Interpreted, Movement::EveryPass),
     of(Engine::Compiled, Movement::EveryPass),
@@ -84,8 +93,23 @@ impl Design {
     ) -> Result<Plans, PlanError> {
         let mut plans = lower(schema, representation)?;
         plans.moves = self.movement.moves();
-        specialize(schema, &mut plans, self.movement.passes())?;
+        specialize(schema, &mut plans, self.passes())?;
         Ok(plans)
+    }
+}
+
+impl Design {
+    /// The passes that make its plans. A stub that calls a procedure for each number calls one for
+    /// each record, too.
+    pub fn passes(self) -> &'static [Pass] {
+        match (self.movement, self.engine) {
+            (INLINE_BYTE | INLINE_ITEM, _) => &[Pass::Inline],
+            (Movement::Single(_), _) => &[],
+            (Movement::Blocks, Engine::Compiled) => &[Pass::MergeArrays, Pass::MergeBlocks],
+            (Movement::EveryPass, Engine::Compiled) => Pass::ALL,
+            (Movement::Blocks, _) => &[Pass::MergeArrays],
+            (Movement::EveryPass, _) => &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+        }
     }
 }
 
@@ -131,19 +155,6 @@ impl Movement {
         match self {
             Self::Single(moves) => moves,
             Self::Blocks | Self::EveryPass => Moves::default(),
-        }
-    }
-
-    /// The passes that make its plans. A stub that calls a procedure for each number calls one for
-    /// each record, too.
-    pub fn passes(self) -> &'static [Pass] {
-        match self {
-            Self::Single(moves) => match moves.by {
-                Mover::Inline => &[Pass::Inline],
-                Mover::Procedure => &[],
-            },
-            Self::Blocks => &[Pass::MergeArrays],
-            Self::EveryPass => &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
         }
     }
 }

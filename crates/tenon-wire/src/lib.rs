@@ -28,5 +28,5 @@ pub use error::{
 };
 pub use kernels::{Blittable, boxed_array};
 pub use marshal::Marshal;
-pub use representation::{Lean, Native, Order, Representation, Swapped, Xdr};
+pub use representation::{Bytewise, Called, Lean, Native, Order, Representation, Swapped, Xdr};
 pub use word::Word;

@@ -23,6 +23,13 @@ pub trait Representation: fmt::Debug + Copy + 'static {
     /// a count like an array.
     const FLAGGED_LISTS: bool;
 
+    /// Whether a single number is moved byte by byte. Slower, for comparison.
+    const BYTEWISE: bool = false;
+
+    /// Whether a procedure is called through a pointer to move a single number. Slower, for
+    /// comparison.
+    const CALLED: bool = false;
+
     /// Bytes that `length` bytes of opaque data take with their padding.
     #[inline(always)]
     fn padded(length: usize) -> usize {
@@ -73,4 +80,31 @@ pub struct Swapped;
 
 impl Order for Swapped {
     const SWAPPED: bool = true;
+}
+
+/// `R`, each byte of a single number moved by itself, as the study of stubs wants to compare it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Bytewise<R = Xdr>(PhantomData<R>);
+
+impl<R: Representation> Representation for Bytewise<R> {
+    const SWAPPED: bool = R::SWAPPED;
+    const WORDS: bool = R::WORDS;
+    const PADDING: usize = R::PADDING;
+    const FLAGGED_LISTS: bool = R::FLAGGED_LISTS;
+    const BYTEWISE: bool = true;
+    const CALLED: bool = R::CALLED;
+}
+
+/// `R`, single numbers moved by procedures that are called through pointers, as the study of stubs
+/// wants to compare it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Called<R = Xdr>(PhantomData<R>);
+
+impl<R: Representation> Representation for Called<R> {
+    const SWAPPED: bool = R::SWAPPED;
+    const WORDS: bool = R::WORDS;
+    const PADDING: usize = R::PADDING;
+    const FLAGGED_LISTS: bool = R::FLAGGED_LISTS;
+    const BYTEWISE: bool = R::BYTEWISE;
+    const CALLED: bool = true;
 }

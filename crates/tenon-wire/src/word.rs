@@ -84,9 +84,9 @@ pub(crate) const fn width<T: Word, R: Representation>() -> usize {
 pub(crate) fn write<T: Word, R: Representation>(item: T, to: &mut [u8]) {
     let word = item.to_word();
     match width::<T, R>() {
-        1 => kernels::put_one(&(word as u8), to, R::SWAPPED),
-        2 => kernels::put_one(&(word as u16), to, R::SWAPPED),
-        _ => kernels::put_one(&word, to, R::SWAPPED),
+        1 => kernels::put_number::<_, R>(&(word as u8), to),
+        2 => kernels::put_number::<_, R>(&(word as u16), to),
+        _ => kernels::put_number::<_, R>(&word, to),
     }
 }
 
@@ -94,8 +94,8 @@ pub(crate) fn write<T: Word, R: Representation>(item: T, to: &mut [u8]) {
 #[inline(always)]
 pub(crate) fn read<T: Word, R: Representation>(from: &[u8]) -> u32 {
     match width::<T, R>() {
-        1 => T::widened(kernels::get::<u8>(from, R::SWAPPED).into()),
-        2 => T::widened(kernels::get::<u16>(from, R::SWAPPED).into()),
-        _ => kernels::get(from, R::SWAPPED),
+        1 => T::widened(kernels::take_number::<u8, R>(from).into()),
+        2 => T::widened(kernels::take_number::<u16, R>(from).into()),
+        _ => kernels::take_number::<u32, R>(from),
     }
 }

@@ -56,7 +56,7 @@ impl<'a, R: Representation> Block<'a, R> {
     /// Reads a value that lies on the wire as in memory.
     #[inline(always)]
     pub fn get<T: Blittable>(&self, offset: usize) -> T {
-        kernels::get(self.part(offset, size_of::<T>()), R::SWAPPED)
+        kernels::take_number::<T, R>(self.part(offset, size_of::<T>()))
     }
 
     /// Reads a value that lies on the wire as in memory into memory of its own.

@@ -201,7 +201,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
     #[inline(always)]
     pub fn get<T: Blittable>(&mut self) -> Result<T, DecodeError> {
         let bytes = self.take(size_of::<T>())?;
-        Ok(kernels::get(bytes, R::SWAPPED))
+        Ok(kernels::take_number::<T, R>(bytes))
     }
 
     /// Reads the next word.

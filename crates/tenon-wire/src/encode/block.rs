@@ -37,7 +37,7 @@ impl<'b, R: Representation> BlockMut<'b, R> {
     /// Writes a value that lies on the wire as in memory, from where it is.
     #[inline(always)]
     pub fn blit<T: Blittable>(&mut self, offset: usize, value: &T) {
-        kernels::put_one(value, self.part(offset, size_of::<T>()), R::SWAPPED);
+        kernels::put_number::<T, R>(value, self.part(offset, size_of::<T>()));
     }
 
     /// Writes items that lie on the wire as in memory, one behind another.

@@ -17,6 +17,7 @@ mod item;
 mod lanes;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 mod neon;
+mod number;
 mod portable;
 mod select;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use item::Item;
 pub use select::Kernel;
 
 pub(crate) use array::boxed;
+pub(crate) use number::{put as put_number, take as take_number};
 
 use blit::convert;
 use item::Bits;
