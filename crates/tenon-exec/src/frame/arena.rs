@@ -1,23 +1,31 @@
 //! Memory that lives and is freed together with the frame that it belongs to.
 
-use std::mem::MaybeUninit;
-use std::ptr::NonNull;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
 
-/// Every address is a multiple of a word's size, the largest alignment in a frame.
-type Word = MaybeUninit<u64>;
+/// Bytes of a word. Every address is a multiple of it, the largest alignment in a frame.
+const WORD: usize = size_of::<u64>();
 
-/// Words of the first chunk. The more there are the larger is the next, up to [`MOST`].
-const FIRST: usize = 64;
-const MOST: usize = 8 << 10;
+/// Bytes of the first chunk. The more there are the larger is the next, up to [`MOST`].
+const FIRST: usize = 512;
+const MOST: usize = 16 << 10;
 
-/// Chunks of words, filled from the front.
+/// Chunks of memory, filled from the front. As small as can be: frames are moved.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    /// Most frames need no further one.
-    first: Option<NonNull<[Word]>>,
-    further: Vec<NonNull<[Word]>>,
-    at: NonNull<Word>,
+    /// The latest chunk, which leads to the one before; null if there is none.
+    chunks: *mut Chunk,
+    /// Where the next item goes, and how many bytes are left there.
+    at: NonNull<u8>,
     left: usize,
+}
+
+/// What a chunk begins with.
+#[derive(Debug)]
+struct Chunk {
+    before: *mut Chunk,
+    /// Bytes of all of it.
+    bytes: usize,
 }
 
 // SAFETY: an arena owns its chunks alone, and they hold plain words.
@@ -26,11 +34,11 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
+    #[inline(always)]
     pub fn new() -> Self {
         Self {
-            first: None,
-            further: Vec::new(),
-            at: NonNull::dangling(),
+            chunks: ptr::null_mut(),
+            at: NonNull::<u64>::dangling().cast(),
             left: 0,
         }
     }
@@ -38,41 +46,77 @@ impl Arena {
     /// Room for `bytes` whose contents are not defined; valid until the arena is dropped.
     #[inline]
     pub fn take(&mut self, bytes: usize) -> NonNull<u8> {
-        let words = bytes.div_ceil(size_of::<Word>());
-        if words > self.left {
-            return self.take_from_new(words);
+        let Some(bytes) = bytes.checked_next_multiple_of(WORD) else {
+            unreachable!("so much memory was not paid for")
+        };
+        if bytes > self.left {
+            return self.take_from_new(bytes);
         }
         let taken = self.at;
-        // SAFETY: so many words are left in the chunk.
-        self.at = unsafe { taken.add(words) };
-        self.left -= words;
-        taken.cast()
+        // SAFETY: so many bytes are left in the chunk.
+        self.at = unsafe { taken.add(bytes) };
+        self.left -= bytes;
+        taken
     }
 
     /// Large items get a chunk of their own, so that the present one stays in use.
     #[cold]
-    fn take_from_new(&mut self, words: usize) -> NonNull<u8> {
-        let usual = (FIRST << self.further.len().min(16)).min(MOST);
-        let length = words.max(usual);
-        let chunk = NonNull::from(Box::leak(Box::<[u64]>::new_uninit_slice(length)));
-        match self.first {
-            None => self.first = Some(chunk),
-            Some(_) => self.further.push(chunk),
-        }
-        if length - words > self.left {
+    #[inline(never)]
+    fn take_from_new(&mut self, bytes: usize) -> NonNull<u8> {
+        let usual = match self.chunks.is_null() {
+            true => FIRST,
+            // SAFETY: the chunk is alive as long as the arena.
+            false => (unsafe { (*self.chunks).bytes } * 2).min(MOST),
+        };
+        let Some(room) = bytes.max(usual).checked_add(size_of::<Chunk>()) else {
+            unreachable!("so much memory was not paid for")
+        };
+        let layout = chunk_of(room);
+        // SAFETY: a chunk is not empty.
+        let chunk = unsafe { alloc(layout) }.cast::<Chunk>();
+        let Some(first) = NonNull::new(chunk) else {
+            handle_alloc_error(layout)
+        };
+        let before = self.chunks;
+        let head = Chunk {
+            before,
+            bytes: room,
+        };
+        // SAFETY: there is room for the head and what follows.
+        let taken = unsafe {
+            first.write(head);
+            first.add(1).cast::<u8>()
+        };
+        self.chunks = chunk;
+        let left = room - size_of::<Chunk>() - bytes;
+        if left > self.left {
             // SAFETY: the chunk is at least so long.
-            self.at = unsafe { chunk.cast::<Word>().add(words) };
-            self.left = length - words;
+            self.at = unsafe { taken.add(bytes) };
+            self.left = left;
         }
-        chunk.cast()
+        taken
+    }
+}
+
+/// The memory of a chunk of so many bytes, which no caller makes larger than there is memory.
+fn chunk_of(bytes: usize) -> Layout {
+    match Layout::from_size_align(bytes, WORD) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!("so much memory was not paid for"),
     }
 }
 
 impl Drop for Arena {
+    #[inline]
     fn drop(&mut self) {
-        for chunk in self.first.iter().chain(&self.further) {
-            // SAFETY: it was leaked from such a box, and nobody else frees it.
-            drop(unsafe { Box::from_raw(chunk.as_ptr()) });
+        let mut chunk = self.chunks;
+        while !chunk.is_null() {
+            // SAFETY: it was allocated so, is alive, and nobody else frees it.
+            unsafe {
+                let Chunk { before, bytes } = chunk.read();
+                dealloc(chunk.cast(), chunk_of(bytes));
+                chunk = before;
+            }
         }
     }
 }

@@ -18,7 +18,6 @@ pub struct Message<'a> {
     interface: &'a Interface,
     ready: &'a Ready,
     entry: &'a Entry,
-    key: Key,
 }
 
 /// Which one. Procedures by their position in the plans.
@@ -61,7 +60,6 @@ impl Interface {
             interface: self,
             ready,
             entry,
-            key,
         })
     }
 }
@@ -78,7 +76,7 @@ impl<'a> Message<'a> {
         let mut writer = Writer::new(self.interface, self.layouts(), arena);
         // SAFETY: the frame has room for a value of this message.
         unsafe {
-            match self.key {
+            match self.entry.key {
                 Key::Type(id) => writer.message(id, value, root)?,
                 Key::Arguments(at) => {
                     let procedure = self.procedure(at);
@@ -133,9 +131,9 @@ impl<'a> Message<'a> {
         let mut frame = Frame::room(self);
         let (root, arena) = frame.parts();
         // SAFETY: the frame has room for a value of this message.
-        let left = unsafe { interp::decode(program, self.entry, root, arena, source)? };
-        input.take(source.rest.len() - left.rest.len())?;
-        input.pay(source.memory_left - left.memory_left, 1)?;
+        let (read, price) = unsafe { interp::decode(program, self.entry, root, arena, source)? };
+        input.take(read)?;
+        input.pay(price, 1)?;
         Ok(frame)
     }
 
@@ -151,7 +149,7 @@ impl<'a> Message<'a> {
         let size = self.bytes();
         let (root, arena) = frame.parts();
         // SAFETY: the frame has room for a value of this message.
-        let done = unsafe { machine.decode(self.key, root, size, arena, input) };
+        let done = unsafe { machine.decode(self.entry.key, root, size, arena, input) };
         done.then_some(frame)
     }
 
@@ -187,12 +185,12 @@ impl<'a> Message<'a> {
 
     #[cfg(feature = "jit")]
     pub(super) fn key(self) -> Key {
-        self.key
+        self.entry.key
     }
 
     pub(super) fn root(self) -> Root<'a> {
         let schema = self.interface.schema();
-        match self.key {
+        match self.entry.key {
             Key::Type(id) if links::is_link(schema, id) => Root::List(Layout::of_type(schema, id)),
             Key::Type(id) => Root::Body(Layout::of_type(schema, id)),
             Key::Arguments(at) => Root::Body(self.procedure(at).arguments_layout()),

@@ -11,7 +11,8 @@ use tenon_plan::{
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::{Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
-use crate::layout::Layouts;
+use crate::frame::Key;
+use crate::layout::{Counted, Layouts};
 
 impl Program {
     /// Resolves all plans, which the verifier has passed.
@@ -30,14 +31,17 @@ impl Program {
         for (plan, id) in plans.types.iter().zip((0..).map(TypeId)) {
             maker.named(plan, id);
         }
-        for plan in &plans.procedures {
+        for (position, plan) in plans.procedures.iter().enumerate() {
             let version = &schema.programs[plan.program].versions[plan.version];
             let procedure = &version.procedures[plan.procedure];
             let arguments = Layout::Record(&procedure.arguments);
             let result = procedure.result.as_ref();
             let result = result.map_or(Layout::Nothing, Layout::Use);
-            let entries = [(&plan.arguments, arguments), (&plan.result, result)]
-                .map(|(plan, layout)| maker.entry(plan, layout, &procedure.name));
+            let entries = [
+                (Key::Arguments(position), &plan.arguments, arguments),
+                (Key::Result(position), &plan.result, result),
+            ]
+            .map(|(key, plan, layout)| maker.entry(key, plan, layout, &procedure.name));
             maker.program.procedures.push(entries);
         }
         maker.program
@@ -99,7 +103,7 @@ impl<'a> Maker<'a> {
     fn named(&mut self, plan: &'a Plan, id: TypeId) {
         let name = &self.schema.type_def(id).name;
         let layout = Layout::of_type(self.schema, id);
-        let entry = self.entry(plan, layout, name);
+        let entry = self.entry(Key::Type(id), plan, layout, name);
         self.program.types.push(entry);
         let root = match is_link(self.schema, id) {
             true => self.whole_list(id, entry),
@@ -119,15 +123,16 @@ impl<'a> Maker<'a> {
         Entry {
             body,
             is_recursive: false,
-            bytes: size_of::<crate::layout::Counted>() as u32,
-            name: entry.name,
+            bytes: size_of::<Counted>() as u32,
+            ..entry
         }
     }
 
-    fn entry(&mut self, plan: &'a Plan, layout: Layout<'a>, owner: &'a str) -> Entry {
+    fn entry(&mut self, key: Key, plan: &'a Plan, layout: Layout<'a>, owner: &'a str) -> Entry {
         let name = self.text(owner.to_owned());
         let inside = self.inside(layout, owner, name);
         Entry {
+            key,
             body: self.body(&plan.body, &inside, 0),
             is_recursive: plan.recursive,
             bytes: self.bytes_of(layout),

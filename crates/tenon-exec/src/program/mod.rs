@@ -12,6 +12,8 @@ use tenon_schema::TypeId;
 
 pub(crate) use number::{Members, Number};
 
+use crate::frame::Key;
+
 /// All plans of an interface.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -62,6 +64,8 @@ pub(crate) struct Body {
 /// What moves a whole value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
+    /// What it is a message of.
+    pub key: Key,
     body: Body,
     /// A level is entered for each value.
     pub is_recursive: bool,
@@ -211,16 +215,19 @@ pub(crate) struct List {
 
 impl Program {
     /// The steps of a body.
+    #[inline]
     pub fn steps(&self, body: Body) -> &[Step] {
         &self.steps[body.start as usize..][..body.length as usize]
     }
 
     /// The steps of an entry.
+    #[inline]
     pub fn steps_of(&self, entry: &Entry) -> &[Step] {
         self.steps(entry.body)
     }
 
     /// What moves a value of a type or, of a link, one element.
+    #[inline]
     pub fn of_type(&self, id: TypeId) -> &Entry {
         &self.types[id.0 as usize]
     }
@@ -240,19 +247,22 @@ impl Program {
         &self.procedures[position][1]
     }
 
+    #[inline]
     pub fn switch(&self, position: u32) -> &Switch {
         &self.switches[position as usize]
     }
 
+    #[inline]
     pub fn list(&self, position: u32) -> &List {
         &self.lists[position as usize]
     }
 
+    #[inline]
     pub fn runs(&self, position: u32) -> &[Run] {
         &self.runs[position as usize]
     }
 
-    #[inline(always)]
+    #[inline]
     pub fn is_member(&self, of: u32, value: i32) -> bool {
         self.members[of as usize].has(value)
     }

@@ -113,7 +113,7 @@ impl Members {
     }
 
     /// Whether `value` is one of them.
-    #[inline(always)]
+    #[inline]
     pub fn has(&self, value: i32) -> bool {
         let is_inside = value.wrapping_sub(self.first) as u32 <= self.span;
         match &self.scattered {

@@ -33,20 +33,23 @@ pub(in crate::frame) struct Source<'i> {
     pub memory_left: usize,
 }
 
-/// Reads a value to `to`, and what it points to into `arena`. Gives what is left of the source.
+/// Reads a value to `to`, and what it points to into `arena`. Gives how many bytes were read, and
+/// what was paid.
 ///
 /// # Errors
 /// The bytes are not such a value; then there is none at `to`.
 ///
 /// # Safety
 /// There is room for a value as `entry` moves it at `to`.
-pub(in crate::frame) unsafe fn decode<'i>(
+#[inline]
+pub(in crate::frame) unsafe fn decode(
     program: &Program,
     entry: &Entry,
     to: *mut u8,
     arena: &mut Arena,
-    source: Source<'i>,
-) -> Result<Source<'i>, DecodeError> {
+    source: Source<'_>,
+) -> Result<(usize, usize), DecodeError> {
+    let (bytes, memory) = (source.rest.len(), source.memory_left);
     let mut decoding = Decoding {
         program,
         source,
@@ -61,7 +64,10 @@ pub(in crate::frame) unsafe fn decode<'i>(
         }
     };
     match done {
-        Ok(()) => Ok(decoding.source),
+        Ok(()) => {
+            let left = &decoding.source;
+            Ok((bytes - left.rest.len(), memory - left.memory_left))
+        }
         Err(Stop) => Err(decoding.error(entry)),
     }
 }
@@ -128,6 +134,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
         self.refuse(DecodeErrorKind::Truncated { needed, left }, Some(step))
     }
 
+    #[inline]
     unsafe fn entry<const SWAP: bool>(&mut self, entry: &'p Entry, to: *mut u8) -> Done {
         self.pay(1, entry.bytes as usize, None)?;
         // SAFETY: the caller's promise.
@@ -135,7 +142,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     }
 
     /// Moves a whole value of an entry, for `step`.
-    #[inline(always)]
+    #[inline]
     unsafe fn value<const SWAP: bool>(
         &mut self,
         entry: &'p Entry,
@@ -318,7 +325,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     }
 
     /// The next `bytes`, if they are there.
-    #[inline(always)]
+    #[inline]
     fn take(&mut self, bytes: usize, step: &'p Step) -> Result<*const u8, Stop> {
         match self.source.rest.split_at_checked(bytes) {
             Some((taken, rest)) => {
@@ -330,7 +337,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     }
 
     /// Pays for `count` items of `bytes` each.
-    #[inline(always)]
+    #[inline]
     fn pay(&mut self, count: usize, bytes: usize, step: Option<&'p Step>) -> Done {
         // An item that takes no memory still costs the time to make it.
         let price = count.saturating_mul(bytes.max(1));
@@ -344,7 +351,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     }
 
     /// Memory for `count` items of `bytes` each.
-    #[inline(always)]
+    #[inline]
     fn memory(&mut self, count: usize, bytes: usize, step: &'p Step) -> Result<*mut u8, Stop> {
         self.pay(count, bytes, Some(step))?;
         Ok(self.arena.take(count * bytes).as_ptr())
@@ -352,7 +359,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
 
     /// Reads a count and holds it against `bound` and against the bytes that are left, of which
     /// every item takes at least `fewest`.
-    #[inline(always)]
+    #[inline]
     fn count<const SWAP: bool>(
         &mut self,
         bound: u32,
@@ -400,7 +407,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     ///
     /// # Safety
     /// There are so many bytes.
-    #[inline(always)]
+    #[inline]
     unsafe fn zeros(&mut self, from: *const u8, bytes: usize, step: &'p Step) -> Done {
         if !self.source.is_strict {
             return Ok(());
@@ -446,7 +453,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     }
 
     /// Reads an array of numbers.
-    #[inline(always)]
+    #[inline]
     unsafe fn numbers<const SWAP: bool>(
         &mut self,
         number: Number,
@@ -589,7 +596,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
 
 /// # Safety
 /// There is room for a counted item.
-#[inline(always)]
+#[inline]
 unsafe fn put_counted(count: usize, items: *mut u8, to: *mut u8) {
     let count = count as u32;
     // SAFETY: the caller's promise.

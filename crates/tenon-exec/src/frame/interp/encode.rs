@@ -28,6 +28,7 @@ pub(in crate::frame) struct Sink<'o> {
 ///
 /// # Safety
 /// A value as `entry` moves it lies at `from`, with all that it points to.
+#[inline]
 pub(in crate::frame) unsafe fn encode(
     program: &Program,
     entry: &Entry,
@@ -81,13 +82,14 @@ impl<'p> Encoding<'p, '_> {
         Stop
     }
 
+    #[inline]
     unsafe fn entry<const SWAP: bool>(&mut self, entry: &'p Entry, from: *const u8) -> Done {
         // SAFETY: the caller's promise.
         unsafe { self.value::<SWAP>(entry, from, None) }
     }
 
     /// Moves a whole value of an entry, for `step`.
-    #[inline(always)]
+    #[inline]
     unsafe fn value<const SWAP: bool>(
         &mut self,
         entry: &'p Entry,
@@ -260,13 +262,13 @@ impl<'p> Encoding<'p, '_> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn room(&mut self, bytes: usize) -> *mut u8 {
         self.out.buffer.room(bytes).as_mut_ptr()
     }
 
     /// Room for `bytes` behind a count.
-    #[inline(always)]
+    #[inline]
     fn counted_room<const SWAP: bool>(&mut self, count: u32, bytes: usize) -> *mut u8 {
         let room = self.room(4 + bytes);
         // SAFETY: there is room for so much.
@@ -295,7 +297,7 @@ impl<'p> Encoding<'p, '_> {
     ///
     /// # Safety
     /// There is one.
-    #[inline(always)]
+    #[inline]
     unsafe fn counted(
         &mut self,
         at: *const u8,
@@ -348,7 +350,7 @@ impl<'p> Encoding<'p, '_> {
     }
 
     /// Writes an array of numbers.
-    #[inline(always)]
+    #[inline]
     unsafe fn numbers<const SWAP: bool>(
         &mut self,
         number: Number,

@@ -13,7 +13,7 @@ use crate::program::{Item, Number, Program};
 ///
 /// # Safety
 /// They can be read and written.
-#[inline(always)]
+#[inline]
 unsafe fn copy<const N: usize, const SWAP: bool>(from: *const u8, to: *mut u8) {
     // SAFETY: the caller's promise; arrays of bytes lie anywhere.
     unsafe {
@@ -113,7 +113,7 @@ pub(super) unsafe fn move_slowly<const SWAP: bool>(
 ///
 /// # Safety
 /// It lies at `from`, and there is room for it at `to`.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn put<const SWAP: bool>(
     program: &Program,
     number: Number,
@@ -152,7 +152,7 @@ pub(super) unsafe fn put<const SWAP: bool>(
 ///
 /// # Safety
 /// There is room for it at `to`.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn put_word<const SWAP: bool>(word: i32, to: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { copy::<4, SWAP>((&raw const word).cast(), to) }
@@ -165,7 +165,7 @@ pub(super) unsafe fn put_word<const SWAP: bool>(word: i32, to: *mut u8) {
 ///
 /// # Safety
 /// Its bytes lie at `from`, and there is room for it at `to`.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn get<const SWAP: bool>(
     program: &Program,
     strict: bool,
@@ -222,7 +222,7 @@ pub(super) unsafe fn get<const SWAP: bool>(
 ///
 /// # Safety
 /// Its bytes lie at `from`.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn get_word<const SWAP: bool>(from: *const u8) -> u32 {
     let mut word = 0_u32;
     // SAFETY: the caller's promise.
@@ -235,7 +235,7 @@ pub(super) unsafe fn get_word<const SWAP: bool>(from: *const u8) -> u32 {
 /// # Safety
 /// `bytes`, whole items, lie at `from` where such items may, and there is room for them at `to`,
 /// in initialised memory.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn put_block<const SWAP: bool>(
     program: &Program,
     item: Item,
@@ -286,7 +286,7 @@ unsafe fn put_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
 /// # Safety
 /// `bytes`, whole items, can be read at `from`, and there is room for them at `to`, where such
 /// items may lie.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn get_block<const SWAP: bool>(
     program: &Program,
     item: Item,
