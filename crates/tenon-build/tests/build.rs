@@ -26,7 +26,7 @@ fn stubs_are_written_beside_their_name() {
         "{stubs}"
     );
     assert!(
-        stubs.contains("Default, Ord, PartialOrd)]\npub struct Point {"),
+        stubs.contains("Default, Ord, PartialOrd)]\n    pub struct Point {"),
         "{stubs}"
     );
 }

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use tenon_schema::{
-    Constant, ConstantValue, EnumMember, Field, Type, TypeDef, TypeId, TypeKind, Union,
-};
+use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, TypeKind, Union};
 
-use super::code::{Block, Expr, Statement};
+use super::code::{Block, Expr};
 use super::marshal;
 use super::shape::Shape;
 use super::variants::{self, Variants};
@@ -43,7 +41,9 @@ fn number_type(number: i128) -> &'static str {
 /// Writes the declaration of the type `id`.
 pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     let def = rust.schema.type_def(id);
-    write_doc(w, def);
+    if !matches!(def.kind, TypeKind::Struct(_)) {
+        write_doc(w, def);
+    }
     match &def.kind {
         TypeKind::Enum(members) => write_enum(w, rust, id, members),
         TypeKind::Struct(_) => write_struct(w, rust, id),
@@ -153,26 +153,30 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         .zip(&names.parts)
         .collect();
     let is_wide = marshal::is_wide(fields.len());
-    let is_block = rust.is_block(id);
     let has_default = fields
         .iter()
         .all(|((_, shape), _)| rust.traits.has_default(shape));
-    if is_block {
-        w.line("#[repr(C)]");
-    }
-    write_derives(w, rust, id, is_wide, has_default);
-    let head = format!("pub struct {}", names.name);
-    match fields.is_empty() {
-        true => w.line(format!("{head} {{}}")),
-        false => w.braces(&head, |w| {
-            for ((field, shape), name) in &fields {
-                w.doc("///", &field.doc);
-                w.line(format!("pub {name}: {},", rust.type_text(shape)));
-            }
-        }),
-    }
-    if is_block {
-        write_blittable(w, rust, names, &fields);
+    let declare = |w: &mut Writer| {
+        write_doc(w, rust.schema.type_def(id));
+        write_derives(w, rust, id, is_wide, has_default);
+        let head = format!("pub struct {}", names.name);
+        match fields.is_empty() {
+            true => w.line(format!("{head} {{}}")),
+            false => w.braces(&head, |w| {
+                for ((field, shape), name) in &fields {
+                    w.doc("///", &field.doc);
+                    w.line(format!("pub {name}: {},", rust.type_text(shape)));
+                }
+            }),
+        }
+    };
+    match rust.is_block(id) {
+        // The macro proves that the struct lies on the wire as it lies in memory.
+        true => w.braces(
+            &format!("{}::wire::blittable!", rust.options.tenon),
+            declare,
+        ),
+        false => declare(w),
     }
     if is_wide {
         write_equality(w, names);
@@ -187,27 +191,6 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
             Expr::Struct("Self".to_owned(), values.collect()),
         );
     }
-}
-
-/// Says that the struct lies on the wire as it lies in memory; the macro proves it.
-fn write_blittable(
-    w: &mut Writer,
-    rust: &Rust<'_>,
-    names: &TypeNames,
-    fields: &[((&Field, Shape), &String)],
-) {
-    let path = format!("{}::wire::blittable!", rust.options.tenon);
-    let fields = fields.iter().map(|((_, shape), name)| {
-        let ty = Expr::text(rust.type_text(shape));
-        ((*name).clone(), ty)
-    });
-    let of = Expr::Struct(names.name.clone(), fields.collect());
-    w.gap();
-    Block {
-        statements: vec![Statement::Do(Expr::call(path, [of]))],
-        value: None,
-    }
-    .write(w);
 }
 
 fn write_derives(w: &mut Writer, rust: &Rust<'_>, id: TypeId, is_wide: bool, has_default: bool) {

@@ -54,15 +54,14 @@ impl Marshal<Xdr> for Color {
     }
 }
 
-/// `point` of the interface.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Point {
-    pub x: i32,
-    pub y: i32,
+::tenon::wire::blittable! {
+    /// `point` of the interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Point {
+        pub x: i32,
+        pub y: i32,
+    }
 }
-
-::tenon::wire::blittable!(Point { x: i32, y: i32 });
 
 impl Marshal<Xdr> for Point {
     const WIRE_MIN: usize = 8;

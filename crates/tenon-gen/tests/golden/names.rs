@@ -161,14 +161,13 @@ impl Marshal<Xdr> for Fn {
     }
 }
 
-/// Types that become the same.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Lookup3Args {
-    pub a: i32,
+::tenon::wire::blittable! {
+    /// Types that become the same.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Lookup3Args {
+        pub a: i32,
+    }
 }
-
-::tenon::wire::blittable!(Lookup3Args { a: i32 });
 
 impl Marshal<Xdr> for Lookup3Args {
     const WIRE_MIN: usize = 4;
@@ -185,14 +184,13 @@ impl Marshal<Xdr> for Lookup3Args {
     }
 }
 
-/// `lookup3_args` of the interface.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Lookup3Args2 {
-    pub b: i32,
+::tenon::wire::blittable! {
+    /// `lookup3_args` of the interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Lookup3Args2 {
+        pub b: i32,
+    }
 }
-
-::tenon::wire::blittable!(Lookup3Args2 { b: i32 });
 
 impl Marshal<Xdr> for Lookup3Args2 {
     const WIRE_MIN: usize = 4;
@@ -209,14 +207,13 @@ impl Marshal<Xdr> for Lookup3Args2 {
     }
 }
 
-/// `Lookup3Args` of the interface.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Lookup3Args3 {
-    pub c: i32,
+::tenon::wire::blittable! {
+    /// `Lookup3Args` of the interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Lookup3Args3 {
+        pub c: i32,
+    }
 }
-
-::tenon::wire::blittable!(Lookup3Args3 { c: i32 });
 
 impl Marshal<Xdr> for Lookup3Args3 {
     const WIRE_MIN: usize = 4;
@@ -233,14 +230,13 @@ impl Marshal<Xdr> for Lookup3Args3 {
     }
 }
 
-/// Types that the prelude has.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Vec_ {
-    pub x: i32,
+::tenon::wire::blittable! {
+    /// Types that the prelude has.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Vec_ {
+        pub x: i32,
+    }
 }
-
-::tenon::wire::blittable!(Vec_ { x: i32 });
 
 impl Marshal<Xdr> for Vec_ {
     const WIRE_MIN: usize = 4;

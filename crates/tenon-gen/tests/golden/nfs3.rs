@@ -587,18 +587,14 @@ impl Marshal<Xdr> for Ftype3 {
     }
 }
 
-/// Major and minor device number.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Specdata3 {
-    pub specdata1: Uint32,
-    pub specdata2: Uint32,
+::tenon::wire::blittable! {
+    /// Major and minor device number.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Specdata3 {
+        pub specdata1: Uint32,
+        pub specdata2: Uint32,
+    }
 }
-
-::tenon::wire::blittable!(Specdata3 {
-    specdata1: Uint32,
-    specdata2: Uint32,
-});
 
 impl Marshal<Xdr> for Specdata3 {
     const WIRE_MIN: usize = 8;
@@ -637,18 +633,14 @@ impl Marshal<Xdr> for NfsFh3 {
     }
 }
 
-/// A point in time since 1970-01-01 00:00:00 UTC.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Nfstime3 {
-    pub seconds: Uint32,
-    pub nseconds: Uint32,
+::tenon::wire::blittable! {
+    /// A point in time since 1970-01-01 00:00:00 UTC.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Nfstime3 {
+        pub seconds: Uint32,
+        pub nseconds: Uint32,
+    }
 }
-
-::tenon::wire::blittable!(Nfstime3 {
-    seconds: Uint32,
-    nseconds: Uint32,
-});
 
 impl Marshal<Xdr> for Nfstime3 {
     const WIRE_MIN: usize = 8;
@@ -782,20 +774,15 @@ impl Marshal<Xdr> for PostOpAttr {
     }
 }
 
-/// The attributes from before an operation that tell whether a cache is still valid.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct WccAttr {
-    pub size: Size3,
-    pub mtime: Nfstime3,
-    pub ctime: Nfstime3,
+::tenon::wire::blittable! {
+    /// The attributes from before an operation that tell whether a cache is still valid.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct WccAttr {
+        pub size: Size3,
+        pub mtime: Nfstime3,
+        pub ctime: Nfstime3,
+    }
 }
-
-::tenon::wire::blittable!(WccAttr {
-    size: Size3,
-    mtime: Nfstime3,
-    ctime: Nfstime3,
-});
 
 impl Marshal<Xdr> for WccAttr {
     const WIRE_MIN: usize = 24;

@@ -85,20 +85,15 @@ impl Marshal<super::Packed> for Suit {
     }
 }
 
-/// One block of memory wherever numbers have their own widths.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Pixel {
-    pub red: u8,
-    pub green: u8,
-    pub depth: i16,
+::tenon::wire::blittable! {
+    /// One block of memory wherever numbers have their own widths.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Pixel {
+        pub red: u8,
+        pub green: u8,
+        pub depth: i16,
+    }
 }
-
-::tenon::wire::blittable!(Pixel {
-    red: u8,
-    green: u8,
-    depth: i16,
-});
 
 impl Marshal<Xdr> for Pixel {
     const WIRE_MIN: usize = 12;
@@ -154,18 +149,14 @@ impl Marshal<super::Packed> for Pixel {
     }
 }
 
-/// One block everywhere.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Vertex {
-    pub at: [f32; 3],
-    pub color: u32,
+::tenon::wire::blittable! {
+    /// One block everywhere.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct Vertex {
+        pub at: [f32; 3],
+        pub color: u32,
+    }
 }
-
-::tenon::wire::blittable!(Vertex {
-    at: [f32; 3],
-    color: u32,
-});
 
 impl Marshal<Xdr> for Vertex {
     const WIRE_MIN: usize = 16;
@@ -213,22 +204,16 @@ impl Marshal<super::Packed> for Vertex {
     }
 }
 
-/// Numbers of several sizes, without a hole.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Stamp {
-    pub seconds: i64,
-    pub fraction: i32,
-    pub zone: u16,
-    pub name: [u8; 2],
+::tenon::wire::blittable! {
+    /// Numbers of several sizes, without a hole.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Stamp {
+        pub seconds: i64,
+        pub fraction: i32,
+        pub zone: u16,
+        pub name: [u8; 2],
+    }
 }
-
-::tenon::wire::blittable!(Stamp {
-    seconds: i64,
-    fraction: i32,
-    zone: u16,
-    name: [u8; 2],
-});
 
 impl Marshal<Xdr> for Stamp {
     const WIRE_MIN: usize = 20;

@@ -626,15 +626,14 @@ impl Marshal<Xdr> for Strings {
     }
 }
 
-/// `point` of the interface.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Point {
-    pub x: i32,
-    pub y: i32,
+::tenon::wire::blittable! {
+    /// `point` of the interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Point {
+        pub x: i32,
+        pub y: i32,
+    }
 }
-
-::tenon::wire::blittable!(Point { x: i32, y: i32 });
 
 impl Marshal<Xdr> for Point {
     const WIRE_MIN: usize = 8;
@@ -651,18 +650,14 @@ impl Marshal<Xdr> for Point {
     }
 }
 
-/// `line` of the interface.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Line {
-    pub from: Point,
-    pub to: Point,
+::tenon::wire::blittable! {
+    /// `line` of the interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Line {
+        pub from: Point,
+        pub to: Point,
+    }
 }
-
-::tenon::wire::blittable!(Line {
-    from: Point,
-    to: Point,
-});
 
 impl Marshal<Xdr> for Line {
     const WIRE_MIN: usize = 16;

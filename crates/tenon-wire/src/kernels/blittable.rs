@@ -2,7 +2,7 @@
 
 /// A value without holes for which every pattern of bytes is a value.
 ///
-/// The macro [`blittable!`](crate::blittable) proves it of a struct.
+/// The macro [`blittable!`](crate::blittable) declares structs that are, and proves it.
 ///
 /// # Safety
 /// The type has no padding and owns nothing; every pattern of bytes is a value of it; and its bytes are those of the
@@ -53,6 +53,7 @@ pub(super) const fn unit<T: Blittable>() -> Option<usize> {
 pub struct Part {
     runs: &'static [Run],
     times: usize,
+    bytes: usize,
 }
 
 impl Part {
@@ -69,7 +70,18 @@ impl Part {
                 Some(times) => times,
                 None => 0,
             },
+            bytes: size_of::<T>(),
         }
+    }
+
+    /// Bytes of all fields.
+    pub const fn bytes(parts: &[Self]) -> usize {
+        let (mut bytes, mut index) = (0, 0);
+        while index < parts.len() {
+            bytes += parts[index].bytes;
+            index += 1;
+        }
+        bytes
     }
 
     /// How many runs all fields consist of, neighbours of one unit taken together.
@@ -88,7 +100,9 @@ const fn merge<const N: usize>(parts: &[Part]) -> ([Run; N], usize) {
     let mut runs = [Run { unit: 1, units: 0 }; N];
     let (mut count, mut unit, mut index) = (0, 0, 0);
     while index < parts.len() {
-        let Part { runs: of, times } = parts[index];
+        let Part {
+            runs: of, times, ..
+        } = parts[index];
         index += 1;
         // A field of one unit is one run, however long it is.
         let (rounds, factor) = match of.len() {
@@ -114,80 +128,91 @@ const fn merge<const N: usize>(parts: &[Part]) -> ([Run; N], usize) {
     (runs, count)
 }
 
-/// Makes a struct [`Blittable`](crate::Blittable), or does not compile. Named are all of its
-/// fields, in their order, and their types.
+/// Declares a struct that is [`Blittable`](crate::Blittable), or does not compile. It is laid out
+/// as C does.
 ///
 /// ```
-/// #[repr(C)]
-/// #[derive(Clone, Copy)]
-/// struct Point {
-///     x: i32,
-///     y: i32,
+/// tenon_wire::blittable! {
+///     /// Where something is.
+///     #[derive(Debug, Clone, Copy)]
+///     pub struct Point {
+///         pub x: i32,
+///         pub y: i32,
+///     }
 /// }
-///
-/// tenon_wire::blittable!(Point { x: i32, y: i32 });
 /// ```
 ///
 /// A hole is refused:
 ///
 /// ```compile_fail,E0080
-/// #[repr(C)]
-/// #[derive(Clone, Copy)]
-/// struct Padded {
-///     small: u8,
-///     large: u32,
+/// tenon_wire::blittable! {
+///     #[derive(Clone)]
+///     pub struct Padded {
+///         pub small: u8,
+///         pub large: u32,
+///     }
 /// }
-///
-/// tenon_wire::blittable!(Padded { small: u8, large: u32 });
 /// ```
 ///
-/// So is a field of another type, or one that is not named:
+/// So is a field of which not every pattern of bytes is a value:
 ///
-/// ```compile_fail,E0308
-/// #[repr(C)]
-/// #[derive(Clone, Copy)]
-/// struct Checked {
-///     flag: bool,
+/// ```compile_fail,E0277
+/// tenon_wire::blittable! {
+///     #[derive(Clone)]
+///     pub struct Checked {
+///         pub flag: bool,
+///     }
 /// }
-///
-/// tenon_wire::blittable!(Checked { flag: u8 });
 /// ```
 ///
-/// ```compile_fail,E0027
-/// #[repr(C)]
-/// #[derive(Clone, Copy)]
-/// struct Larger {
-///     flag: bool,
-///     x: u8,
-/// }
+/// And whatever might make another struct of it:
 ///
-/// tenon_wire::blittable!(Larger { x: u8 });
+/// ```compile_fail
+/// tenon_wire::blittable! {
+///     #[repr(packed)]
+///     pub struct Packed {
+///         pub small: u8,
+///     }
+/// }
 /// ```
 #[macro_export]
 macro_rules! blittable {
-    ($name:ident { $($field:ident: $ty:ty),* $(,)? }) => {
-        const _: () = {
-            // Each field begins where the one before it ends, and the last ends with the struct.
-            let mut end = 0;
+    (
+        $(#[doc = $doc:expr])*
+        #[derive($($derive:tt)*)]
+        $visibility:vis struct $name:ident {
             $(
-                assert!(::core::mem::offset_of!($name, $field) == end, "a hole before a field");
-                end += ::core::mem::size_of::<$ty>();
-            )*
-            assert!(::core::mem::size_of::<$name>() == end, "a hole behind the last field");
-        };
-        const _: fn(&$name) = |value| {
-            // There is no other field, and each has the type that is said.
-            let $name { $($field: _),* } = *value;
-            $(let _: &$ty = &value.$field;)*
-        };
-        // SAFETY: by the above the struct consists of its fields, without a hole, and each of them
-        // is blittable.
+                $(#[doc = $field_doc:expr])*
+                $field_visibility:vis $field:ident: $ty:ty
+            ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[repr(C)]
+        #[derive($($derive)*)]
+        $visibility struct $name {
+            $(
+                $(#[doc = $field_doc])*
+                $field_visibility $field: $ty
+            ),*
+        }
+
+        // SAFETY: each field is blittable, and without a hole, as is asserted, the struct consists
+        // of them alone, one behind the other, as C lays them out. No attribute but a derivation
+        // is let through that could change it.
         unsafe impl $crate::kernels::Blittable for $name {
             const RUNS: &'static [$crate::kernels::Run] = {
                 const PARTS: &[$crate::kernels::Part] = &[$($crate::kernels::Part::of::<$ty>()),*];
                 const COUNT: usize = $crate::kernels::Part::count(PARTS);
+                assert!(
+                    $crate::kernels::Part::bytes(PARTS) == ::core::mem::size_of::<$name>(),
+                    "there is a hole between the fields or behind the last one"
+                );
                 &$crate::kernels::Part::merged::<COUNT>(PARTS)
             };
         }
+
+        // A hole is found even where nothing is moved.
+        const _: &[$crate::kernels::Run] = <$name as $crate::kernels::Blittable>::RUNS;
     };
 }

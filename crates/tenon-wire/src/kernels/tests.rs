@@ -220,35 +220,25 @@ fn kernels_refuse_places_of_different_sizes() {
     Kernel::best().swap::<u32>(&[0; 128], &mut [0; 64]);
 }
 
-/// What consists of numbers of several sizes: 2, 2, 4 and 8 bytes, then twice 4, 1, 1 and 2.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Mixed {
-    pair: [i16; 2],
-    word: u32,
-    wide: f64,
-    twice: [Inner; 2],
+crate::blittable! {
+    /// What consists of numbers of several sizes: 2, 2, 4 and 8 bytes, then twice 4, 1, 1 and 2.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Mixed {
+        pair: [i16; 2],
+        word: u32,
+        wide: f64,
+        twice: [Inner; 2],
+    }
 }
 
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Inner {
-    word: i32,
-    bytes: [u8; 2],
-    half: u16,
+crate::blittable! {
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Inner {
+        word: i32,
+        bytes: [u8; 2],
+        half: u16,
+    }
 }
-
-crate::blittable!(Inner {
-    word: i32,
-    bytes: [u8; 2],
-    half: u16,
-});
-crate::blittable!(Mixed {
-    pair: [i16; 2],
-    word: u32,
-    wide: f64,
-    twice: [Inner; 2],
-});
 
 /// A value of 32 bytes, and its bytes with the most significant one of each number first.
 fn mixed() -> (Mixed, Vec<u8>) {

@@ -19,23 +19,17 @@ pub const RPCBSTAT_HIGHPROC: u32 = 13;
 /// Statistics are kept for this many versions of the binding protocol: 2, 3 and 4.
 pub const RPCBVERS_STAT: u32 = 3;
 
-/// Version 2: where a version of a program is.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Mapping {
-    pub prog: u32,
-    pub vers: u32,
-    /// IPPROTO_TCP or IPPROTO_UDP
-    pub prot: u32,
-    pub port: u32,
+crate::wire::blittable! {
+    /// Version 2: where a version of a program is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Mapping {
+        pub prog: u32,
+        pub vers: u32,
+        /// IPPROTO_TCP or IPPROTO_UDP
+        pub prot: u32,
+        pub port: u32,
+    }
 }
-
-crate::wire::blittable!(Mapping {
-    prog: u32,
-    vers: u32,
-    prot: u32,
-    port: u32,
-});
 
 impl Marshal<Xdr> for Mapping {
     const WIRE_MIN: usize = 16;
