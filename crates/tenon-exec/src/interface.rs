@@ -193,7 +193,7 @@ impl Interface {
     /// hold the values or Cranelift has no target.
     #[cfg(feature = "jit")]
     pub fn compile(&self) -> bool {
-        self.machine().is_some()
+        self.machine().is_some_and(Machine::make_all)
     }
 
     #[cfg(feature = "jit")]

@@ -1,4 +1,5 @@
-//! The cursors that machine code and its helpers share.
+//! What machine code and its helpers share. The cursor itself goes from one to the other in a
+//! register.
 
 use std::marker::PhantomData;
 
@@ -9,16 +10,16 @@ use crate::frame::arena::Arena;
 /// What both directions have, at the same offsets.
 #[repr(C)]
 pub(super) struct Cursor {
-    /// The next byte.
-    pub at: *mut u8,
     /// Behind the last byte that may be read or written.
     pub end: *mut u8,
+    /// Where the message begins: positions count from here.
+    pub base: *mut u8,
+    /// Bytes of memory that are still paid for.
+    pub memory_left: u64,
+    /// All ones if nothing is forgiven.
+    pub strict: u64,
     /// Levels of recursive types that may still be entered.
     pub depth_left: u32,
-    /// 1 if nothing is forgiven.
-    pub strict: u32,
-    /// Bytes of memory that may still be taken.
-    pub memory_left: u64,
 }
 
 /// Of an encoder: the buffer's whole room is handed out, and what is not used is taken back.
@@ -28,18 +29,20 @@ pub(super) struct Encoding<'e, 'o> {
     out: &'e mut Encoder<'o>,
     /// Where in the buffer it began.
     start: usize,
+    /// The same place in memory.
     first: *mut u8,
 }
 
 impl<'e, 'o> Encoding<'e, 'o> {
+    #[inline]
     pub fn new(out: &'e mut Encoder<'o>) -> Self {
         let start = out.position();
         let spare = out.spare();
         let room = out.room(spare).as_mut_ptr_range();
         Self {
             cursor: Cursor {
-                at: room.start,
                 end: room.end,
+                base: room.start,
                 depth_left: out.depth_left(),
                 strict: 0,
                 memory_left: 0,
@@ -50,27 +53,37 @@ impl<'e, 'o> Encoding<'e, 'o> {
         }
     }
 
-    fn written(&self) -> usize {
-        self.cursor.at as usize - self.first as usize
+    /// Where it begins to write.
+    pub fn first(&self) -> *mut u8 {
+        self.first
     }
 
-    /// Makes room for `bytes` more.
-    pub fn grow(&mut self, bytes: usize) {
-        let written = self.written();
+    fn written(&self, at: *mut u8) -> usize {
+        at as usize - self.first as usize
+    }
+
+    /// Makes room for `bytes` more behind `at`, and gives where that is now.
+    pub fn grow(&mut self, at: *mut u8, bytes: usize) -> *mut u8 {
+        let written = self.written(at);
         self.out.truncate(self.start);
         self.out.room(written + bytes);
         let room = written + bytes + self.out.spare();
         self.out.truncate(self.start);
         let room = self.out.room(room).as_mut_ptr_range();
+        let before = self.first as usize - self.cursor.base as usize;
         self.first = room.start;
-        self.cursor.at = room.start.wrapping_add(written);
+        self.cursor.base = room.start.wrapping_sub(before);
         self.cursor.end = room.end;
+        room.start.wrapping_add(written)
     }
 
-    /// Keeps what was written if all is `done`, and nothing otherwise.
-    pub fn finish(self, done: bool) {
-        let written = if done { self.written() } else { 0 };
+    /// Keeps what was written up to `behind`, or nothing if that is null. Whether it was kept.
+    #[inline]
+    pub fn finish(self, behind: *mut u8) -> bool {
+        let is_done = !behind.is_null();
+        let written = if is_done { self.written(behind) } else { 0 };
         self.out.truncate(self.start + written);
+        is_done
     }
 }
 
@@ -84,30 +97,44 @@ pub(super) struct Decoding<'a> {
 
 impl<'a> Decoding<'a> {
     /// `None` if the frame itself, of `size` bytes, is not paid for.
+    #[inline]
     pub fn new(input: &Decoder<'a>, arena: &'a mut Arena, size: usize) -> Option<Self> {
         let rest = input.rest().as_ptr_range();
-        let paid = input.memory_left();
+        let memory_left = input.memory_left().checked_sub(size)?;
         Some(Self {
             cursor: Cursor {
-                at: rest.start.cast_mut(),
                 end: rest.end.cast_mut(),
+                base: rest.start.cast_mut().wrapping_sub(input.position()),
                 depth_left: input.depth_left(),
-                strict: u32::from(input.is_strict()),
-                memory_left: paid.checked_sub(size.max(1))? as u64,
+                strict: if input.is_strict() { u64::MAX } else { 0 },
+                memory_left: memory_left as u64,
             },
             arena,
             bytes: PhantomData,
         })
     }
 
-    /// Bytes that are left to read.
-    pub fn left(&self) -> usize {
-        self.cursor.end as usize - self.cursor.at as usize
+    /// Bytes that are left to read behind `at`.
+    pub fn left(&self, at: *const u8) -> usize {
+        self.cursor.end as usize - at as usize
     }
 
-    /// Reads what was read out of `input` too, and pays for it.
-    pub fn commit(&self, input: &mut Decoder<'_>) -> bool {
-        let read = input.left() - self.left();
+    /// Takes the memory of `count` items of `size` bytes out of what is paid for, as
+    /// [`Decoder::pay`] does.
+    #[inline]
+    pub fn pay(&mut self, count: u64, size: u64) -> Option<()> {
+        let price = count.saturating_mul(size.max(1));
+        self.cursor.memory_left = self.cursor.memory_left.checked_sub(price)?;
+        Some(())
+    }
+
+    /// Reads what was read up to `behind` out of `input` too, and pays for it. Null is nothing.
+    #[inline]
+    pub fn commit(&self, behind: *const u8, input: &mut Decoder<'_>) -> bool {
+        if behind.is_null() {
+            return false;
+        }
+        let read = input.left() - self.left(behind);
         let price = input.memory_left() - self.cursor.memory_left as usize;
         input.take(read).is_ok() && input.pay(price, 1).is_ok()
     }

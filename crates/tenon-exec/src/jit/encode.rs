@@ -3,258 +3,466 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstBuilder, types};
-use tenon_plan::{Count, Layout, Op, Representation, Scalar};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use tenon_plan::{COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
+use super::blit::Plain;
 use super::context::Cursor;
-use super::emit::{Emitter, Spot, is_plain, memory_bytes, memory_type};
-use super::helpers::{GROW, PUT_NUMBERS, PUT_OPAQUE, TO_WIRE};
+use super::emit::{Emitter, Spot, block};
+use super::helpers::{GROW, PUT_OPAQUE, Shape};
+use super::scalar::memory_bytes;
 use crate::layout::Counted;
+
+/// Most bytes of several operations that one check makes room for, though they may turn out to
+/// need less.
+const MAX_COVERED: u64 = 1024;
+
+/// Bytes that an alignment writes at once, of which those behind the hole are overwritten.
+const HOLE_BYTES: u64 = 8;
 
 impl<'a> Emitter<'a, '_> {
     /// Appends what `body` says of the value at `it`.
     pub fn encode(&mut self, body: &'a [Op], layout: Layout<'a>, it: Spot) {
-        let mut block = it;
-        for op in body {
+        let mut rest = body;
+        let mut covered = 0;
+        while let [op, behind @ ..] = rest {
+            if covered == 0 && !self.covered {
+                covered = self.cover(rest);
+            }
+            let outside = self.covered;
+            self.covered |= covered > 0;
+            let mut moved = 1;
+            rest = behind;
+            if let Op::Reserve { bytes } = op {
+                let items = block(behind);
+                self.put_block(*bytes, items, layout, it);
+                rest = &behind[items.len()..];
+                moved += items.len();
+            } else {
+                self.put_op(op, layout, it);
+            }
+            covered = covered.saturating_sub(moved);
+            self.covered = outside;
+        }
+    }
+
+    /// Makes room for as many of the next operations as are worth one check, and says for how many.
+    fn cover(&mut self, ops: &[Op]) -> usize {
+        let (mut covered, mut bytes) = (0, 0);
+        for op in ops {
+            let Some(more) = self.most(op) else { break };
+            // A block that is too large gets a check of its own.
+            if covered > 0 && more > 0 && bytes + more > MAX_COVERED {
+                break;
+            }
+            bytes += more;
+            covered += 1;
+        }
+        match (ops, covered) {
+            // It looks for itself.
+            ([Op::CopyCounted { .. }, ..], 1) => return 0,
+            _ if bytes == 0 => {}
+            _ => {
+                let bytes = self.word(bytes);
+                self.make_room(bytes);
+            }
+        }
+        covered
+    }
+
+    /// The most bytes that an operation appends, if they are few or always so many.
+    fn most(&self, op: &Op) -> Option<u64> {
+        let representation = &self.given.plans.representation;
+        let counted = |bound: u32, bytes: u64| {
+            let bytes = bytes.checked_mul(bound.into())?;
+            bytes.checked_add(COUNT_BYTES.into())
+        };
+        let repeated = |count: Count, bytes: u64| match count {
+            Count::Fixed(count) => bytes.checked_mul(count.into()),
+            Count::Counted(bound) => counted(bound, bytes),
+        };
+        let bytes = match op {
+            Op::Reserve { bytes } => return Some((*bytes).into()),
+            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } => 0,
+            Op::Blit { .. } | Op::Zero { .. } => 0,
+            Op::Align { .. } => HOLE_BYTES,
+            Op::CopyCounted { bound, .. } => {
+                u64::from(COUNT_BYTES) + representation.padded((*bound).into())
+            }
+            Op::PutCounted { scalar, bound, .. } => {
+                counted(*bound, representation.bytes(*scalar).into())?
+            }
+            Op::BlitCounted { item, bound, .. } => counted(*bound, item.bytes())?,
+            Op::PutElements { count, element, .. } => repeated(*count, element.bytes)?,
+            Op::Loop { count, body, .. } => repeated(*count, self.most_of(body)?)?,
+            Op::Optional { body, .. } => self.wire_bytes(Scalar::Bool) + self.most_of(body)?,
+            Op::Switch {
+                discriminant,
+                arms,
+                default,
+                ..
+            } => {
+                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                let mut held = bodies.map(|body| self.most_of(body));
+                let held = held.try_fold(0, |most, bytes| Some(bytes?.max(most)));
+                self.wire_bytes(*discriminant) + held?
+            }
+            // What is called makes its own checks.
+            Op::Call { plan, .. } => match self.given.is_inlined(*plan) {
+                true => self.most_of(&self.given.plans.of_type(*plan).body)?,
+                false => return None,
+            },
+            Op::List { .. } | Op::External { .. } => return None,
+        };
+        (bytes <= MAX_COVERED).then_some(bytes)
+    }
+
+    fn most_of(&self, body: &[Op]) -> Option<u64> {
+        let mut all = body.iter().map(|op| self.most(op));
+        let all = all.try_fold(0_u64, |all, bytes| all.checked_add(bytes?));
+        all.filter(|bytes| *bytes <= MAX_COVERED)
+    }
+
+    /// An operation that is no block.
+    fn put_op(&mut self, op: &'a Op, layout: Layout<'a>, it: Spot) {
+        match op {
+            Op::Align { to, before } => self.put_hole(*to, *before),
+            Op::BlitCounted { place, item, bound } => {
+                let (_, from) = self.locate(layout, place, it);
+                let (count, items) = self.counted(from, *bound);
+                let to = self.put_elements_count(count, item.bytes());
+                self.blit_counted(item, count, items, to);
+            }
+            Op::PutElements {
+                place,
+                count,
+                element,
+                body,
+            } => {
+                let (layout, from) = self.locate(layout, place, it);
+                self.put_elements(*count, element.bytes, body, layout, from);
+            }
+            Op::CopyCounted { place, bound, .. } => {
+                let (_, from) = self.locate(layout, place, it);
+                self.put_opaque(*bound, from);
+            }
+            Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            } => {
+                let (_, from) = self.locate(layout, place, it);
+                self.put_counted(*scalar, *bound, from);
+            }
+            Op::Loop {
+                place, count, body, ..
+            } => {
+                let (layout, from) = self.locate(layout, place, it);
+                self.put_loop(*count, body, layout, from);
+            }
+            Op::Switch {
+                place,
+                discriminant,
+                arms,
+                default,
+            } => {
+                let union = self.locate(layout, place, it);
+                let to = self.room(self.wire_bytes(*discriminant));
+                let value = self.put_discriminant(*discriminant, union.1, to);
+                self.arms((*discriminant, value), arms, default.as_ref(), union);
+            }
+            Op::Optional { place, body } => {
+                let (layout, from) = self.locate(layout, place, it);
+                let (element, _) = self.element(layout);
+                let held = self.load(types::I64, from);
+                let is_some = self.builder.ins().icmp_imm(IntCC::NotEqual, held, 0);
+                self.put_flag(is_some);
+                self.when(is_some, |this| this.body(body, element, Spot::at(held)));
+            }
+            Op::List {
+                place,
+                first_bare,
+                element,
+            } => {
+                let (_, from) = self.locate(layout, place, it);
+                self.put_list(*first_bare, *element, from);
+            }
+            Op::Call { place, plan } => {
+                let (_, from) = self.locate(layout, place, it);
+                self.call_type(*plan, from);
+            }
+            Op::External { .. } => self.refuse_always(),
+            Op::Reserve { .. } => unreachable!("it begins a block"),
+            Op::Zero { .. }
+            | Op::Put { .. }
+            | Op::PutArray { .. }
+            | Op::Copy { .. }
+            | Op::Blit { .. } => unreachable!("the verifier has looked for a check before them"),
+        }
+    }
+
+    fn put_block(&mut self, bytes: u32, items: &'a [Op], layout: Layout<'a>, it: Spot) {
+        let block = self.room(bytes.into());
+        self.put_items(items, layout, it, block);
+    }
+
+    /// Writes items of fixed size to the block at `block`.
+    fn put_items(&mut self, items: &'a [Op], layout: Layout<'a>, it: Spot, block: Spot) {
+        let mut plain = Plain::default();
+        for op in items {
+            let place = op.place();
+            let at = place.map(|place| self.locate(layout, place, Spot { offset: 0, ..it }).1);
+            let memory = at.map_or(0, |at| at.offset as u64);
+            let from = it.plus(memory);
             match op {
-                Op::Align { .. }
-                | Op::Zero { .. }
-                | Op::Blit { .. }
-                | Op::BlitCounted { .. }
-                | Op::PutElements { .. } => {
-                    unreachable!("the passes that make these are not run for this")
+                Op::Zero { bytes, offset } => {
+                    self.put_zeros(*bytes, block.plus((*offset).into()));
                 }
-                Op::Reserve { bytes } => {
-                    let bytes = self.word((*bytes).into());
-                    block = self.room(bytes);
-                }
-                Op::Put {
-                    place,
-                    scalar,
-                    offset,
-                } => {
-                    let (_, from) = self.locate(layout, place, it);
-                    self.put(*scalar, from, block.plus((*offset).into()));
-                }
+                Op::Put { scalar, offset, .. } => match self.plain(*scalar) {
+                    Some(item) => plain.add(memory, (*offset).into(), &item, 1),
+                    None => {
+                        self.put(*scalar, from, block.plus((*offset).into()));
+                    }
+                },
                 Op::PutArray {
-                    place,
                     scalar,
                     count,
                     offset,
-                } => {
-                    let (_, from) = self.locate(layout, place, it);
-                    self.put_array(*scalar, *count, from, block.plus((*offset).into()));
+                    ..
+                } => match self.plain(*scalar) {
+                    Some(item) => plain.add(memory, (*offset).into(), &item, *count),
+                    None => self.put_array(*scalar, *count, from, block.plus((*offset).into())),
+                },
+                Op::Copy { bytes, offset, .. } => {
+                    let item = tenon_plan::Blittable::uniform(1, *bytes);
+                    plain.add(memory, (*offset).into(), &item, 1);
+                    let padded = self.given.plans.representation.padded((*bytes).into());
+                    let behind = block.plus(u64::from(*offset) + u64::from(*bytes));
+                    self.put_zeros((padded - u64::from(*bytes)) as u32, behind);
                 }
-                Op::Copy {
-                    place,
-                    bytes,
+                Op::Blit {
+                    item,
+                    count,
                     offset,
-                } => {
-                    let (_, from) = self.locate(layout, place, it);
-                    self.put_bytes(*bytes, from, block.plus((*offset).into()));
-                }
-                Op::CopyCounted { place, bound, .. } => {
-                    let (_, from) = self.locate(layout, place, it);
-                    let (from, bound) = (self.address(from), self.word((*bound).into()));
-                    self.ask_helper(PUT_OPAQUE, &[self.context, from, bound]);
-                }
-                Op::PutCounted {
-                    place,
-                    scalar,
-                    bound,
-                } => {
-                    let (_, from) = self.locate(layout, place, it);
-                    self.put_counted(*scalar, *bound, from);
-                }
-                Op::Loop {
-                    place, count, body, ..
-                } => {
-                    let (layout, from) = self.locate(layout, place, it);
-                    self.put_loop(*count, body, layout, from);
-                }
-                Op::Switch {
-                    place,
-                    discriminant,
-                    arms,
-                    default,
-                } => {
-                    let union = self.locate(layout, place, it);
-                    let bytes = self.word(4);
-                    let to = self.room(bytes);
-                    let value = self.put(*discriminant, union.1, to);
-                    self.arms(value, arms, default.as_ref(), union);
-                }
-                Op::Optional { place, body } => {
-                    let (layout, from) = self.locate(layout, place, it);
-                    let (element, _) = self.element(layout);
-                    let held = self.load(types::I64, from);
-                    self.put_flag(held);
-                    self.when(held, |this| this.body(body, element, Spot::at(held)));
-                }
-                Op::List {
-                    place,
-                    first_bare,
-                    element,
-                } => {
-                    let (_, from) = self.locate(layout, place, it);
-                    self.put_list(*first_bare, *element, from);
-                }
-                Op::Call { place, plan } => {
-                    let (_, from) = self.locate(layout, place, it);
-                    self.call_type(*plan, from);
-                }
-                Op::External { .. } => self.refuse_always(),
+                    ..
+                } => plain.add(memory, (*offset).into(), item, *count),
+                _ => unreachable!("only items of fixed size lie in a block"),
             }
         }
+        self.blit_plain(plain, it, block);
+        self.settle();
+    }
+
+    fn put_array(&mut self, scalar: Scalar, count: u32, from: Spot, to: Spot) {
+        let steps = [memory_bytes(scalar), self.wire_bytes(scalar)];
+        self.settle();
+        self.each(count, [from, to], steps, |this, [from, to]| {
+            this.put(scalar, from, to);
+            this.settle();
+        });
+    }
+
+    fn put_zeros(&mut self, bytes: u32, to: Spot) {
+        let mut at = 0;
+        while at < bytes {
+            let (ty, step) = match bytes - at {
+                8.. => (types::I64, 8),
+                4..8 => (types::I32, 4),
+                2..4 => (types::I16, 2),
+                _ => (types::I8, 1),
+            };
+            let zero = self.builder.ins().iconst(ty, 0);
+            self.store(zero, to.plus(at.into()));
+            at += step;
+        }
+    }
+
+    fn put_hole(&mut self, to: u32, before: u32) {
+        if to <= 1 {
+            return;
+        }
+        if !self.covered {
+            let bytes = self.word(HOLE_BYTES);
+            self.make_room(bytes);
+        }
+        let hole = self.hole(to, before);
+        let at = self.cursor();
+        let zero = self.word(0);
+        self.store(zero, Spot::at(at));
+        let behind = self.builder.ins().iadd(at, hole);
+        self.set_cursor(behind);
     }
 
     /// Appends a linked list.
     pub fn put_list(&mut self, first_bare: bool, element: TypeId, from: Spot) {
-        let (count, items) = self.counted(from);
+        let (count, items) = self.counted(from, u32::MAX);
         if first_bare {
             self.refuse_unless(count);
         }
-        let stride = self.list_element(element);
-        self.repeat(count, |this, index| {
-            let flag = this.word(1);
-            match first_bare {
-                true => this.when(index, |this| this.put_flag(flag)),
-                false => this.put_flag(flag),
+        match self.given.plans.representation.lists {
+            Lists::Flagged => self.put_flagged(first_bare, element, count, items),
+            Lists::Counted => {
+                let to = self.put_elements_count(count, 0);
+                self.set_cursor(to.base);
+                let stride = self.list_element(element);
+                self.each_of(count, [items], [stride], |this, [item]| {
+                    this.put_element(element, item);
+                });
             }
-            let distance = this.builder.ins().imul_imm(index, stride as i64);
-            let item = this.builder.ins().iadd(items.base, distance);
-            this.call_type(element, Spot::at(item));
+        }
+    }
+
+    fn put_flagged(&mut self, first_bare: bool, element: TypeId, count: Value, items: Spot) {
+        let stride = self.list_element(element);
+        let (mut left, mut items) = (count, items);
+        if first_bare {
+            self.call_type(element, items);
+            items = Spot::at(self.address(items.plus(stride)));
+            left = self.builder.ins().iadd_imm(count, -1);
+        }
+        self.each_of(left, [items], [stride], |this, [item]| {
+            let one = this.builder.ins().iconst(types::I8, 1);
+            this.put_flag(one);
+            this.put_element(element, item);
         });
-        let none = self.word(0);
+        let none = self.builder.ins().iconst(types::I8, 0);
         self.put_flag(none);
     }
 
-    /// Room for `bytes` more.
-    fn room(&mut self, bytes: ir::Value) -> Spot {
-        let at = offset_of!(Cursor, at);
-        let place = self.load_field(types::I64, at);
-        let end = self.load_field(types::I64, offset_of!(Cursor, end));
-        let left = self.builder.ins().isub(end, place);
-        let less = IntCC::UnsignedLessThan;
-        let full = self.builder.ins().icmp(less, left, bytes);
-        self.when(full, |this| {
-            this.call_helper(GROW, &[this.context, bytes]);
-        });
-        let place = self.load_field(types::I64, at);
-        let behind = self.builder.ins().iadd(place, bytes);
-        self.store_field(at, behind);
-        Spot::at(place)
+    fn put_element(&mut self, element: TypeId, item: Spot) {
+        if self.given.plans.representation.aligned {
+            self.put_hole(self.given.plans.of_type(element).align, 0);
+        }
+        self.call_type(element, item);
     }
 
-    fn counted(&mut self, from: Spot) -> (ir::Value, Spot) {
+    /// Sees to it that there is room for `bytes` more.
+    fn make_room(&mut self, bytes: Value) {
+        let at = self.cursor();
+        let end = self.load_field(types::I64, offset_of!(Cursor, end));
+        let behind = self.builder.ins().iadd(at, bytes);
+        let over = IntCC::UnsignedGreaterThan;
+        let full = self.builder.ins().icmp(over, behind, end);
+        let at = self.when_seldom(full, at, |this| {
+            this.call_helper(GROW, &[this.context, at, bytes])
+        });
+        self.set_cursor(at);
+    }
+
+    /// Room for `bytes` more.
+    fn room(&mut self, bytes: u64) -> Spot {
+        if !self.covered {
+            let bytes = self.word(bytes);
+            self.make_room(bytes);
+        }
+        let at = self.cursor();
+        let behind = self.builder.ins().iadd_imm(at, bytes as i64);
+        self.step(behind)
+    }
+
+    /// How many elements there are, at most `bound`, and where.
+    fn counted(&mut self, from: Spot, bound: u32) -> (Value, Spot) {
         let count = self.load(types::I32, from.plus(offset_of!(Counted, count) as u64));
         let count = self.builder.ins().uextend(types::I64, count);
+        self.check_bound(count, bound);
         let items = self.load(types::I64, from.plus(offset_of!(Counted, items) as u64));
         (count, Spot::at(items))
     }
 
-    /// Writes an item and gives it as it is in memory, or as a word.
-    fn put(&mut self, scalar: Scalar, from: Spot, to: Spot) -> ir::Value {
-        let item = self.load(memory_type(scalar), from);
-        let word = match scalar {
-            Scalar::F128 => {
-                self.store(item, to);
-                return item;
-            }
-            Scalar::I32 | Scalar::U32 | Scalar::F32 => item,
-            Scalar::I64 | Scalar::U64 | Scalar::F64 => item,
-            Scalar::I16 | Scalar::I8 => self.builder.ins().sextend(types::I32, item),
-            Scalar::U16 | Scalar::U8 => self.builder.ins().uextend(types::I32, item),
-            Scalar::Bool => {
-                let is_true = self.builder.ins().icmp_imm(IntCC::NotEqual, item, 0);
-                self.builder.ins().uextend(types::I32, is_true)
-            }
-            Scalar::Enum(id) => {
-                self.check_member(id, item);
-                item
-            }
-        };
-        let swapped = self.swapped(word);
-        self.store(swapped, to);
-        word
+    fn put_opaque(&mut self, bound: u32, from: Spot) {
+        let shape = Shape::new(self.given.plans.representation.padding, self.way.swapped());
+        let arguments = [
+            self.context,
+            self.cursor(),
+            self.address(from),
+            self.word(bound.into()),
+            self.word(shape.word()),
+        ];
+        let behind = self.ask_helper(PUT_OPAQUE, &arguments);
+        self.set_cursor(behind);
     }
 
-    fn put_array(&mut self, scalar: Scalar, count: u32, from: Spot, to: Spot) {
-        let wire = u64::from(Representation::XDR.bytes(scalar));
-        let bytes = u64::from(count) * wire;
-        if is_plain(scalar) && bytes > 32 {
-            let arguments = [
-                self.address(from),
-                self.address(to),
-                self.word(bytes),
-                self.word(wire),
-            ];
-            self.call_helper(TO_WIRE, &arguments);
-            return;
+    /// Appends a count, and room for so many elements.
+    fn put_elements_count(&mut self, count: Value, bytes: u64) -> Spot {
+        let elements = self.builder.ins().imul_imm(count, bytes as i64);
+        let all = self.builder.ins().iadd_imm(elements, i64::from(COUNT_BYTES));
+        if !self.covered {
+            self.make_room(all);
         }
-        let steps = [memory_bytes(scalar), wire];
-        self.each(count, [from, to], steps, |this, [from, to]| {
-            this.put(scalar, from, to);
-        });
-    }
-
-    fn put_bytes(&mut self, bytes: u32, from: Spot, to: Spot) {
-        self.copy(from, to, bytes);
-        let zero = self.builder.ins().iconst(types::I8, 0);
-        for at in bytes..bytes.next_multiple_of(4) {
-            self.store(zero, to.plus(at.into()));
-        }
+        let at = self.cursor();
+        let behind = self.builder.ins().iadd(at, all);
+        let to = self.step(behind);
+        let count = self.builder.ins().ireduce(types::I32, count);
+        let count = self.ordered(count);
+        self.store(count, to);
+        Spot::at(self.address(to.plus(COUNT_BYTES.into())))
     }
 
     fn put_counted(&mut self, scalar: Scalar, bound: u32, from: Spot) {
-        let wire = u64::from(Representation::XDR.bytes(scalar));
-        if is_plain(scalar) {
-            let from = self.address(from);
-            let (bound, wire) = (self.word(bound.into()), self.word(wire));
-            self.ask_helper(PUT_NUMBERS, &[self.context, from, bound, wire]);
-            return;
+        let (count, items) = self.counted(from, bound);
+        let wire = self.wire_bytes(scalar);
+        let to = self.put_elements_count(count, wire);
+        match self.plain(scalar) {
+            Some(item) => self.blit_counted(&item, count, items, to),
+            None => {
+                let steps = [memory_bytes(scalar), wire];
+                self.each_of(count, [items, to], steps, |this, [from, to]| {
+                    this.put(scalar, from, to);
+                    this.settle();
+                });
+            }
         }
-        let (count, items) = self.counted(from);
-        self.check_bound(count, bound);
-        self.put_count(count);
-        let bytes = self.builder.ins().imul_imm(count, wire as i64);
-        let to = self.room(bytes);
-        let steps = [memory_bytes(scalar), wire];
-        self.each_of(count, [items, to], steps, |this, [from, to]| {
-            this.put(scalar, from, to);
-        });
+    }
+
+    fn put_elements(
+        &mut self,
+        count: Count,
+        bytes: u64,
+        body: &'a [Op],
+        layout: Layout<'a>,
+        from: Spot,
+    ) {
+        let (element, stride) = self.element(layout);
+        let steps = [stride, bytes];
+        let inside = |this: &mut Self, [from, to]: [Spot; 2]| {
+            this.put_items(body, element, from, to);
+        };
+        match count {
+            Count::Fixed(count) => {
+                let to = self.room(bytes.saturating_mul(count.into()));
+                self.each(count, [from, to], steps, inside);
+            }
+            Count::Counted(bound) => {
+                let (count, items) = self.counted(from, bound);
+                let to = self.put_elements_count(count, bytes);
+                self.each_of(count, [items, to], steps, inside);
+            }
+        }
     }
 
     fn put_loop(&mut self, count: Count, body: &'a [Op], layout: Layout<'a>, from: Spot) {
         let (element, stride) = self.element(layout);
-        let (count, items) = match count {
-            Count::Fixed(count) => (self.word(count.into()), from),
-            Count::Counted(bound) => {
-                let (count, items) = self.counted(from);
-                self.check_bound(count, bound);
-                self.put_count(count);
-                (count, items)
+        let inside = |this: &mut Self, [item]: [Spot; 1]| this.encode(body, element, item);
+        match count {
+            Count::Fixed(0) => {}
+            Count::Fixed(count) => {
+                let count = self.word(count.into());
+                self.each_of(count, [from], [stride], inside);
             }
-        };
-        self.each_of(count, [items], [stride], |this, [item]| {
-            this.body(body, element, item);
-        });
+            Count::Counted(bound) => {
+                let (count, items) = self.counted(from, bound);
+                let to = self.put_elements_count(count, 0);
+                self.set_cursor(to.base);
+                self.each_of(count, [items], [stride], inside);
+            }
+        }
     }
 
-    /// Appends a count, or another word.
-    fn put_count(&mut self, count: ir::Value) {
-        let bytes = self.word(4);
-        let to = self.room(bytes);
-        let count = self.builder.ins().ireduce(types::I32, count);
-        let count = self.swapped(count);
-        self.store(count, to);
-    }
-
-    /// Appends the word that says whether something follows: unless `held` is zero.
-    fn put_flag(&mut self, held: ir::Value) {
-        let is_some = self.builder.ins().icmp_imm(IntCC::NotEqual, held, 0);
-        let flag = self.builder.ins().uextend(types::I64, is_some);
-        self.put_count(flag);
+    /// Appends the flag that says whether something follows.
+    fn put_flag(&mut self, is_some: Value) {
+        let to = self.room(self.wire_bytes(Scalar::Bool));
+        let flag = self.builder.ins().uextend(types::I32, is_some);
+        self.put_word(Scalar::Bool, flag, to);
     }
 }

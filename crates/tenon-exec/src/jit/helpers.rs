@@ -4,13 +4,12 @@ use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 use tenon_wire::kernels::{self, Blittable};
-use tenon_wire::{Representation, Xdr};
 
 use super::context::{Decoding, Encoding};
 use crate::layout::Counted;
 
-/// What a helper gives that refuses. No count or address is so large.
-pub(super) const REFUSED: u64 = u64::MAX;
+/// What a helper gives that refuses. No address is null.
+pub(super) const REFUSED: u64 = 0;
 
 /// A helper as machine code knows it.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +26,38 @@ pub(super) struct Growing {
     pub items: *mut u8,
 }
 
+/// How opaque data lies on the wire, in one word.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Shape(u64);
+
+impl Shape {
+    /// Padded to a multiple of `padding`, a power of two, its count `swapped` or not.
+    pub fn new(padding: u32, swapped: bool) -> Self {
+        Self(u64::from(padding - 1) << 1 | u64::from(swapped))
+    }
+
+    /// The word that helpers take.
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    fn padded(self, bytes: usize) -> usize {
+        let mask = (self.0 >> 1) as usize;
+        (bytes + mask) & !mask
+    }
+
+    /// Between the order of the wire and the processor's.
+    fn count(self, count: u32) -> u32 {
+        match self.0 & 1 {
+            0 => count,
+            _ => count.swap_bytes(),
+        }
+    }
+}
+
 macro_rules! helpers {
-    ($($(#[$doc:meta])* $constant:ident = $function:ident/$parameters:literal;)*) => {$(
+    ($($(#[$doc:meta])* $constant:ident = $function:path, $parameters:literal;)*) => {$(
         $(#[$doc])*
         pub(super) const $constant: Helper = Helper {
             address: $function as *const u8,
@@ -38,199 +67,134 @@ macro_rules! helpers {
 }
 
 helpers! {
-    /// `(encoding, bytes)`: makes room.
-    GROW = grow/2;
-    /// `(encoding, counted, bound)`: appends opaque bytes or a string.
-    PUT_OPAQUE = put_opaque/3;
-    /// `(encoding, counted, bound, item bytes)`: appends an array of numbers.
-    PUT_NUMBERS = put_numbers/4;
-    /// `(decoding, bound, fewest bytes)`: the count of a counted item.
-    COUNT = count/3;
-    /// `(decoding, bytes)`: memory of the frame, which is paid for.
-    TAKE = take/2;
-    /// `(decoding, counted, bound)`: reads opaque bytes or a string.
-    GET_OPAQUE = get_opaque/3;
-    /// `(decoding, counted, bound, item bytes)`: reads an array of numbers.
-    GET_NUMBERS = get_numbers/4;
+    /// `(encoding, at, bytes)`: makes room, and gives where the cursor is then.
+    GROW = grow, 3;
+    /// `(encoding, at, counted, bound, shape)`: appends opaque bytes or a string.
+    PUT_OPAQUE = put_opaque, 5;
+    /// `(decoding, count, bytes)`: memory of the frame for so many items of so many bytes.
+    TAKE = take, 3;
+    /// `(decoding, at, counted, bound, shape)`: reads opaque bytes or a string.
+    GET_OPAQUE = get_opaque, 5;
     /// `(decoding, growing, element bytes)`: the place of a list's next element.
-    NEXT = next/3;
+    NEXT = next, 3;
+    /// `(at, bytes)`: whether all of them are zero.
+    ARE_ZERO = are_zero, 2;
     /// `(from, to, bytes)`: copies.
-    COPY = copy/3;
-    /// `(numbers, bytes on the wire, bytes, item bytes)`: converts an array of numbers.
-    TO_WIRE = to_wire/4;
-    /// `(numbers, bytes on the wire, bytes, item bytes)`: converts an array of numbers.
-    FROM_WIRE = from_wire/4;
+    COPY = copy, 3;
+    /// `(numbers, bytes on the wire, bytes)`: changes the order of the bytes of each.
+    PUT_SWAPPED_2 = put_swapped::<u16>, 3;
+    /// As above.
+    PUT_SWAPPED_4 = put_swapped::<u32>, 3;
+    /// As above.
+    PUT_SWAPPED_8 = put_swapped::<u64>, 3;
+    /// `(bytes on the wire, numbers, bytes)`: changes the order of the bytes of each.
+    GET_SWAPPED_2 = get_swapped::<u16>, 3;
+    /// As above.
+    GET_SWAPPED_4 = get_swapped::<u32>, 3;
+    /// As above.
+    GET_SWAPPED_8 = get_swapped::<u64>, 3;
 }
 
 // Safety of all below: machine code hands over the context that it was entered with, places in
 // the frame or the context's bytes, and sizes that it has checked.
 
-unsafe extern "C" fn grow(context: *mut Encoding<'_, '_>, bytes: u64) -> u64 {
+unsafe extern "C" fn grow(context: *mut Encoding<'_, '_>, at: *mut u8, bytes: u64) -> *mut u8 {
     // SAFETY: see above.
-    unsafe { (*context).grow(bytes as usize) };
-    0
-}
-
-/// The counted item, and room for a count and its `bytes` on the wire.
-unsafe fn room(context: *mut Encoding<'_, '_>, bytes: usize) -> *mut u8 {
-    // SAFETY: see above.
-    unsafe {
-        let cursor = &raw mut (*context).cursor;
-        if (*cursor).end as usize - ((*cursor).at as usize) < bytes {
-            (*context).grow(bytes);
-        }
-        let at = (*cursor).at;
-        (*cursor).at = at.add(bytes);
-        at
-    }
+    unsafe { (*context).grow(at, bytes as usize) }
 }
 
 unsafe extern "C" fn put_opaque(
     context: *mut Encoding<'_, '_>,
+    mut at: *mut u8,
     from: *const Counted,
     bound: u64,
-) -> u64 {
+    shape: Shape,
+) -> *mut u8 {
     // SAFETY: see above; the item points to as many bytes as it counts.
     unsafe {
         let Counted { count, items } = *from;
         if u64::from(count) > bound {
-            return REFUSED;
+            return ptr::null_mut();
         }
         let bytes = count as usize;
-        let to = room(context, 4 + Xdr::padded(bytes));
-        to.cast::<[u8; 4]>().write(count.to_be_bytes());
-        to.add(4).copy_from_nonoverlapping(items, bytes);
-        to.add(4 + bytes).write_bytes(0, Xdr::padded(bytes) - bytes);
-    }
-    0
-}
-
-unsafe extern "C" fn put_numbers(
-    context: *mut Encoding<'_, '_>,
-    from: *const Counted,
-    bound: u64,
-    item: u64,
-) -> u64 {
-    // SAFETY: see above; the item points to as many numbers as it counts.
-    unsafe {
-        let Counted { count, items } = *from;
-        if u64::from(count) > bound {
-            return REFUSED;
+        let padded = shape.padded(bytes);
+        if ((*context).cursor.end as usize - at as usize) < 4 + padded {
+            at = (*context).grow(at, 4 + padded);
         }
-        let bytes = count as usize * item as usize;
-        let to = room(context, 4 + bytes);
-        to.cast::<[u8; 4]>().write(count.to_be_bytes());
-        to_wire(items, to.add(4), bytes as u64, item)
+        at.cast::<u32>().write_unaligned(shape.count(count));
+        let to = at.add(4);
+        copy_few(items, to, bytes);
+        to.add(bytes).write_bytes(0, padded - bytes);
+        to.add(padded)
     }
 }
 
-unsafe extern "C" fn count(context: *mut Decoding<'_>, bound: u64, fewest: u64) -> u64 {
+unsafe extern "C" fn take(context: *mut Decoding<'_>, count: u64, bytes: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
-        let left = (*context).left() as u64;
-        if left < 4 {
-            return REFUSED;
+        match (*context).pay(count, bytes) {
+            Some(()) => (*context).arena.take((count * bytes) as usize).as_ptr(),
+            None => ptr::null_mut(),
         }
-        let at = (*context).cursor.at;
-        let count = u64::from(u32::from_be_bytes(at.cast::<[u8; 4]>().read()));
-        if count > bound || count * fewest > left - 4 {
-            return REFUSED;
-        }
-        (*context).cursor.at = at.add(4);
-        count
     }
 }
 
-unsafe fn pay(context: *mut Decoding<'_>, price: u64) -> Option<()> {
-    // SAFETY: see above.
-    unsafe {
-        let left = &raw mut (*context).cursor.memory_left;
-        *left = (*left).checked_sub(price)?;
-    }
-    Some(())
-}
-
-unsafe extern "C" fn take(context: *mut Decoding<'_>, bytes: u64) -> u64 {
-    // SAFETY: see above.
-    unsafe { (*context).arena.take(bytes as usize).as_ptr() as u64 }
-}
-
-unsafe extern "C" fn get_opaque(context: *mut Decoding<'_>, to: *mut Counted, bound: u64) -> u64 {
-    // SAFETY: see above.
-    unsafe {
-        let length = count(context, bound, 1);
-        if length == REFUSED || pay(context, length).is_none() {
-            return REFUSED;
-        }
-        let bytes = length as usize;
-        let items = take(context, length);
-        if items == REFUSED || (*context).left() < Xdr::padded(bytes) {
-            return REFUSED;
-        }
-        let from = slice::from_raw_parts((*context).cursor.at, Xdr::padded(bytes));
-        (*context).cursor.at = (*context).cursor.at.add(Xdr::padded(bytes));
-        let (data, padding) = from.split_at(bytes);
-        if (*context).cursor.strict != 0 && padding.iter().any(|byte| *byte != 0) {
-            return REFUSED;
-        }
-        let items = items as *mut u8;
-        items.copy_from_nonoverlapping(data.as_ptr(), bytes);
-        let count = length as u32;
-        to.write(Counted { count, items });
-    }
-    0
-}
-
-unsafe extern "C" fn get_numbers(
+unsafe extern "C" fn get_opaque(
     context: *mut Decoding<'_>,
+    at: *mut u8,
     to: *mut Counted,
     bound: u64,
-    item: u64,
-) -> u64 {
+    shape: Shape,
+) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
-        let length = count(context, bound, item);
-        if length == REFUSED || pay(context, length * item).is_none() {
-            return REFUSED;
+        let left = (*context).left(at);
+        if left < 4 {
+            return ptr::null_mut();
         }
-        let bytes = length * item;
-        let items = take(context, bytes);
-        if items == REFUSED {
-            return REFUSED;
+        let count = shape.count(at.cast::<u32>().read_unaligned());
+        let (bytes, at) = (count as usize, at.add(4));
+        let padded = shape.padded(bytes);
+        if u64::from(count) > bound || padded > left - 4 {
+            return ptr::null_mut();
         }
-        let items = items as *mut u8;
-        let from = (*context).cursor.at;
-        (*context).cursor.at = from.add(bytes as usize);
-        let count = length as u32;
+        let padding = slice::from_raw_parts(at.add(bytes), padded - bytes);
+        if (*context).cursor.strict != 0 && padding.iter().any(|byte| *byte != 0) {
+            return ptr::null_mut();
+        }
+        let items = take(context, count.into(), 1);
+        if items.is_null() {
+            return ptr::null_mut();
+        }
+        copy_few(at, items, bytes);
         to.write(Counted { count, items });
-        from_wire(items, from, bytes, item)
+        at.add(padded)
     }
 }
 
-unsafe extern "C" fn next(context: *mut Decoding<'_>, list: *mut Growing, element: u64) -> u64 {
+unsafe extern "C" fn next(context: *mut Decoding<'_>, list: *mut Growing, element: u64) -> *mut u8 {
     // SAFETY: see above; the list is machine code's own.
     unsafe {
         let Growing { count, room, items } = list.read();
-        if count == u64::from(u32::MAX) {
-            return REFUSED;
+        if count == u64::from(u32::MAX) || (*context).pay(1, element).is_none() {
+            return ptr::null_mut();
         }
         if count == room {
-            let room = (room * 2).max(1);
-            if pay(context, room * element.max(1)).is_none() {
-                return REFUSED;
-            }
-            let larger = take(context, room * element);
-            if larger == REFUSED {
-                return REFUSED;
-            }
-            let larger = larger as *mut u8;
+            let room = (room * 2).max(4);
+            let larger = (*context).arena.take((room * element) as usize).as_ptr();
             larger.copy_from_nonoverlapping(items, (count * element) as usize);
             (*list).items = larger;
             (*list).room = room;
         }
         (*list).count = count + 1;
-        (*list).items.add((count * element) as usize) as u64
+        (*list).items.add((count * element) as usize)
     }
+}
+
+unsafe extern "C" fn are_zero(at: *const u8, bytes: u64) -> u64 {
+    // SAFETY: see above.
+    let bytes = unsafe { slice::from_raw_parts(at, bytes as usize) };
+    u64::from(bytes.iter().all(|byte| *byte == 0))
 }
 
 unsafe extern "C" fn copy(from: *const u8, to: *mut u8, bytes: u64) -> u64 {
@@ -239,49 +203,53 @@ unsafe extern "C" fn copy(from: *const u8, to: *mut u8, bytes: u64) -> u64 {
     0
 }
 
-unsafe extern "C" fn to_wire(numbers: *const u8, wire: *mut u8, bytes: u64, item: u64) -> u64 {
-    // SAFETY: see above; the numbers lie at a multiple of their size.
+/// Copies bytes of which there mostly are few: then by two moves that may overlap, not by a call.
+#[inline(always)]
+unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise: so many bytes are at both places.
     unsafe {
-        match item {
-            4 => numbers_to_wire::<u32>(numbers, wire, bytes),
-            8 => numbers_to_wire::<u64>(numbers, wire, bytes),
-            _ => ptr::copy_nonoverlapping(numbers, wire, bytes as usize),
+        match bytes {
+            33.. => to.copy_from_nonoverlapping(from, bytes),
+            16..=32 => copy_ends::<u128>(from, to, bytes),
+            8..=15 => copy_ends::<u64>(from, to, bytes),
+            4..=7 => copy_ends::<u32>(from, to, bytes),
+            2..=3 => copy_ends::<u16>(from, to, bytes),
+            1 => to.write(from.read()),
+            0 => {}
         }
     }
-    0
 }
 
-unsafe extern "C" fn from_wire(numbers: *mut u8, wire: *const u8, bytes: u64, item: u64) -> u64 {
-    // SAFETY: see above; the numbers lie at a multiple of their size.
+/// Copies the first and the last bytes, as many as `T` has; these are all of them.
+#[inline(always)]
+unsafe fn copy_ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
+    let last = bytes - size_of::<T>();
+    // SAFETY: the caller's promise: so many bytes are at both places, and `T` has no more.
     unsafe {
-        match item {
-            4 => numbers_from_wire::<u32>(numbers, wire, bytes),
-            8 => numbers_from_wire::<u64>(numbers, wire, bytes),
-            _ => ptr::copy_nonoverlapping(wire, numbers, bytes as usize),
-        }
+        let front = from.cast::<T>().read_unaligned();
+        let back = from.add(last).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(front);
+        to.add(last).cast::<T>().write_unaligned(back);
     }
-    0
 }
 
-unsafe fn numbers_to_wire<T: Blittable>(numbers: *const u8, wire: *mut u8, bytes: u64) {
+unsafe extern "C" fn put_swapped<T: Blittable>(numbers: *const u8, wire: *mut u8, bytes: u64) -> u64 {
     let bytes = bytes as usize;
-    // SAFETY: see above.
+    // SAFETY: see above; the numbers lie at a multiple of their size.
     unsafe {
         let numbers = slice::from_raw_parts(numbers.cast::<T>(), bytes / size_of::<T>());
-        kernels::put(
-            numbers,
-            slice::from_raw_parts_mut(wire, bytes),
-            Xdr::SWAPPED,
-        );
+        kernels::put(numbers, slice::from_raw_parts_mut(wire, bytes), true);
     }
+    0
 }
 
-unsafe fn numbers_from_wire<T: Blittable>(numbers: *mut u8, wire: *const u8, bytes: u64) {
+unsafe extern "C" fn get_swapped<T: Blittable>(wire: *const u8, numbers: *mut u8, bytes: u64) -> u64 {
     let bytes = bytes as usize;
     let count = bytes / size_of::<T>();
-    // SAFETY: see above.
+    // SAFETY: see above; the numbers lie at a multiple of their size.
     unsafe {
         let numbers = slice::from_raw_parts_mut(numbers.cast::<MaybeUninit<T>>(), count);
-        kernels::get_into(slice::from_raw_parts(wire, bytes), numbers, Xdr::SWAPPED);
+        kernels::get_into(slice::from_raw_parts(wire, bytes), numbers, true);
     }
+    0
 }

@@ -1,123 +1,82 @@
-//! All functions of an interface.
+//! The machine code of an interface: made when it is needed, message by message and way by way.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::mem::ManuallyDrop;
-use std::sync::Mutex;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use cranelift_codegen::settings::{self, Configurable, SetError};
-use cranelift_codegen::{Context, ir};
+use cranelift_codegen::Context;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITModule};
-use cranelift_module::{FuncId, Module, default_libcall_names};
-use tenon_plan::{Layout, links};
 use tenon_schema::TypeId;
 use tenon_wire::{Decoder, Encoder};
 
-use super::context::{Decoding, Encoding};
-use super::emit::{Emitter, Move, Spot, Surroundings};
+use super::context::{Cursor, Decoding, Encoding};
+use super::emit::{Emitter, signature};
+use super::given::{Given, Way, is_swapped};
+use super::linker::{Linker, Routine, Unsupported};
 use crate::Interface;
 use crate::frame::Key;
 use crate::frame::arena::Arena;
 use crate::layout::Layouts;
 
-/// Address space that the code of one interface may take. So near to each other its functions
-/// can call each other directly.
-const MOST_CODE: usize = 64 << 20;
+/// `(context, value, at) -> at`, where the context is an [`Encoding`] or a [`Decoding`]. Null if
+/// the value or the bytes are refused.
+type Entry = unsafe extern "C" fn(*mut Cursor, *mut u8, *mut u8) -> *mut u8;
 
-/// `(context, value) -> done`, where the context is an [`Encoding`] or a [`Decoding`].
-type Entry<C> = unsafe extern "C" fn(*mut C, *mut u8) -> u64;
+/// The machine code of an interface, freed with the last clone of this.
+#[derive(Clone)]
+pub(crate) struct Machine(Arc<Code>);
 
-/// The machine code of an interface; freed when this is dropped.
-pub(crate) struct Machine {
-    /// Of the named types, in their order.
-    types: Vec<Entries>,
-    /// Of the procedures' arguments and results, in their order.
-    procedures: Vec<[Entries; 2]>,
-    /// Holds the code that the entries lead to.
-    module: ManuallyDrop<Mutex<JITModule>>,
+struct Code {
+    given: Given,
+    /// Of each message that there may be, in each way.
+    slots: Box<[[Slot; Way::ALL.len()]]>,
+    /// Holds the code that the slots lead to.
+    making: Mutex<Making>,
 }
 
-#[derive(Clone, Copy)]
-struct Entries {
-    encode: Entry<Encoding<'static, 'static>>,
-    decode: Entry<Decoding<'static>>,
-}
-
-/// Something cannot be compiled, or not here.
-struct Unsupported;
-
-impl<E: std::error::Error> From<E> for Unsupported {
-    fn from(_: E) -> Self {
-        Self
-    }
+/// The entry to one function.
+#[derive(Default)]
+struct Slot {
+    /// Null until it is made.
+    entry: AtomicPtr<u8>,
+    /// It was tried, and is impossible.
+    uses: AtomicU32,
 }
 
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Machine({} types)", self.types.len())
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // SAFETY: the module is not used after this.
-        let module = unsafe { ManuallyDrop::take(&mut self.module) };
-        if let Ok(module) = module.into_inner() {
-            // SAFETY: whoever runs the code borrows this machine, so that nobody does; and the
-            // entries go with it.
-            unsafe { module.free_memory() };
-        }
+        write!(f, "Machine({} types)", self.0.given.plans.types.len())
     }
 }
 
 impl Machine {
-    /// Compiles everything. `None` if Cranelift cannot do so on this machine.
+    /// A machine without code. `None` if Cranelift has no target here.
     pub fn new(interface: &Interface, layouts: &Layouts) -> Option<Self> {
-        Self::compile(interface, layouts).ok()
+        let given = Given::new(
+            interface.schema().clone(),
+            interface.plans().clone(),
+            layouts.clone(),
+        );
+        let messages = given.plans.types.len() + 2 * given.plans.procedures.len();
+        Some(Self(Arc::new(Code {
+            given,
+            slots: (0..messages).map(|_| Default::default()).collect(),
+            making: Mutex::new(Making::Not),
+        })))
     }
 
-    fn compile(interface: &Interface, layouts: &Layouts) -> Result<Self, Unsupported> {
-        let mut module = module()?;
-        let encode = Direction {
-            move_body: |emitter, body, layout, it| emitter.encode(body, layout, it),
-            move_list: |emitter, element, it| emitter.put_list(true, element, it),
-        };
-        let decode = Direction {
-            move_body: |emitter, body, layout, it| emitter.decode(body, layout, it),
-            move_list: |emitter, element, it| emitter.get_list(true, element, it),
-        };
-        let encoders = encode.compile(interface, layouts, &mut module)?;
-        let decoders = decode.compile(interface, layouts, &mut module)?;
-        module.finalize_definitions()?;
-        let entries = |key: Key| {
-            let encode = module.get_finalized_function(encoders[&key]);
-            let decode = module.get_finalized_function(decoders[&key]);
-            // SAFETY: these functions were made with this signature, for such contexts.
-            unsafe {
-                Entries {
-                    encode: std::mem::transmute::<*const u8, Entry<_>>(encode),
-                    decode: std::mem::transmute::<*const u8, Entry<_>>(decode),
-                }
-            }
-        };
-        let types = (0..interface.schema().types.len() as u32).map(TypeId);
-        let procedures = 0..interface.plans().procedures.len();
-        Ok(Self {
-            types: types.map(|id| entries(Key::Type(id))).collect(),
-            procedures: procedures
-                .map(|at| [Key::Arguments(at), Key::Result(at)].map(entries))
-                .collect(),
-            module: ManuallyDrop::new(Mutex::new(module)),
-        })
-    }
-
-    fn entries(&self, key: Key) -> &Entries {
-        match key {
-            Key::Type(id) => &self.types[id.0 as usize],
-            Key::Arguments(at) => &self.procedures[at][0],
-            Key::Result(at) => &self.procedures[at][1],
-        }
+    /// Makes the code of every message, both ways. Whether that could be done.
+    pub fn make_all(&self) -> bool {
+        let code = &*self.0;
+        let types = (0..code.given.plans.types.len() as u32).map(|id| Key::Type(TypeId(id)));
+        let procedures = 0..code.given.plans.procedures.len();
+        let messages = procedures.flat_map(|at| [Key::Arguments(at), Key::Result(at)]);
+        let swapped = is_swapped(code.given.plans.representation.order);
+        let ways = [Way::Encode { swapped }, Way::Decode { swapped }];
+        let wanted = types.chain(messages);
+        let wanted: Vec<_> = wanted.flat_map(|key| ways.map(|way| (key, way))).collect();
+        code.make(&wanted).is_ok()
     }
 
     /// Appends the value at `from`. Whether that was done; if not nothing is appended.
@@ -125,13 +84,16 @@ impl Machine {
     /// # Safety
     /// A value of this message lies at `from`, as the layouts say that the machine was made for.
     pub unsafe fn encode(&self, key: Key, from: *mut u8, out: &mut Encoder<'_>) -> bool {
+        let swapped = is_swapped(self.0.given.plans.representation.order);
+        let Some(entry) = self.0.entry(key, Way::Encode { swapped }) else {
+            return false;
+        };
         let mut context = Encoding::new(out);
-        let entry = self.entries(key).encode;
+        let first = context.first();
         // SAFETY: the caller's promise; the code only differs in lifetimes from what it is
         // called with, and keeps nothing.
-        let done = unsafe { entry((&raw mut context).cast(), from) } != 0;
-        context.finish(done);
-        done
+        let behind = unsafe { entry((&raw mut context).cast(), from, first) };
+        context.finish(behind)
     }
 
     /// Reads a value to `to`, which is `size` bytes long, and what it points to into `arena`.
@@ -147,157 +109,132 @@ impl Machine {
         arena: &mut Arena,
         input: &mut Decoder<'_>,
     ) -> bool {
+        let swapped = is_swapped(self.0.given.plans.representation.order);
+        let Some(entry) = self.0.entry(key, Way::Decode { swapped }) else {
+            return false;
+        };
         let Some(mut context) = Decoding::new(input, arena, size) else {
             return false;
         };
-        let entry = self.entries(key).decode;
+        let at = input.rest().as_ptr().cast_mut();
         // SAFETY: as in `encode`.
-        let done = unsafe { entry((&raw mut context).cast(), to) } != 0;
-        done && context.commit(input)
+        let behind = unsafe { entry((&raw mut context).cast(), to, at) };
+        context.commit(behind, input)
     }
 }
 
-fn module() -> Result<JITModule, Unsupported> {
-    let flags = settings::Flags::new(flags()?);
-    let target = cranelift_native::builder().map_err(|_| Unsupported)?;
-    let target = target.finish(flags)?;
-    if target.pointer_bytes() != 8 {
-        return Err(Unsupported);
-    }
-    let mut builder = JITBuilder::with_isa(target, default_libcall_names());
-    let memory = ArenaMemoryProvider::new_with_size(MOST_CODE)?;
-    builder.memory_provider(Box::new(memory));
-    Ok(JITModule::new(builder))
-}
-
-fn flags() -> Result<settings::Builder, SetError> {
-    let mut flags = settings::builder();
-    // Optimised code takes a quarter longer to make and runs no faster: there is little to find in
-    // loads, swaps and stores.
-    flags.set("opt_level", "none")?;
-    flags.set("unwind_info", "false")?;
-    let verifier = if cfg!(debug_assertions) {
-        "true"
-    } else {
-        "false"
-    };
-    flags.set("enable_verifier", verifier)?;
-    Ok(flags)
-}
-
-/// Encoding or decoding.
-struct Direction {
-    move_body: Move,
-    /// A whole linked list whose first element comes bare.
-    move_list: for<'e, 'a, 'f> fn(&'e mut Emitter<'a, 'f>, TypeId, Spot),
-}
-
-impl Direction {
-    fn compile(
-        &self,
-        interface: &Interface,
-        layouts: &Layouts,
-        module: &mut JITModule,
-    ) -> Result<HashMap<Key, FuncId>, Unsupported> {
-        let signature = signature(module);
-        let mut functions = HashMap::new();
-        for id in (0..interface.schema().types.len() as u32).map(TypeId) {
-            let function = module.declare_anonymous_function(&signature)?;
-            functions.insert(id, function);
-        }
-        let mut making = Making {
-            direction: self,
-            interface,
-            layouts,
-            signature,
-            functions: &functions,
-            module,
-            context: Context::new(),
-            builder: FunctionBuilderContext::new(),
+impl Code {
+    fn slot(&self, key: Key, way: Way) -> &Slot {
+        let types = self.given.plans.types.len();
+        let message = match key {
+            Key::Type(id) => id.0 as usize,
+            Key::Arguments(at) => types + 2 * at,
+            Key::Result(at) => types + 2 * at + 1,
         };
-        making.all()
-    }
-}
-
-/// The functions of a direction in the making.
-struct Making<'a, 'm> {
-    direction: &'m Direction,
-    interface: &'a Interface,
-    layouts: &'a Layouts,
-    signature: ir::Signature,
-    /// Those that move a value of a named type, an element of a list.
-    functions: &'m HashMap<TypeId, FuncId>,
-    module: &'m mut JITModule,
-    context: Context,
-    builder: FunctionBuilderContext,
-}
-
-impl<'a> Making<'a, '_> {
-    fn all(&mut self) -> Result<HashMap<Key, FuncId>, Unsupported> {
-        let (interface, schema) = (self.interface, self.interface.schema());
-        let mut entries = HashMap::new();
-        for (id, function) in self.functions {
-            let (id, mut function) = (*id, *function);
-            let layout = Layout::of_type(schema, id);
-            let plan = interface.plans().of_type(id);
-            self.define(function, |emitter, it| emitter.plan(plan, layout, it))?;
-            if links::is_link(schema, id) {
-                let move_list = self.direction.move_list;
-                function = self.module.declare_anonymous_function(&self.signature)?;
-                self.define(function, |emitter, it| move_list(emitter, id, it))?;
-            }
-            entries.insert(Key::Type(id), function);
-        }
-        for (position, procedure) in interface.procedures().enumerate() {
-            let plans = &interface.plans().procedures[position];
-            let messages = [
-                (
-                    Key::Arguments(position),
-                    &plans.arguments,
-                    procedure.arguments_layout(),
-                ),
-                (
-                    Key::Result(position),
-                    &plans.result,
-                    procedure.result_layout(),
-                ),
-            ];
-            for (key, plan, layout) in messages {
-                let function = self.module.declare_anonymous_function(&self.signature)?;
-                self.define(function, |emitter, it| emitter.plan(plan, layout, it))?;
-                entries.insert(key, function);
-            }
-        }
-        Ok(entries)
+        &self.slots[message][way.index()]
     }
 
-    fn define(
-        &mut self,
-        function: FuncId,
-        emit: impl FnOnce(&mut Emitter<'a, '_>, Spot),
-    ) -> Result<(), Unsupported> {
-        self.context.func.signature = self.signature.clone();
-        let builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
-        let with = Surroundings {
-            interface: self.interface,
-            layouts: self.layouts,
-            module: self.module,
-            functions: self.functions,
-            move_body: self.direction.move_body,
+    /// The code of a message, which is made now if it is not there.
+    #[inline]
+    fn entry(&self, key: Key, way: Way) -> Option<Entry> {
+        let mut entry = self.slot(key, way).entry.load(Ordering::Acquire);
+        if entry.is_null() {
+            entry = self.make_one(key, way);
+        }
+        if entry.is_null() {
+            return None;
+        }
+        // SAFETY: functions are made with this signature, for the contexts of their way, and
+        // nothing else is stored there.
+        Some(unsafe { std::mem::transmute::<*mut u8, Entry>(entry) })
+    }
+
+    #[cold]
+    fn make_one(&self, key: Key, way: Way) -> *mut u8 {
+        match self.make(&[(key, way)]) {
+            Ok(()) => self.slot(key, way).entry.load(Ordering::Acquire),
+            Err(Unsupported) => ptr::null_mut(),
+        }
+    }
+
+    /// Makes the code of messages and of all that they call.
+    fn make(&self, messages: &[(Key, Way)]) -> Result<(), Unsupported> {
+        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Making::Not = &*making {
+            *making = Maker::new().map_or(Making::Failed, Making::With);
+        }
+        let outcome = match &mut *making {
+            Making::With(maker) if maker.is_complete => self.make_with(maker, messages),
+            Making::With(_) | Making::Not | Making::Failed => Err(Unsupported),
         };
-        let (mut emitter, it) = Emitter::begin(with, builder);
-        emit(&mut emitter, it);
-        emitter.finish();
-        self.module.define_function(function, &mut self.context)?;
-        self.module.clear_context(&mut self.context);
+        if let (Err(_), Making::With(maker)) = (&outcome, &mut *making) {
+            // Functions may be missing that others call.
+            maker.is_complete = false;
+        }
+        outcome
+    }
+
+    fn make_with(&self, maker: &mut Maker, messages: &[(Key, Way)]) -> Result<(), Unsupported> {
+        let mut functions = Vec::new();
+        for (key, way) in messages {
+            let routine = match key {
+                Key::Type(id) => self.given.message(*id),
+                Key::Arguments(at) => Routine::Arguments(*at),
+                Key::Result(at) => Routine::Result(*at),
+            };
+            functions.push(maker.linker.want(*way, routine)?);
+        }
+        maker.make_wanted(&self.given)?;
+        for ((key, way), function) in messages.iter().zip(functions) {
+            let entry = maker.linker.address(function).cast_mut();
+            self.slot(*key, *way).entry.store(entry, Ordering::Release);
+        }
         Ok(())
     }
 }
 
-/// `(context, value) -> done`.
-fn signature(module: &JITModule) -> ir::Signature {
-    let mut signature = module.make_signature();
-    signature.params = vec![ir::AbiParam::new(ir::types::I64); 2];
-    signature.returns = vec![ir::AbiParam::new(ir::types::I64)];
-    signature
+/// Code is only made when it is needed.
+enum Making {
+    Not,
+    With(Box<Maker>),
+    /// Cranelift has no target here.
+    Failed,
+}
+
+/// What functions are made with.
+struct Maker {
+    /// Whether every function that is called was made.
+    is_complete: bool,
+    linker: Linker,
+    context: Context,
+    builder: FunctionBuilderContext,
+}
+
+impl Maker {
+    fn new() -> Result<Box<Self>, Unsupported> {
+        Ok(Box::new(Self {
+            is_complete: true,
+            linker: Linker::new()?,
+            context: Context::new(),
+            builder: FunctionBuilderContext::new(),
+        }))
+    }
+
+    /// Makes every function that is asked for, and those that they ask for.
+    fn make_wanted(&mut self, given: &Given) -> Result<(), Unsupported> {
+        while let Some((way, routine, function)) = self.linker.next_wanted() {
+            self.context.func.signature = signature(3, self.linker.call_conv());
+            let builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
+            let (mut emitter, it) = Emitter::begin(given, way, &mut self.linker, builder);
+            let (plan, layout) = given.routine(routine);
+            match (routine, way) {
+                (Routine::List(id), Way::Encode { .. }) => emitter.put_list(true, id, it),
+                (Routine::List(id), Way::Decode { .. }) => emitter.get_list(true, id, it),
+                _ => emitter.plan(plan, layout, it),
+            }
+            emitter.finish();
+            self.linker.define(function, &mut self.context)?;
+        }
+        self.linker.finish()
+    }
 }

@@ -8,20 +8,29 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `machine` | all functions of an interface; entering and freeing them |
-//! | `context` | the cursors that machine code and helpers share |
+//! | `machine` | the messages of an interface; entering their code |
+//! | `linker` | the functions there are, and the memory that they are in |
+//! | `context` | what machine code and helpers share |
 //! | `helpers` | what machine code calls |
-//! | `emit` | what both directions emit: loads, stores, checks, loops, calls |
+//! | `given` | what functions are made from: the plans, where fields lie |
+//! | `emit` | what both directions emit: the cursor, loads, stores, checks, calls |
+//! | `control` | loops, conditions, arms of unions |
+//! | `scalar`, `blit` | single items; blocks of memory |
 //! | `encode`, `decode` | one exhaustive match over the operations each |
 //!
 //! This is a room for `unsafe`: `machine` enters what was made, `helpers` are called by it.
 #![allow(unsafe_code)]
 
+mod blit;
 mod context;
+mod control;
 mod decode;
 mod emit;
 mod encode;
+mod given;
 mod helpers;
+mod linker;
 mod machine;
+mod scalar;
 
 pub(crate) use machine::Machine;

@@ -1,0 +1,316 @@
+//! Blocks: what lies in memory as on the wire, but for the order of the bytes of each number.
+
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use tenon_plan::{Blittable, Run};
+
+use super::emit::{Emitter, Spot};
+use super::given::Way;
+use super::helpers::{
+    COPY, GET_SWAPPED_2, GET_SWAPPED_4, GET_SWAPPED_8, Helper, PUT_SWAPPED_2, PUT_SWAPPED_4,
+    PUT_SWAPPED_8,
+};
+
+/// Most bytes that are moved without a call.
+const MAX_INLINE: u64 = 128;
+
+/// Bytes of a vector that every processor has.
+const VECTOR: usize = 16;
+
+/// Two places, so far from what a body and its block are about, and the numbers at both.
+#[derive(Debug, Clone)]
+struct Piece {
+    memory: u64,
+    wire: u64,
+    item: Vec<Run>,
+}
+
+/// The plain items of a block: neighbours on both sides are moved together.
+#[derive(Debug, Default)]
+pub(super) struct Plain(Vec<Piece>);
+
+impl Plain {
+    /// Adds `count` items, so far from the beginning of what the body is about and of the block.
+    pub fn add(&mut self, memory: u64, wire: u64, item: &Blittable, count: u32) {
+        for index in 0..u64::from(count) {
+            if let [run] = item.runs.as_slice() {
+                let units = run.units.saturating_mul(count);
+                return self.add_run(memory, wire, Run { units, ..*run });
+            }
+            let mut distance = index * item.bytes();
+            for run in &item.runs {
+                self.add_run(memory + distance, wire + distance, *run);
+                distance += bytes_of(run);
+            }
+        }
+    }
+
+    fn add_run(&mut self, memory: u64, wire: u64, run: Run) {
+        if let Some(last) = self.0.last_mut() {
+            let bytes: u64 = last.item.iter().map(bytes_of).sum();
+            if (last.memory + bytes, last.wire + bytes) == (memory, wire) {
+                match last.item.last_mut() {
+                    Some(end) if end.unit == run.unit => end.units += run.units,
+                    _ => last.item.push(run),
+                }
+                return;
+            }
+        }
+        self.0.push(Piece {
+            memory,
+            wire,
+            item: vec![run],
+        });
+    }
+}
+
+impl Emitter<'_, '_> {
+    /// Moves the plain items of a block.
+    pub fn blit_plain(&mut self, plain: Plain, it: Spot, block: Spot) {
+        for piece in plain.0 {
+            self.blit(&piece.item, it.plus(piece.memory), block.plus(piece.wire));
+        }
+    }
+
+    /// Moves `count` items, which is no constant, between `memory` and `wire`.
+    pub fn blit_counted(&mut self, item: &Blittable, count: Value, memory: Spot, wire: Spot) {
+        let bytes = item.bytes();
+        let unit = match self.way.swapped() {
+            true => item.unit(),
+            false => Some(1),
+        };
+        match unit {
+            Some(unit) => {
+                let bytes = self.builder.ins().imul_imm(count, bytes as i64);
+                self.blit_many(unit, bytes, memory, wire);
+            }
+            None => self.each_of(count, [memory, wire], [bytes; 2], |this, [memory, wire]| {
+                this.blit(&item.runs, memory, wire);
+            }),
+        }
+    }
+
+    /// Moves the numbers of `runs` between `memory` and `wire`.
+    fn blit(&mut self, runs: &[Run], memory: Spot, wire: Spot) {
+        let bytes: u64 = runs.iter().map(bytes_of).sum();
+        if bytes <= MAX_INLINE {
+            return self.blit_few(runs, memory, wire);
+        }
+        if !self.way.swapped() {
+            let bytes = self.word(bytes);
+            return self.blit_many(1, bytes, memory, wire);
+        }
+        let mut at = 0;
+        for run in runs {
+            let bytes = bytes_of(run);
+            let (memory, wire) = (memory.plus(at), wire.plus(at));
+            match bytes {
+                0..=MAX_INLINE => self.blit_few(&[*run], memory, wire),
+                _ => {
+                    let bytes = self.word(bytes);
+                    self.blit_many(run.unit, bytes, memory, wire);
+                }
+            }
+            at += bytes;
+        }
+    }
+
+    /// Moves many numbers of one size, by a kernel.
+    fn blit_many(&mut self, unit: u32, bytes: Value, memory: Spot, wire: Spot) {
+        let unit = if self.way.swapped() { unit } else { 1 };
+        let (from, to) = self.direct(memory, wire);
+        let arguments = [self.address(from), self.address(to), bytes];
+        self.call_helper(kernel(self.way, unit), &arguments);
+    }
+
+    fn direct(&self, memory: Spot, wire: Spot) -> (Spot, Spot) {
+        match self.way {
+            Way::Encode { .. } => (memory, wire),
+            Way::Decode { .. } => (wire, memory),
+        }
+    }
+
+    /// Moves a few numbers without a call: vectors where they hold whole numbers.
+    fn blit_few(&mut self, runs: &[Run], memory: Spot, wire: Spot) {
+        let (from, to) = self.direct(memory, wire);
+        let numbers = Numbers::of(runs, self.way.swapped());
+        let mut at = 0;
+        while let Some(step) = numbers.step(at) {
+            let (start, bytes) = (step.start, step.bytes);
+            let (from, to) = (from.plus(start as u64), to.plus(start as u64));
+            match bytes {
+                VECTOR => self.blit_vector(&numbers.sources(start), from, to),
+                _ => self.blit_number(bytes, numbers.unit(start), from, to),
+            }
+            at = start + bytes;
+        }
+    }
+
+    fn blit_vector(&mut self, sources: &[u8; VECTOR], from: Spot, to: Spot) {
+        let mut value = self.load(types::I8X16, from);
+        let is_same = sources.iter().enumerate().all(|(at, byte)| at == usize::from(*byte));
+        if !is_same {
+            let mask = sources.as_slice().into();
+            let mask = self.builder.func.dfg.immediates.push(mask);
+            value = self.builder.ins().shuffle(value, value, mask);
+        }
+        self.store(value, to);
+    }
+
+    /// Moves so many bytes, which are one number of `unit` bytes or two of 4.
+    fn blit_number(&mut self, bytes: usize, unit: usize, from: Spot, to: Spot) {
+        let ty = match bytes {
+            8 => types::I64,
+            4 => types::I32,
+            2 => types::I16,
+            _ => types::I8,
+        };
+        let mut value = self.load(ty, from);
+        if unit > 1 {
+            value = self.builder.ins().bswap(value);
+        }
+        if (bytes, unit) == (8, 4) {
+            value = self.builder.ins().rotl_imm(value, 32);
+        }
+        self.store(value, to);
+    }
+}
+
+fn bytes_of(run: &Run) -> u64 {
+    u64::from(run.unit) * u64::from(run.units)
+}
+
+/// What moves numbers of so many bytes.
+fn kernel(way: Way, unit: u32) -> Helper {
+    match (way, unit) {
+        (Way::Encode { .. }, 2) => PUT_SWAPPED_2,
+        (Way::Encode { .. }, 4) => PUT_SWAPPED_4,
+        (Way::Encode { .. }, 8) => PUT_SWAPPED_8,
+        (Way::Decode { .. }, 2) => GET_SWAPPED_2,
+        (Way::Decode { .. }, 4) => GET_SWAPPED_4,
+        (Way::Decode { .. }, 8) => GET_SWAPPED_8,
+        _ => COPY,
+    }
+}
+
+/// A few numbers one behind the other, byte by byte.
+struct Numbers {
+    /// Of each byte, where its number begins and how long that is.
+    bytes: Vec<(usize, usize)>,
+}
+
+/// What is moved at once.
+struct Step {
+    start: usize,
+    bytes: usize,
+}
+
+impl Numbers {
+    /// Numbers whose order does not change are so many bytes.
+    fn of(runs: &[Run], swapped: bool) -> Self {
+        let mut bytes = Vec::new();
+        for run in runs {
+            let unit = if swapped { run.unit as usize } else { 1 };
+            for _ in 0..bytes_of(run) as usize / unit {
+                let start = bytes.len();
+                bytes.extend(std::iter::repeat_n((start, unit), unit));
+            }
+        }
+        Self { bytes }
+    }
+
+    fn unit(&self, at: usize) -> usize {
+        self.bytes[at].1
+    }
+
+    /// Whether a number begins there, or all have ended.
+    fn is_boundary(&self, at: usize) -> bool {
+        self.bytes.get(at).is_none_or(|(start, _)| *start == at)
+    }
+
+    /// What is moved next if everything before `at` is. It may begin further in front.
+    fn step(&self, at: usize) -> Option<Step> {
+        let end = self.bytes.len();
+        let unit = self.bytes.get(at)?.1;
+        let is_little = cfg!(target_endian = "little");
+        let is_vector = |start: usize| is_little && self.is_boundary(start);
+        if at + VECTOR <= end && is_vector(at + VECTOR) {
+            return Some(Step { start: at, bytes: VECTOR });
+        }
+        if at + VECTOR > end && at + VECTOR / 2 < end && end >= VECTOR && is_vector(end - VECTOR) {
+            let start = end - VECTOR;
+            return Some(Step { start, bytes: VECTOR });
+        }
+        // As many bytes as one number, or as several that need no change.
+        let alike = self.bytes[at..].iter().take_while(|(_, other)| *other == unit);
+        let alike = alike.count();
+        let bytes = match unit {
+            1 => [8, 4, 2].into_iter().find(|bytes| *bytes <= alike).unwrap_or(1),
+            4 if alike >= 8 => 8,
+            unit => unit,
+        };
+        Some(Step { start: at, bytes })
+    }
+
+    /// Of each byte of the vector at `start`, which one of the other side's it is.
+    fn sources(&self, start: usize) -> [u8; VECTOR] {
+        std::array::from_fn(|at| {
+            let (number, unit) = self.bytes[start + at];
+            (2 * number + unit - 1 - (start + at) - start) as u8
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the steps do to bytes that are their own positions.
+    fn moved(runs: &[Run], swapped: bool) -> Vec<u8> {
+        let numbers = Numbers::of(runs, swapped);
+        let length = numbers.bytes.len();
+        let mut to = vec![0xff; length];
+        let mut at = 0;
+        while let Some(Step { start, bytes }) = numbers.step(at) {
+            assert!(start <= at && start + bytes > at && start + bytes <= length);
+            let from: Vec<u8> = (start as u8..).take(bytes).collect();
+            match bytes {
+                VECTOR => {
+                    let sources = numbers.sources(start);
+                    let moved = sources.map(|source| from[usize::from(source)]);
+                    to[start..start + VECTOR].copy_from_slice(&moved);
+                }
+                _ => {
+                    let unit = numbers.unit(start);
+                    let swapped = from.chunks(unit).flat_map(|number| number.iter().rev());
+                    to.splice(start..start + bytes, swapped.copied());
+                }
+            }
+            at = start + bytes;
+        }
+        to
+    }
+
+    #[test]
+    fn steps_move_every_number() {
+        let units = [1, 2, 4, 8];
+        for first in units {
+            for second in units {
+                for count in 0..20 {
+                    let runs = [(first, count), (second, 3), (first, 1)];
+                    let runs = runs.map(|(unit, units)| Run { unit, units });
+                    let bytes: u64 = runs.iter().map(bytes_of).sum();
+                    let plain: Vec<u8> = (0..bytes as u8).collect();
+                    assert_eq!(moved(&runs, false), plain);
+                    let mut swapped = Vec::new();
+                    for run in runs {
+                        for _ in 0..run.units {
+                            let at = swapped.len() as u8;
+                            swapped.extend((at..at + run.unit as u8).rev());
+                        }
+                    }
+                    assert_eq!(moved(&runs, true), swapped);
+                }
+            }
+        }
+    }
+}

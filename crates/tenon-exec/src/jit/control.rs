@@ -1,0 +1,189 @@
+//! Control flow: loops, conditions, arms of unions.
+
+use std::collections::HashSet;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
+use cranelift_frontend::Switch;
+use tenon_plan::{Arm, Body, Layout, Scalar};
+
+use super::emit::{Emitter, Spot};
+
+/// Fixed arrays of so many items at most are unrolled.
+const MAX_UNROLLED: u32 = 4;
+
+impl<'a> Emitter<'a, '_> {
+    /// Runs `body` for each of a fixed number of items, the first of which lie at `firsts` and the
+    /// others `steps` apart.
+    pub fn each<const N: usize>(
+        &mut self,
+        count: u32,
+        firsts: [Spot; N],
+        steps: [u64; N],
+        body: impl Fn(&mut Self, [Spot; N]),
+    ) {
+        if count > MAX_UNROLLED {
+            let count = self.word(count.into());
+            return self.repeat(count, firsts, steps, body);
+        }
+        for index in 0..u64::from(count) {
+            let spots = std::array::from_fn(|at| firsts[at].plus(index * steps[at]));
+            body(self, spots);
+        }
+    }
+
+    /// Runs `body` for each of `count` items, of which there may be none.
+    pub fn each_of<const N: usize>(
+        &mut self,
+        count: Value,
+        firsts: [Spot; N],
+        steps: [u64; N],
+        body: impl FnOnce(&mut Self, [Spot; N]),
+    ) {
+        self.when(count, |this| this.repeat(count, firsts, steps, body));
+    }
+
+    /// Runs `body` for each of `count` items, of which there is at least one.
+    fn repeat<const N: usize>(
+        &mut self,
+        count: Value,
+        firsts: [Spot; N],
+        steps: [u64; N],
+        body: impl FnOnce(&mut Self, [Spot; N]),
+    ) {
+        let inside = self.builder.create_block();
+        let after = self.builder.create_block();
+        let mut arguments = vec![BlockArg::Value(count)];
+        arguments.extend(firsts.map(|first| BlockArg::Value(self.address(first))));
+        self.builder.ins().jump(inside, &arguments);
+        self.builder.switch_to_block(inside);
+        let left = self.builder.append_block_param(inside, types::I64);
+        let items = firsts.map(|_| self.builder.append_block_param(inside, types::I64));
+        body(self, items.map(Spot::at));
+        let left = self.builder.ins().iadd_imm(left, -1);
+        let mut arguments = vec![BlockArg::Value(left)];
+        for (item, step) in items.into_iter().zip(steps) {
+            let next = self.builder.ins().iadd_imm(item, step as i64);
+            arguments.push(BlockArg::Value(next));
+        }
+        let ins = self.builder.ins();
+        ins.brif(left, inside, &arguments, after, &[]);
+        self.builder.seal_block(inside);
+        self.go_on(after);
+    }
+
+    /// Runs `body` if `condition` is not zero.
+    pub fn when(&mut self, condition: Value, body: impl FnOnce(&mut Self)) {
+        let [inside, after] = std::array::from_fn(|_| self.builder.create_block());
+        let ins = self.builder.ins();
+        ins.brif(condition, inside, &[], after, &[]);
+        self.go_on(inside);
+        body(self);
+        self.builder.ins().jump(after, &[]);
+        self.go_on(after);
+    }
+
+    /// [`when`](Self::when) for what seldom happens; it gives what `usual` is instead then.
+    pub fn when_seldom(
+        &mut self,
+        condition: Value,
+        usual: Value,
+        body: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let [inside, after] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.set_cold_block(inside);
+        let given = self.builder.append_block_param(after, types::I64);
+        let usual = [BlockArg::Value(usual)];
+        let ins = self.builder.ins();
+        ins.brif(condition, inside, &[], after, &usual);
+        self.go_on(inside);
+        let instead = [BlockArg::Value(body(self))];
+        self.builder.ins().jump(after, &instead);
+        self.go_on(after);
+        given
+    }
+
+    /// Runs the arm that `value` selects of the union at `at`; where it lies, `layout` says.
+    pub fn arms(
+        &mut self,
+        (scalar, value): (Scalar, Value),
+        arms: &'a [Arm],
+        default: Option<&'a Body>,
+        (layout, at): (Layout<'a>, Spot),
+    ) {
+        let Some(definition) = layout.union(self.schema()) else {
+            unreachable!("the verifier has looked for every union");
+        };
+        if let Scalar::Enum(id) = scalar {
+            let mut values = arms.iter().flat_map(|arm| &arm.values);
+            // Without a default arm, a value that selects an arm is a member.
+            if default.is_some() || !values.all(|value| self.given.is_member(id, *value)) {
+                self.check_member(id, value);
+                self.settle();
+            }
+        }
+        let held = at.plus(self.given.arms_offset(definition));
+        let after = self.builder.create_block();
+        let mut bodies = Vec::new();
+        let mut target = |this: &mut Self, body: &'a Body, field| match body.is_empty() {
+            true => after,
+            false => {
+                let block = this.builder.create_block();
+                bodies.push((block, body, Layout::of_arm(field)));
+                block
+            }
+        };
+        let mut switch = Switch::new();
+        let mut seen = HashSet::new();
+        for (arm, definition) in arms.iter().zip(&definition.arms) {
+            let block = target(self, &arm.body, definition.field.as_ref());
+            for value in arm.values.iter().filter(|value| seen.insert(**value)) {
+                switch.set_entry(u128::from(*value as u32), block);
+            }
+        }
+        let otherwise = match default {
+            Some(body) => {
+                let field = definition.default.as_ref().and_then(Option::as_ref);
+                target(self, body, field)
+            }
+            None => self.refusal(),
+        };
+        switch.emit(&mut self.builder, value, otherwise);
+        for (block, body, layout) in bodies {
+            self.go_on(block);
+            self.body(body, layout, held);
+            self.builder.ins().jump(after, &[]);
+        }
+        self.go_on(after);
+    }
+
+    /// Suspects a word that is no member of the enum.
+    pub fn check_member(&mut self, id: tenon_schema::TypeId, word: Value) {
+        let clusters = self.given.clusters(id);
+        let mut outside = None;
+        for cluster in clusters {
+            let distance = match cluster.least {
+                0 => word,
+                least => self.builder.ins().iadd_imm(word, -i64::from(least)),
+            };
+            let over = IntCC::UnsignedGreaterThan;
+            let span = i64::from(cluster.span);
+            let mut bad = self.builder.ins().icmp_imm(over, distance, span);
+            if cluster.missing != 0 {
+                let missing = self.word(cluster.missing);
+                let bit = self.builder.ins().ushr(missing, distance);
+                let bit = self.builder.ins().band_imm(bit, 1);
+                let bit = self.builder.ins().ireduce(types::I8, bit);
+                bad = self.builder.ins().bor(bad, bit);
+            }
+            outside = Some(match outside {
+                None => bad,
+                Some(outside) => self.builder.ins().band(outside, bad),
+            });
+        }
+        match outside {
+            Some(outside) => self.suspicions.always.push(outside),
+            None => self.refuse_always(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What all functions of an interface are made from.
+
+use std::collections::HashMap;
+
+use tenon_plan::{Layout, Op, Order, Place, Plan, Plans, links};
+use tenon_schema::{EnumMember, Schema, TypeId, TypeKind, Union};
+
+use super::linker::Routine;
+use crate::layout::Layouts;
+
+/// Most operations of a type that is not called but moved where it stands.
+const MAX_INLINED: usize = 6;
+
+/// Encoding or decoding, in the processor's order of bytes or the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// From memory to bytes.
+    Encode {
+        /// Whether the order is the other one.
+        swapped: bool,
+    },
+    /// From bytes to memory.
+    Decode {
+        /// Whether the order is the other one.
+        swapped: bool,
+    },
+}
+
+impl Way {
+    /// Every one.
+    pub const ALL: [Self; 4] = [
+        Self::Encode { swapped: false },
+        Self::Encode { swapped: true },
+        Self::Decode { swapped: false },
+        Self::Decode { swapped: true },
+    ];
+
+    /// Whether the order of the bytes of a number is not the processor's.
+    pub fn swapped(self) -> bool {
+        match self {
+            Self::Encode { swapped } | Self::Decode { swapped } => swapped,
+        }
+    }
+
+    /// Its position in [`ALL`](Self::ALL).
+    pub fn index(self) -> usize {
+        match self {
+            Self::Encode { swapped } => usize::from(swapped),
+            Self::Decode { swapped } => 2 + usize::from(swapped),
+        }
+    }
+}
+
+/// Whether messages in this order have numbers in the order that the processor does not have.
+/// Those of a sender with the other order are asked for by name.
+pub(super) fn is_swapped(order: Order) -> bool {
+    match order {
+        Order::Big => cfg!(target_endian = "little"),
+        Order::Little => cfg!(target_endian = "big"),
+        Order::Sender => false,
+    }
+}
+
+/// An interface, as far as machine code depends on it.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub schema: Schema,
+    pub plans: Plans,
+    pub layouts: Layouts,
+    /// Of the named types: how many operations one comes down to, or none if it is always called.
+    inlined: Vec<Option<usize>>,
+}
+
+impl Given {
+    pub fn new(schema: Schema, plans: Plans, layouts: Layouts) -> Self {
+        let mut given = Self {
+            inlined: vec![None; plans.types.len()],
+            schema,
+            plans,
+            layouts,
+        };
+        // A type that is called is an operation for those that call it, so one round decides about
+        // types that come after what they use, and more rounds find no more worth having.
+        for id in 0..given.plans.types.len() {
+            given.inlined[id] = given.small(&given.plans.types[id]);
+        }
+        given
+    }
+
+    fn small(&self, plan: &Plan) -> Option<usize> {
+        let weight = self.weight(&plan.body);
+        (!plan.recursive && weight <= MAX_INLINED).then_some(weight)
+    }
+
+    /// Whether a value of a named type is moved where it stands.
+    pub fn is_inlined(&self, id: TypeId) -> bool {
+        self.inlined[id.0 as usize].is_some()
+    }
+
+    /// How many operations and arms there are.
+    fn weight(&self, body: &[Op]) -> usize {
+        let weights = body.iter().map(|op| match op {
+            Op::PutElements { body, .. } => 1 + self.weight(body),
+            Op::Loop { body, .. } | Op::Optional { body, .. } => 1 + self.weight(body),
+            Op::Switch { arms, default, .. } => {
+                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                bodies.map(|body| 1 + self.weight(body)).sum()
+            }
+            Op::Call { plan, .. } => self.inlined[plan.0 as usize].unwrap_or(1),
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => 1,
+            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => 1,
+            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => 1,
+            Op::List { .. } | Op::External { .. } => 1,
+        });
+        weights.sum()
+    }
+
+    /// Where a routine's plan and value are.
+    pub fn routine(&self, routine: Routine) -> (&Plan, Layout<'_>) {
+        match routine {
+            Routine::Type(id) | Routine::List(id) => {
+                (self.plans.of_type(id), Layout::of_type(&self.schema, id))
+            }
+            Routine::Arguments(at) => {
+                let layout = Layout::Record(&self.procedure(at).arguments);
+                (&self.plans.procedures[at].arguments, layout)
+            }
+            Routine::Result(at) => {
+                let result = self.procedure(at).result.as_ref();
+                let layout = result.map_or(Layout::Nothing, Layout::Use);
+                (&self.plans.procedures[at].result, layout)
+            }
+        }
+    }
+
+    fn procedure(&self, at: usize) -> &tenon_schema::Procedure {
+        let plan = &self.plans.procedures[at];
+        let version = &self.schema.programs[plan.program].versions[plan.version];
+        &version.procedures[plan.procedure]
+    }
+
+    /// The routine that moves a named type as a message: of a linked list the whole list.
+    pub fn message(&self, id: TypeId) -> Routine {
+        match links::is_link(&self.schema, id) {
+            true => Routine::List(id),
+            false => Routine::Type(id),
+        }
+    }
+
+    /// Bytes of memory that a value takes.
+    pub fn room(&self, layout: Layout<'_>) -> u64 {
+        self.layouts.extent(&self.schema, layout).size
+    }
+
+    pub fn arms_offset(&self, union: &Union) -> u64 {
+        self.layouts.arms_offset(&self.schema, union)
+    }
+
+    fn members(&self, id: TypeId) -> &[EnumMember] {
+        match &self.schema.type_def(id).kind {
+            TypeKind::Enum(members) => members,
+            _ => &[],
+        }
+    }
+
+    pub fn is_member(&self, id: TypeId, value: i32) -> bool {
+        self.members(id).iter().any(|member| member.value == value)
+    }
+
+    /// The values of an enum.
+    pub fn clusters(&self, id: TypeId) -> Vec<Cluster> {
+        let mut values: Vec<i32> = self.members(id).iter().map(|it| it.value).collect();
+        values.sort_unstable();
+        values.dedup();
+        Cluster::all(&values)
+    }
+}
+
+/// Values of an enum that lie near to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cluster {
+    /// The first one.
+    pub least: i32,
+    /// How far from it the last one is. Over 63 only where none is missing.
+    pub span: u32,
+    /// A bit for each value between them, not set if it is a member.
+    pub missing: u64,
+}
+
+impl Cluster {
+    /// Of values in their order.
+    fn all(values: &[i32]) -> Vec<Self> {
+        let mut clusters: Vec<Self> = Vec::new();
+        for value in values {
+            let last = clusters.last_mut();
+            if !last.is_some_and(|last| last.takes(*value)) {
+                clusters.push(Self {
+                    least: *value,
+                    span: 0,
+                    missing: 0,
+                });
+            }
+        }
+        clusters
+    }
+
+    /// Takes the next value in, if it is near enough.
+    fn takes(&mut self, value: i32) -> bool {
+        let distance = value.abs_diff(self.least);
+        if distance == self.span + 1 && self.missing == 0 {
+            self.span = distance;
+        } else if distance < u64::BITS {
+            let between = ((1 << distance) - 1) & !((1 << (self.span + 1)) - 1);
+            self.missing |= between;
+            self.span = distance;
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
+/// Where the fields of records lie, found out once. Records are told from each other by where their
+/// fields are in the schema.
+#[derive(Debug, Default)]
+pub(super) struct Places(HashMap<(usize, usize), Vec<u64>>);
+
+impl Places {
+    /// What is at `place` of `layout`, and how far from its beginning.
+    pub fn locate<'a>(
+        &mut self,
+        given: &'a Given,
+        layout: Layout<'a>,
+        place: &Place,
+    ) -> Option<(Layout<'a>, u64)> {
+        let (mut at, mut base) = (layout, 0);
+        for position in &place.0 {
+            let fields = at.fields(&given.schema)?;
+            let record = (fields.as_ptr() as usize, fields.len());
+            let offsets = self.0.entry(record);
+            let offsets = offsets.or_insert_with(|| given.layouts.offsets(&given.schema, fields));
+            base += offsets.get(*position as usize)?;
+            at = Layout::Use(&fields.get(*position as usize)?.ty);
+        }
+        Some((at, base))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_in(clusters: &[Cluster], value: i32) -> bool {
+        clusters.iter().any(|cluster| {
+            let distance = (value as u32).wrapping_sub(cluster.least as u32);
+            distance <= cluster.span && (cluster.missing >> (distance % 64)) & 1 == 0
+        })
+    }
+
+    #[test]
+    fn clusters_hold_the_values_and_no_others() {
+        let sets: [&[i32]; 8] = [
+            &[],
+            &[0],
+            &[-2, 1, 4],
+            &[0, 1, 2, 3],
+            &[0, 1, 2, 5, 6, 13, 63, 64, 66, 70, 10001, 10008],
+            &[i32::MIN, i32::MAX],
+            &[-1, 0, 63, 64, 127],
+            &(0..200).collect::<Vec<_>>(),
+        ];
+        for values in sets {
+            let clusters = Cluster::all(values);
+            let nearby = values.iter().flat_map(|value| {
+                (-70..=70).map(move |distance| value.wrapping_add(distance))
+            });
+            for value in nearby.chain([0, -1, i32::MIN, i32::MAX]) {
+                assert_eq!(is_in(&clusters, value), values.contains(&value), "{value}");
+            }
+        }
+        assert_eq!(Cluster::all(sets[7]).len(), 1);
+    }
+}

@@ -1,0 +1,160 @@
+//! Single items.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
+use tenon_plan::{Blittable, Scalar};
+
+use super::emit::{Emitter, Spot};
+use crate::layout::of_scalar;
+
+impl Emitter<'_, '_> {
+    /// What an item is moved as, if it lies in memory as on the wire and every pattern is a value.
+    pub fn plain(&self, scalar: Scalar) -> Option<Blittable> {
+        let representation = self.given.plans.representation;
+        let bytes = representation.bytes(scalar);
+        let is_same = memory_bytes(scalar) == u64::from(bytes);
+        match scalar {
+            Scalar::F128 => Some(Blittable::uniform(1, bytes)),
+            _ if !is_same || representation.is_checked(scalar) => None,
+            _ => Some(Blittable::uniform(bytes, 1)),
+        }
+    }
+
+    /// Writes an item and gives it as a word; what is longer, as it is.
+    pub fn put(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+        let item = self.load(memory_type(scalar), from);
+        let word = match scalar {
+            Scalar::F128 => {
+                self.store(item, to);
+                return item;
+            }
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => item,
+            Scalar::I64 | Scalar::U64 | Scalar::F64 => item,
+            Scalar::I16 | Scalar::I8 => self.builder.ins().sextend(types::I32, item),
+            Scalar::U16 | Scalar::U8 => self.builder.ins().uextend(types::I32, item),
+            Scalar::Bool => {
+                let is_true = self.builder.ins().icmp_imm(IntCC::NotEqual, item, 0);
+                self.builder.ins().uextend(types::I32, is_true)
+            }
+            Scalar::Enum(id) => {
+                self.check_member(id, item);
+                item
+            }
+        };
+        self.put_word(scalar, word, to);
+        word
+    }
+
+    /// Writes a number as long as the representation has it.
+    pub fn put_word(&mut self, scalar: Scalar, word: Value, to: Spot) {
+        let number = match self.wire_bytes(scalar) {
+            1 => self.builder.ins().ireduce(types::I8, word),
+            2 => self.builder.ins().ireduce(types::I16, word),
+            _ => word,
+        };
+        let number = self.ordered(number);
+        self.store(number, to);
+    }
+
+    /// Reads an item to memory and gives it as a word; what is longer, as it is.
+    pub fn get(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+        if scalar == Scalar::F128 {
+            let item = self.load(types::I128, from);
+            self.store(item, to);
+            return item;
+        }
+        let (item, word) = self.get_word(scalar, from);
+        self.store(item, to);
+        word
+    }
+
+    /// An item as it is in memory, and as a word.
+    fn get_word(&mut self, scalar: Scalar, from: Spot) -> (Value, Value) {
+        let number = self.load(self.wire_type(scalar), from);
+        let number = self.ordered(number);
+        match scalar {
+            Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => self.small(scalar, number),
+            Scalar::Bool => {
+                let truth = self.truth(number);
+                (truth, truth)
+            }
+            Scalar::Enum(id) => {
+                self.check_member(id, number);
+                (number, number)
+            }
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => (number, number),
+            Scalar::I64 | Scalar::U64 | Scalar::F64 | Scalar::F128 => (number, number),
+        }
+    }
+
+    /// Reads a discriminant, whose arms tell its values from each other.
+    pub fn get_discriminant(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+        match scalar {
+            Scalar::Enum(_) => self.get(Scalar::I32, from, to),
+            scalar => self.get(scalar, from, to),
+        }
+    }
+
+    /// As [`get_discriminant`](Self::get_discriminant), the other way.
+    pub fn put_discriminant(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+        match scalar {
+            Scalar::Enum(_) => self.put(Scalar::I32, from, to),
+            scalar => self.put(scalar, from, to),
+        }
+    }
+
+    /// What a flag says: 0 or 1. Other values are suspect where nothing is forgiven.
+    pub fn truth(&mut self, number: Value) -> Value {
+        let wide = self.builder.ins().uextend(types::I64, number);
+        let rest = self.builder.ins().ushr_imm(wide, 1);
+        self.suspicions.strictly.push(rest);
+        let is_true = self.builder.ins().icmp_imm(IntCC::NotEqual, number, 0);
+        self.builder.ins().uextend(types::I32, is_true)
+    }
+
+    /// A small integer as it is in memory, and as a word.
+    fn small(&mut self, scalar: Scalar, number: Value) -> (Value, Value) {
+        let in_word = self.wire_bytes(scalar) == 4;
+        let item = match in_word {
+            true => self.builder.ins().ireduce(memory_type(scalar), number),
+            false => number,
+        };
+        let word = match scalar {
+            Scalar::I16 | Scalar::I8 => self.builder.ins().sextend(types::I32, item),
+            _ => self.builder.ins().uextend(types::I32, item),
+        };
+        if in_word {
+            let lost = self.builder.ins().bxor(word, number);
+            let lost = self.builder.ins().uextend(types::I64, lost);
+            self.suspicions.strictly.push(lost);
+        }
+        (item, word)
+    }
+
+    pub fn wire_type(&self, scalar: Scalar) -> Type {
+        match self.wire_bytes(scalar) {
+            1 => types::I8,
+            2 => types::I16,
+            4 => types::I32,
+            8 => types::I64,
+            _ => types::I128,
+        }
+    }
+}
+
+/// The frame's side of a scalar.
+fn memory_type(scalar: Scalar) -> Type {
+    match scalar {
+        Scalar::I8 | Scalar::U8 => types::I8,
+        Scalar::I16 | Scalar::U16 => types::I16,
+        Scalar::I32 | Scalar::U32 | Scalar::F32 => types::I32,
+        Scalar::Bool | Scalar::Enum(_) => types::I32,
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => types::I64,
+        Scalar::F128 => types::I128,
+    }
+}
+
+/// Bytes of a scalar in memory.
+pub(super) fn memory_bytes(scalar: Scalar) -> u64 {
+    of_scalar(scalar).size
+}
