@@ -7,23 +7,41 @@ use std::time::{Duration, Instant};
 use tenon_exec::Interface;
 use tenon_exec::random::Random;
 use tenon_idl::Options;
+use tenon_plan::{Pass, Representation, lower, specialize};
 use tenon_schema::{Type, TypeId};
 use tenon_wire::{Buffer, Decoder, Encoder};
 
 /// Messages of the kinds that cost something.
 const MESSAGES: &str = "
+    struct number { int value; };
+    struct ints20 { int numbers[20]; };
+    struct ints250 { int numbers[250]; };
     struct ints2000 { int numbers[2000]; };
+    struct triple { int a; int b; int c; };
+    struct text { int kind; string text<1024>; };
+    struct structure { int first; int second; int third; int numbers[256]; triple triples[86];
+                       text text; };
     struct counted2000 { int numbers<2000>; };
-    struct structure { int id; hyper time; bool alive; double weight; int kinds[8];
-                       opaque key[16]; string name<64>; unsigned int flags; };
-    typedef structure structures[100];
-    struct point { float x; float y; float z; };
-    struct entry { int id; string name<255>; point at; entry *next; };
+    struct mixed { int id; hyper time; bool alive; double weight; int kinds[8];
+                   opaque key[16]; string name<64>; unsigned int flags; };
+    typedef mixed mixeds[100];
+    struct entry { int id; string name<255>; text at; entry *next; };
 ";
 
-fn interface(text: &str) -> Interface {
+/// The study's structure alone.
+const STRUCTURE: &str = "
+    struct triple { int a; int b; int c; };
+    struct text { int kind; string text<1024>; };
+    struct structure { int first; int second; int third; int numbers[256]; triple triples[86];
+                       text text; };
+";
+
+fn interface(text: &str, representation: Representation) -> Interface {
     let parsed = tenon_idl::parse_text("bench.x", text, &Options::default());
-    Interface::new(parsed.schema.expect("an interface")).expect("types that end")
+    let schema = parsed.schema.expect("an interface");
+    let mut plans = lower(&schema, representation).expect("types that end");
+    specialize(&schema, &mut plans, Pass::ALL).expect("good passes");
+    Interface::with_plans(schema, plans).expect("plans that fit")
 }
 
 /// The best of many runs.
@@ -38,15 +56,17 @@ fn best(mut run: impl FnMut()) -> Duration {
     best
 }
 
-fn making(name: &str, text: &str) {
+fn making(name: &str, text: &str, representation: Representation) {
     let mut best = Duration::MAX;
-    for _ in 0..5 {
-        let interface = interface(text);
+    for _ in 0..std::env::var("ROUNDS").map_or(9, |n| n.parse().unwrap_or(9)) {
+        let interface = interface(text, representation);
+        interface.message(TypeId(0)).expect("a layout");
         let before = Instant::now();
         assert!(interface.compile(), "machine code is made here");
         best = best.min(before.elapsed());
     }
-    println!("making machine code of {name}: {best:?}");
+    let representation = representation.name;
+    println!("making machine code of {name} for {representation}: {best:?}");
 }
 
 fn message(interface: &Interface, id: TypeId) {
@@ -55,42 +75,30 @@ fn message(interface: &Interface, id: TypeId) {
     let message = interface.message(id).expect("a layout");
     let frame = message.frame(&value).expect("a value of the type");
     let mut buffer = Buffer::default();
-    let interpret = best(|| {
-        buffer.clear();
-        let done = interface.encode(id, black_box(&value), &mut Encoder::new(&mut buffer));
-        done.expect("a value of the type");
-    });
-    let machine = best(|| {
+    let encode = best(|| {
         buffer.clear();
         assert!(black_box(&frame).encode_by_machine(&mut Encoder::new(&mut buffer)));
     });
-    println!(
-        "{name:>12} {:>6} bytes  encode {interpret:>10?} {machine:>10?}",
-        buffer.len()
-    );
     let bytes = buffer.as_slice();
-    let interpret = best(|| {
-        black_box(interface.decode(id, &mut Decoder::new(black_box(bytes)))).expect("good");
-    });
-    let machine = best(|| {
+    let decode = best(|| {
         black_box(message.decode_by_machine(&mut Decoder::new(black_box(bytes)))).expect("good");
     });
-    println!(
-        "{name:>12} {:>6} bytes  decode {interpret:>10?} {machine:>10?}",
-        bytes.len()
-    );
+    println!("{name:>12} {:>6} bytes  {encode:>10?} {decode:>10?}", bytes.len());
 }
 
 fn main() {
-    making("nfs3.x", include_str!("../../../interfaces/nfs3.x"));
-    making("torture.x", include_str!("../../../interfaces/torture.x"));
-    let interface = interface(MESSAGES);
-    making("this benchmark", MESSAGES);
-    println!(
-        "{:>12} {:>12}         {:>10} {:>10}",
-        "", "", "interpreter", "machine"
-    );
-    for id in (0..interface.schema().types.len() as u32).map(TypeId) {
-        message(&interface, id);
+    for representation in [Representation::XDR, Representation::LEAN] {
+        making("nfs3.x", include_str!("../../../interfaces/nfs3.x"), representation);
+        making("the structure", STRUCTURE, representation);
+    }
+    if std::env::args().any(|argument| argument == "making") {
+        return;
+    }
+    for representation in [Representation::XDR, Representation::LEAN] {
+        let interface = interface(MESSAGES, representation);
+        println!("{:>12} {:>12}  {:>10} {:>10}", representation.name, "", "encode", "decode");
+        for id in (0..interface.schema().types.len() as u32).map(TypeId) {
+            message(&interface, id);
+        }
     }
 }

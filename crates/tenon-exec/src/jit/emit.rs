@@ -143,7 +143,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         if self.given.is_inlined(id) {
             return self.plan(plan, Layout::of_type(self.schema(), id), it);
         }
-        let routine = Routine::Type(id);
+        let routine = self.given.target(Routine::Type(id));
         let function = self.linker.function(self.way, routine, self.builder.func);
         let Some(function) = function else {
             return self.refuse_always();

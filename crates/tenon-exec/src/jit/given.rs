@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use tenon_plan::{Layout, Op, Order, Place, Plan, Plans, links};
 use tenon_schema::{EnumMember, Schema, TypeId, TypeKind, Union};
 
+use super::alike::alike;
 use super::linker::Routine;
+use crate::frame::Key;
 use crate::layout::Layouts;
 
 /// Most operations of a type that is not called but moved where it stands.
@@ -69,12 +71,15 @@ pub(super) struct Given {
     pub layouts: Layouts,
     /// Of the named types: how many operations one comes down to, or none if it is always called.
     inlined: Vec<Option<usize>>,
+    /// Of the named types, the first one that is moved alike.
+    alike: Vec<TypeId>,
 }
 
 impl Given {
     pub fn new(schema: Schema, plans: Plans, layouts: Layouts) -> Self {
         let mut given = Self {
             inlined: vec![None; plans.types.len()],
+            alike: alike(&schema, &plans, &layouts),
             schema,
             plans,
             layouts,
@@ -139,11 +144,33 @@ impl Given {
         &version.procedures[plan.procedure]
     }
 
-    /// The routine that moves a named type as a message: of a linked list the whole list.
-    pub fn message(&self, id: TypeId) -> Routine {
-        match links::is_link(&self.schema, id) {
-            true => Routine::List(id),
-            false => Routine::Type(id),
+    /// The routine that moves a message: of a linked list the whole list.
+    pub fn message(&self, key: Key) -> Routine {
+        match key {
+            Key::Type(id) if links::is_link(&self.schema, id) => {
+                Routine::List(self.alike[id.0 as usize])
+            }
+            Key::Type(id) => self.target(Routine::Type(id)),
+            Key::Arguments(at) => self.target(Routine::Arguments(at)),
+            Key::Result(at) => self.target(Routine::Result(at)),
+        }
+    }
+
+    /// The routine that does all that `routine` does, and is made for others too.
+    pub fn target(&self, mut routine: Routine) -> Routine {
+        loop {
+            if let Routine::Type(id) = routine {
+                routine = Routine::Type(self.alike[id.0 as usize]);
+            }
+            let (plan, layout) = self.routine(routine);
+            let [Op::Call { place, plan: called }] = plan.body.as_slice() else {
+                return routine;
+            };
+            let found = self.layouts.locate(&self.schema, layout, place);
+            if plan.recursive || found.is_none_or(|(_, offset)| offset != 0) {
+                return routine;
+            }
+            routine = Routine::Type(*called);
         }
     }
 

@@ -143,8 +143,7 @@ fn flags() -> Result<settings::Builder, SetError> {
     let mut flags = settings::builder();
     // Optimised code takes a quarter longer to make and runs no faster: there is little to find in
     // loads, swaps and stores.
-    flags.set("opt_level", &std::env::var("J_OPT").unwrap_or("none".into()))?;
-    flags.set("regalloc_algorithm", &std::env::var("J_RA").unwrap_or("backtracking".into()))?;
+    flags.set("opt_level", "none")?;
     flags.set("unwind_info", "false")?;
     let verifier = if cfg!(debug_assertions) {
         "true"

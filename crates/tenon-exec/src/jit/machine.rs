@@ -177,11 +177,7 @@ impl Code {
     fn make_with(&self, maker: &mut Maker, messages: &[(Key, Way)]) -> Result<(), Unsupported> {
         let mut functions = Vec::new();
         for (key, way) in messages {
-            let routine = match key {
-                Key::Type(id) => self.given.message(*id),
-                Key::Arguments(at) => Routine::Arguments(*at),
-                Key::Result(at) => Routine::Result(*at),
-            };
+            let routine = self.given.message(*key);
             functions.push(maker.linker.want(*way, routine)?);
         }
         maker.make_wanted(&self.given)?;

@@ -13,6 +13,7 @@
 //! | `context` | what machine code and helpers share |
 //! | `helpers` | what machine code calls |
 //! | `given` | what functions are made from: the plans, where fields lie |
+//! | `alike` | which types one function serves |
 //! | `emit` | what both directions emit: the cursor, loads, stores, checks, calls |
 //! | `control` | loops, conditions, arms of unions |
 //! | `scalar`, `blit` | single items; blocks of memory |
@@ -21,6 +22,7 @@
 //! This is a room for `unsafe`: `machine` enters what was made, `helpers` are called by it.
 #![allow(unsafe_code)]
 
+mod alike;
 mod blit;
 mod context;
 mod control;
