@@ -1,5 +1,5 @@
-//! Machine code against the interpreter: how long it takes to make, and what a message costs.
-//! Prints a table; `cargo bench -p tenon-exec --bench machine_code`.
+//! Machine code: how long it takes to make, and what a message costs. Prints a table;
+//! `cargo bench -p tenon-exec --bench machine_code`. With `making`, the first half alone.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn best(mut run: impl FnMut()) -> Duration {
 
 fn making(name: &str, text: &str, representation: Representation) {
     let mut best = Duration::MAX;
-    for _ in 0..std::env::var("ROUNDS").map_or(9, |n| n.parse().unwrap_or(9)) {
+    for _ in 0..9 {
         let interface = interface(text, representation);
         interface.message(TypeId(0)).expect("a layout");
         let before = Instant::now();
@@ -83,12 +83,19 @@ fn message(interface: &Interface, id: TypeId) {
     let decode = best(|| {
         black_box(message.decode_by_machine(&mut Decoder::new(black_box(bytes)))).expect("good");
     });
-    println!("{name:>12} {:>6} bytes  {encode:>10?} {decode:>10?}", bytes.len());
+    println!(
+        "{name:>12} {:>6} bytes  {encode:>10?} {decode:>10?}",
+        bytes.len()
+    );
 }
 
 fn main() {
     for representation in [Representation::XDR, Representation::LEAN] {
-        making("nfs3.x", include_str!("../../../interfaces/nfs3.x"), representation);
+        making(
+            "nfs3.x",
+            include_str!("../../../interfaces/nfs3.x"),
+            representation,
+        );
         making("the structure", STRUCTURE, representation);
     }
     if std::env::args().any(|argument| argument == "making") {
@@ -96,7 +103,10 @@ fn main() {
     }
     for representation in [Representation::XDR, Representation::LEAN] {
         let interface = interface(MESSAGES, representation);
-        println!("{:>12} {:>12}  {:>10} {:>10}", representation.name, "", "encode", "decode");
+        println!(
+            "{:>12} {:>12}  {:>10} {:>10}",
+            representation.name, "", "encode", "decode"
+        );
         for id in (0..interface.schema().types.len() as u32).map(TypeId) {
             message(&interface, id);
         }

@@ -44,13 +44,15 @@ impl<'a> Signature<'a> {
             return None;
         }
         let layout = Layout::of_type(self.schema, id);
-        self.words.push(self.layouts.extent(self.schema, layout).size);
+        self.words
+            .push(self.layouts.extent(self.schema, layout).size);
         self.words.extend([plan.size.min, plan.align.into()]);
         if let TypeKind::Enum(members) = &self.schema.type_def(id).kind {
             let mut values: Vec<i32> = members.iter().map(|member| member.value).collect();
             values.sort_unstable();
             values.dedup();
-            self.words.extend(values.into_iter().map(|value| value as u64));
+            self.words
+                .extend(values.into_iter().map(|value| value as u64));
             return Some(());
         }
         self.body(&plan.body, layout)
@@ -134,7 +136,8 @@ impl<'a> Signature<'a> {
                 self.scalar(*discriminant)?;
                 for (arm, definition) in arms.iter().zip(&union.arms) {
                     self.words.push(arm.values.len() as u64);
-                    self.words.extend(arm.values.iter().map(|value| *value as u64));
+                    self.words
+                        .extend(arm.values.iter().map(|value| *value as u64));
                     self.body(&arm.body, Layout::of_arm(definition.field.as_ref()))?;
                 }
                 self.words.push(default.is_some().into());

@@ -147,7 +147,10 @@ impl Emitter<'_, '_> {
 
     fn blit_vector(&mut self, sources: &[u8; VECTOR], from: Spot, to: Spot) {
         let mut value = self.load(types::I8X16, from);
-        let is_same = sources.iter().enumerate().all(|(at, byte)| at == usize::from(*byte));
+        let is_same = sources
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| at == usize::from(*byte));
         if !is_same {
             let mask = sources.as_slice().into();
             let mask = self.builder.func.dfg.immediates.push(mask);
@@ -234,17 +237,28 @@ impl Numbers {
         let is_little = cfg!(target_endian = "little");
         let is_vector = |start: usize| is_little && self.is_boundary(start);
         if at + VECTOR <= end && is_vector(at + VECTOR) {
-            return Some(Step { start: at, bytes: VECTOR });
+            return Some(Step {
+                start: at,
+                bytes: VECTOR,
+            });
         }
         if at + VECTOR > end && at + VECTOR / 2 < end && end >= VECTOR && is_vector(end - VECTOR) {
             let start = end - VECTOR;
-            return Some(Step { start, bytes: VECTOR });
+            return Some(Step {
+                start,
+                bytes: VECTOR,
+            });
         }
         // As many bytes as one number, or as several that need no change.
-        let alike = self.bytes[at..].iter().take_while(|(_, other)| *other == unit);
+        let alike = self.bytes[at..]
+            .iter()
+            .take_while(|(_, other)| *other == unit);
         let alike = alike.count();
         let bytes = match unit {
-            1 => [8, 4, 2].into_iter().find(|bytes| *bytes <= alike).unwrap_or(1),
+            1 => [8, 4, 2]
+                .into_iter()
+                .find(|bytes| *bytes <= alike)
+                .unwrap_or(1),
             4 if alike >= 8 => 8,
             unit => unit,
         };

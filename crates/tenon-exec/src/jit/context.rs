@@ -100,7 +100,7 @@ impl<'a> Decoding<'a> {
     #[inline]
     pub fn new(input: &Decoder<'a>, arena: &'a mut Arena, size: usize) -> Option<Self> {
         let rest = input.rest().as_ptr_range();
-        let memory_left = input.memory_left().checked_sub(size)?;
+        let memory_left = input.memory_left().checked_sub(size.max(1))?;
         Some(Self {
             cursor: Cursor {
                 end: rest.end.cast_mut(),

@@ -40,7 +40,8 @@ impl<'a> Emitter<'a, '_> {
             Op::Align { to, before } => self.get_hole(*to, *before),
             Op::BlitCounted { place, item, bound } => {
                 let (_, to) = self.locate(layout, place, it);
-                let (count, items) = self.get_elements_count(*bound, item.bytes(), item.bytes(), to);
+                let (count, items) =
+                    self.get_elements_count(*bound, item.bytes(), item.bytes(), to);
                 let from = self.read_elements(count, item.bytes());
                 self.blit_counted(item, count, items, from);
             }

@@ -352,9 +352,10 @@ impl<'a, 'f> Emitter<'a, 'f> {
 
     fn signature(&mut self, parameters: usize) -> SigRef {
         let (builder, call_conv) = (&mut self.builder, self.call_conv);
-        *self.signatures.entry(parameters).or_insert_with(|| {
-            builder.import_signature(signature(parameters, call_conv))
-        })
+        *self
+            .signatures
+            .entry(parameters)
+            .or_insert_with(|| builder.import_signature(signature(parameters, call_conv)))
     }
 }
 

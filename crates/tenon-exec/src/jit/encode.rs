@@ -386,7 +386,10 @@ impl<'a> Emitter<'a, '_> {
     /// Appends a count, and room for so many elements.
     fn put_elements_count(&mut self, count: Value, bytes: u64) -> Spot {
         let elements = self.builder.ins().imul_imm(count, bytes as i64);
-        let all = self.builder.ins().iadd_imm(elements, i64::from(COUNT_BYTES));
+        let all = self
+            .builder
+            .ins()
+            .iadd_imm(elements, i64::from(COUNT_BYTES));
         if !self.covered {
             self.make_room(all);
         }

@@ -163,7 +163,13 @@ impl Given {
                 routine = Routine::Type(self.alike[id.0 as usize]);
             }
             let (plan, layout) = self.routine(routine);
-            let [Op::Call { place, plan: called }] = plan.body.as_slice() else {
+            let [
+                Op::Call {
+                    place,
+                    plan: called,
+                },
+            ] = plan.body.as_slice()
+            else {
                 return routine;
             };
             let found = self.layouts.locate(&self.schema, layout, place);
@@ -298,9 +304,9 @@ mod tests {
         ];
         for values in sets {
             let clusters = Cluster::all(values);
-            let nearby = values.iter().flat_map(|value| {
-                (-70..=70).map(move |distance| value.wrapping_add(distance))
-            });
+            let nearby = values
+                .iter()
+                .flat_map(|value| (-70..=70).map(move |distance| value.wrapping_add(distance)));
             for value in nearby.chain([0, -1, i32::MIN, i32::MAX]) {
                 assert_eq!(is_in(&clusters, value), values.contains(&value), "{value}");
             }

@@ -233,7 +233,11 @@ unsafe fn copy_ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-unsafe extern "C" fn put_swapped<T: Blittable>(numbers: *const u8, wire: *mut u8, bytes: u64) -> u64 {
+unsafe extern "C" fn put_swapped<T: Blittable>(
+    numbers: *const u8,
+    wire: *mut u8,
+    bytes: u64,
+) -> u64 {
     let bytes = bytes as usize;
     // SAFETY: see above; the numbers lie at a multiple of their size.
     unsafe {
@@ -243,7 +247,11 @@ unsafe extern "C" fn put_swapped<T: Blittable>(numbers: *const u8, wire: *mut u8
     0
 }
 
-unsafe extern "C" fn get_swapped<T: Blittable>(wire: *const u8, numbers: *mut u8, bytes: u64) -> u64 {
+unsafe extern "C" fn get_swapped<T: Blittable>(
+    wire: *const u8,
+    numbers: *mut u8,
+    bytes: u64,
+) -> u64 {
     let bytes = bytes as usize;
     let count = bytes / size_of::<T>();
     // SAFETY: see above; the numbers lie at a multiple of their size.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cranelift_codegen::Context;
@@ -40,8 +40,6 @@ struct Code {
 struct Slot {
     /// Null until it is made.
     entry: AtomicPtr<u8>,
-    /// It was tried, and is impossible.
-    uses: AtomicU32,
 }
 
 impl fmt::Debug for Machine {
