@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-#[cfg(feature = "jit")]
-use tenon_plan::Op;
 use tenon_plan::{LowerError, Pass, Plans, Representation, VerifyError, lower, specialize, verify};
 use tenon_schema::{Schema, TypeId};
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
@@ -29,7 +27,7 @@ pub struct Interface {
 struct Made {
     ready: OnceLock<Result<Ready, LayoutError>>,
     #[cfg(feature = "jit")]
-    machine: OnceLock<Option<Machine>>,
+    machine: OnceLock<Machine>,
 }
 
 /// What the interpreter walks.
@@ -74,14 +72,7 @@ impl Interface {
         representation: Representation,
     ) -> Result<Self, InterfaceError> {
         let mut plans = lower(&schema, representation)?;
-        // Machine code, which is made of XDR alone, does not know blocks yet.
-        let passes = match representation {
-            Representation::XDR if cfg!(feature = "jit") => {
-                &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks][..]
-            }
-            _ => Pass::ALL,
-        };
-        specialize(&schema, &mut plans, passes)?;
+        specialize(&schema, &mut plans, Pass::ALL)?;
         Ok(Self::of(schema, plans))
     }
 
@@ -188,40 +179,19 @@ impl Interface {
         self.made.ready.get_or_init(make).as_ref()
     }
 
-    /// Makes the machine code of all types and procedures, unless it is there already; it is
-    /// freed with the last clone of the interface. Whether there is some: not where no frame can
-    /// hold the values or Cranelift has no target.
+    /// Makes the machine code of all types and procedures, unless it is there already. Equal
+    /// interfaces share it; it is freed with the last of them. Whether there is some: not where no
+    /// frame can hold the values or Cranelift has no target.
+    ///
+    /// Nobody has to ask for it: code is made of a message that is encoded or decoded often.
     #[cfg(feature = "jit")]
     pub fn compile(&self) -> bool {
-        self.machine().is_some_and(Machine::make_all)
+        self.machine().make_all(self)
     }
 
     #[cfg(feature = "jit")]
-    pub(crate) fn machine(&self) -> Option<&Machine> {
-        let knows = || self.plans.representation == Representation::XDR && knows_all(&self.plans);
-        let make = || Machine::new(self, self.layouts().ok().filter(|_| knows())?);
-        self.made.machine.get_or_init(make).as_ref()
+    #[inline]
+    pub(crate) fn machine(&self) -> &Machine {
+        self.made.machine.get_or_init(|| Machine::new(&self.plans))
     }
-}
-
-/// Whether machine code can be made of all operations.
-#[cfg(feature = "jit")]
-fn knows_all(plans: &Plans) -> bool {
-    fn knows(body: &[Op]) -> bool {
-        body.iter().all(|op| match op {
-            Op::Align { .. } | Op::Zero { .. } | Op::PutElements { .. } => false,
-            Op::Blit { .. } | Op::BlitCounted { .. } => false,
-            Op::Loop { body, .. } | Op::Optional { body, .. } => knows(body),
-            Op::Switch { arms, default, .. } => {
-                arms.iter().all(|arm| knows(&arm.body)) && default.iter().all(|body| knows(body))
-            }
-            Op::Reserve { .. } | Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } => true,
-            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::List { .. } => true,
-            Op::Call { .. } | Op::External { .. } => true,
-        })
-    }
-    let procedures = plans.procedures.iter();
-    let messages = procedures.flat_map(|plan| [&plan.arguments, &plan.result]);
-    let mut all = plans.types.iter().chain(messages);
-    all.all(|plan| knows(&plan.body))
 }

@@ -119,6 +119,7 @@ impl Case<'_> {
             assert_eq!(value.as_ref(), expected.as_ref().ok(), "{mode:?} {bytes:?}");
             if expected.is_ok() {
                 assert_eq!(by_machine.position(), by_interpreter.position());
+                assert_eq!(by_machine.memory_left(), by_interpreter.memory_left());
                 assert_eq!(by_machine.depth_left(), by_interpreter.depth_left());
             } else {
                 assert_eq!(by_machine.position(), 0);
@@ -218,7 +219,6 @@ fn random_damage_to_random_interfaces_is_judged_alike() {
 }
 
 #[test]
-#[ignore]
 fn limits_of_memory_are_judged_alike() {
     let interface = interface(
         "struct pair { hyper a; hyper b; };

@@ -10,7 +10,7 @@ use tenon_exec::{Interface, Message, Value, random::Random};
 use tenon_plan::links::{linked_list, memory_fields};
 use tenon_plan::{Lists, Order, Pass, Representation, Scalar, Sizes, lower, specialize};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
-use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
+use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Native, Swapped};
 
 const PACKED: Representation = Representation {
     name: "packed",
@@ -263,7 +263,8 @@ fn encoded(message: Message<'_>, value: &Value) -> Vec<u8> {
 
 /// What is read, and how many bytes that takes.
 fn decoded(message: Message<'_>, bytes: &[u8], mode: DecodeMode) -> Option<(Value, usize)> {
-    let mut input = Decoder::with(bytes, mode, Limits::default());
+    // The plan knows what the items are; only the order of a sender it does not know.
+    let mut input = Decoder::<Lean<Native>>::over(bytes, mode, Limits::default());
     let frame = message.decode_by_machine(&mut input)?;
     Some((frame.value(), input.position()))
 }
@@ -298,6 +299,40 @@ fn bytes_are_as_specified() {
         messages += 1;
     });
     assert!(messages > 400, "{messages}");
+}
+
+/// Lean bytes of a sender of either order.
+#[test]
+fn either_order_of_a_sender_is_understood() {
+    let is_big = cfg!(target_endian = "big");
+    for seed in 0..12 {
+        let schema = schema(&mut Random::new(seed));
+        let Some(interface) = specialised(schema.clone(), Representation::LEAN) else {
+            continue;
+        };
+        for id in ids(&interface) {
+            let message = interface.message(id).expect("a layout");
+            let value = Random::new(seed).value(&schema, &Type::Named(id), 30);
+            let bytes = |is_big| {
+                let mut writer = Writer::new(&schema, Representation::LEAN);
+                writer.is_big = is_big;
+                writer.message(id, &value)
+            };
+            let (native, swapped) = (bytes(is_big), bytes(!is_big));
+            let limits = Limits::default();
+            let mut input = Decoder::<Lean<Native>>::over(&native, DecodeMode::Strict, limits);
+            let frame = message.decode_by_machine(&mut input).expect("good bytes");
+            assert_eq!(frame.value(), value);
+            let mut input = Decoder::<Lean<Swapped>>::over(&swapped, DecodeMode::Strict, limits);
+            let frame = message.decode_by_machine(&mut input).expect("good bytes");
+            assert_eq!((frame.value(), input.left()), (value, 0));
+            for length in 0..swapped.len().min(60) {
+                let bytes = &swapped[..length];
+                let mut input = Decoder::<Lean<Swapped>>::over(bytes, DecodeMode::Strict, limits);
+                assert!(message.decode_by_machine(&mut input).is_none());
+            }
+        }
+    }
 }
 
 #[test]

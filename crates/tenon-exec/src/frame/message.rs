@@ -8,6 +8,8 @@ use super::Frame;
 use super::interp::{self, Source};
 use super::write::Writer;
 use crate::interface::Ready;
+#[cfg(feature = "jit")]
+use crate::jit::When;
 use crate::layout::{LayoutError, Layouts};
 use crate::program::{Entry, Order, Program};
 use crate::{Interface, Procedure, Value};
@@ -93,14 +95,18 @@ impl<'a> Message<'a> {
         Ok(frame)
     }
 
-    /// Reads a value into a frame.
+    /// Reads a value into a frame: by machine code, if there is some or it is worth making now.
     ///
     /// # Errors
     /// The bytes are not a value of this type: what the interpreter says of them, which is asked
     /// when machine code refuses.
-    pub fn decode(self, input: &mut Decoder<'_>) -> Result<Frame<'a>, DecodeError> {
+    #[inline]
+    pub fn decode<R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Frame<'a>, DecodeError> {
         #[cfg(feature = "jit")]
-        if let Some(frame) = self.decode_by_machine(input) {
+        if let Some(frame) = self.enter_decoder(When::Worth, input) {
             return Ok(frame);
         }
         self.decode_by_interpreter(input)
@@ -137,19 +143,34 @@ impl<'a> Message<'a> {
         Ok(frame)
     }
 
-    /// Reads a value into a frame by machine code alone. `None`, and nothing read: there is no
+    /// Reads a value into a frame by machine code alone. `None`, and nothing read: there can be no
     /// machine code, or it refuses; the interpreter knows why.
     #[cfg(feature = "jit")]
-    pub fn decode_by_machine(self, input: &mut Decoder<'_>) -> Option<Frame<'a>> {
-        let machine = self.interface.machine()?;
-        if input.memory_left() < self.bytes() {
+    #[inline]
+    pub fn decode_by_machine<R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Option<Frame<'a>> {
+        self.enter_decoder(When::Now, input)
+    }
+
+    #[cfg(feature = "jit")]
+    #[inline]
+    fn enter_decoder<R: Representation>(
+        self,
+        when: When,
+        input: &mut Decoder<'_, R>,
+    ) -> Option<Frame<'a>> {
+        let machine = self.interface.machine();
+        let decoder = machine.decoder(self.interface, self.entry.key, R::SWAPPED, when)?;
+        let size = self.bytes();
+        if input.memory_left() < size {
             return None;
         }
         let mut frame = Frame::room(self);
-        let size = self.bytes();
         let (root, arena) = frame.parts();
-        // SAFETY: the frame has room for a value of this message.
-        let done = unsafe { machine.decode(self.entry.key, root, size, arena, input) };
+        // SAFETY: the frame has room for a value of this message, and the interface is borrowed.
+        let done = unsafe { decoder.run((root, size), arena, input) };
         done.then_some(frame)
     }
 

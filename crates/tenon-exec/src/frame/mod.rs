@@ -21,6 +21,8 @@ use std::mem::MaybeUninit;
 use tenon_wire::{EncodeError, Encoder, Representation};
 
 use crate::Value;
+#[cfg(feature = "jit")]
+use crate::jit::When;
 use arena::Arena;
 use interp::Sink;
 use message::Root;
@@ -123,14 +125,15 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Appends the value.
+    /// Appends the value: by machine code, if there is some or it is worth making now.
     ///
     /// # Errors
     /// It is too long somewhere, or holds a value that its type does not have; what was appended
     /// is to be dropped. Those of the interpreter, which is asked when machine code refuses.
-    pub fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    #[inline]
+    pub fn encode<R: Representation>(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         #[cfg(feature = "jit")]
-        if self.encode_by_machine(out) {
+        if self.enter_encoder(When::Worth, out) {
             return Ok(());
         }
         self.encode_by_interpreter(out)
@@ -157,13 +160,23 @@ impl<'a> Frame<'a> {
         unsafe { interp::encode(program, entry, self.as_ptr(), out) }
     }
 
-    /// Appends the value by machine code alone. `false`, and nothing appended: there is no
+    /// Appends the value by machine code alone. `false`, and nothing appended: there can be no
     /// machine code, or it refuses; the interpreter knows why.
     #[cfg(feature = "jit")]
-    pub fn encode_by_machine(&self, out: &mut Encoder<'_>) -> bool {
-        let machine = self.message.interface().machine();
-        let from = self.as_ptr().cast_mut();
-        // SAFETY: the frame is filled as the layout of its message says.
-        machine.is_some_and(|machine| unsafe { machine.encode(self.message.key(), from, out) })
+    #[inline]
+    pub fn encode_by_machine<R: Representation>(&self, out: &mut Encoder<'_, R>) -> bool {
+        self.enter_encoder(When::Now, out)
+    }
+
+    #[cfg(feature = "jit")]
+    #[inline]
+    fn enter_encoder<R: Representation>(&self, when: When, out: &mut Encoder<'_, R>) -> bool {
+        let interface = self.message.interface();
+        let encoder = interface
+            .machine()
+            .encoder(interface, self.message.key(), when);
+        // SAFETY: the frame is filled as the layout of its message says, and its interface is
+        // borrowed.
+        encoder.is_some_and(|encoder| unsafe { encoder.run(self.as_ptr(), out) })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use tenon_wire::{Decoder, Encoder};
+use tenon_wire::{Buffer, Decoder, Encoder, Representation};
 
 use crate::frame::arena::Arena;
 
@@ -24,26 +24,27 @@ pub(super) struct Cursor {
 
 /// Of an encoder: the buffer's whole room is handed out, and what is not used is taken back.
 #[repr(C)]
-pub(super) struct Encoding<'e, 'o> {
+pub(super) struct Encoding<'e> {
     pub cursor: Cursor,
-    out: &'e mut Encoder<'o>,
-    /// Where in the buffer it began.
+    out: &'e mut Buffer,
+    /// How many bytes of the buffer were written before.
     start: usize,
-    /// The same place in memory.
+    /// Where the first byte is written.
     first: *mut u8,
 }
 
-impl<'e, 'o> Encoding<'e, 'o> {
-    #[inline]
-    pub fn new(out: &'e mut Encoder<'o>) -> Self {
-        let start = out.position();
-        let spare = out.spare();
-        let room = out.room(spare).as_mut_ptr_range();
+impl<'e> Encoding<'e> {
+    #[inline(always)]
+    pub fn new<R: Representation>(out: &'e mut Encoder<'_, R>) -> Self {
+        let depth_left = out.depth_left();
+        let (out, base) = out.parts();
+        let start = out.len();
+        let room = out.room(out.capacity() - start).as_mut_ptr_range();
         Self {
             cursor: Cursor {
                 end: room.end,
-                base: room.start,
-                depth_left: out.depth_left(),
+                base: room.start.wrapping_sub(start - base),
+                depth_left,
                 strict: 0,
                 memory_left: 0,
             },
@@ -54,10 +55,12 @@ impl<'e, 'o> Encoding<'e, 'o> {
     }
 
     /// Where it begins to write.
+    #[inline(always)]
     pub fn first(&self) -> *mut u8 {
         self.first
     }
 
+    #[inline(always)]
     fn written(&self, at: *mut u8) -> usize {
         at as usize - self.first as usize
     }
@@ -65,12 +68,13 @@ impl<'e, 'o> Encoding<'e, 'o> {
     /// Makes room for `bytes` more behind `at`, and gives where that is now.
     pub fn grow(&mut self, at: *mut u8, bytes: usize) -> *mut u8 {
         let written = self.written(at);
+        let before = self.first as usize - self.cursor.base as usize;
+        // What was written is kept, and all room there is is handed out again.
         self.out.truncate(self.start);
         self.out.room(written + bytes);
-        let room = written + bytes + self.out.spare();
         self.out.truncate(self.start);
-        let room = self.out.room(room).as_mut_ptr_range();
-        let before = self.first as usize - self.cursor.base as usize;
+        let spare = self.out.capacity() - self.start;
+        let room = self.out.room(spare).as_mut_ptr_range();
         self.first = room.start;
         self.cursor.base = room.start.wrapping_sub(before);
         self.cursor.end = room.end;
@@ -78,7 +82,7 @@ impl<'e, 'o> Encoding<'e, 'o> {
     }
 
     /// Keeps what was written up to `behind`, or nothing if that is null. Whether it was kept.
-    #[inline]
+    #[inline(always)]
     pub fn finish(self, behind: *mut u8) -> bool {
         let is_done = !behind.is_null();
         let written = if is_done { self.written(behind) } else { 0 };
@@ -97,8 +101,12 @@ pub(super) struct Decoding<'a> {
 
 impl<'a> Decoding<'a> {
     /// `None` if the frame itself, of `size` bytes, is not paid for.
-    #[inline]
-    pub fn new(input: &Decoder<'a>, arena: &'a mut Arena, size: usize) -> Option<Self> {
+    #[inline(always)]
+    pub fn new<R: Representation>(
+        input: &Decoder<'a, R>,
+        arena: &'a mut Arena,
+        size: usize,
+    ) -> Option<Self> {
         let rest = input.rest().as_ptr_range();
         let memory_left = input.memory_left().checked_sub(size.max(1))?;
         Some(Self {
@@ -115,6 +123,7 @@ impl<'a> Decoding<'a> {
     }
 
     /// Bytes that are left to read behind `at`.
+    #[inline(always)]
     pub fn left(&self, at: *const u8) -> usize {
         self.cursor.end as usize - at as usize
     }
@@ -129,8 +138,8 @@ impl<'a> Decoding<'a> {
     }
 
     /// Reads what was read up to `behind` out of `input` too, and pays for it. Null is nothing.
-    #[inline]
-    pub fn commit(&self, behind: *const u8, input: &mut Decoder<'_>) -> bool {
+    #[inline(always)]
+    pub fn commit<R: Representation>(&self, behind: *const u8, input: &mut Decoder<'_, R>) -> bool {
         if behind.is_null() {
             return false;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tenon_plan::{Layout, Op, Order, Place, Plan, Plans, links};
+use tenon_plan::{Layout, Op, Place, Plan, Plans, links};
 use tenon_schema::{EnumMember, Schema, TypeId, TypeKind, Union};
 
 use super::alike::alike;
@@ -50,16 +50,6 @@ impl Way {
             Self::Encode { swapped } => usize::from(swapped),
             Self::Decode { swapped } => 2 + usize::from(swapped),
         }
-    }
-}
-
-/// Whether messages in this order have numbers in the order that the processor does not have.
-/// Those of a sender with the other order are asked for by name.
-pub(super) fn is_swapped(order: Order) -> bool {
-    match order {
-        Order::Big => cfg!(target_endian = "little"),
-        Order::Little => cfg!(target_endian = "big"),
-        Order::Sender => false,
     }
 }
 

@@ -98,13 +98,13 @@ helpers! {
 // Safety of all below: machine code hands over the context that it was entered with, places in
 // the frame or the context's bytes, and sizes that it has checked.
 
-unsafe extern "C" fn grow(context: *mut Encoding<'_, '_>, at: *mut u8, bytes: u64) -> *mut u8 {
+unsafe extern "C" fn grow(context: *mut Encoding<'_>, at: *mut u8, bytes: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe { (*context).grow(at, bytes as usize) }
 }
 
 unsafe extern "C" fn put_opaque(
-    context: *mut Encoding<'_, '_>,
+    context: *mut Encoding<'_>,
     mut at: *mut u8,
     from: *const Counted,
     bound: u64,

@@ -1,38 +1,39 @@
-//! The machine code of an interface: made when it is needed, message by message and way by way.
+//! The messages of an interface: entering their code, and when it is made.
 
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use cranelift_codegen::Context;
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use tenon_plan::{Order, Plans};
 use tenon_schema::TypeId;
-use tenon_wire::{Decoder, Encoder};
+use tenon_wire::{Decoder, Encoder, Representation};
 
+use super::code::Code;
 use super::context::{Cursor, Decoding, Encoding};
-use super::emit::{Emitter, signature};
-use super::given::{Given, Way, is_swapped};
-use super::linker::{Linker, Routine, Unsupported};
+use super::given::Way;
 use crate::Interface;
 use crate::frame::Key;
 use crate::frame::arena::Arena;
-use crate::layout::Layouts;
+
+/// How often a message is interpreted in one way before code is made for it, which takes half a
+/// millisecond or less: about as long as so many messages of the usual size take to interpret. So
+/// whatever a program does, it takes twice the time that it could have taken at most.
+const WORTH: u32 = 1000;
 
 /// `(context, value, at) -> at`, where the context is an [`Encoding`] or a [`Decoding`]. Null if
 /// the value or the bytes are refused.
 type Entry = unsafe extern "C" fn(*mut Cursor, *mut u8, *mut u8) -> *mut u8;
 
-/// The machine code of an interface, freed with the last clone of this.
-#[derive(Clone)]
-pub(crate) struct Machine(Arc<Code>);
-
-struct Code {
-    given: Given,
+/// The machine code of an interface.
+pub(crate) struct Machine {
+    order: Order,
+    /// How many named types there are.
+    types: usize,
     /// Of each message that there may be, in each way.
     slots: Box<[[Slot; Way::ALL.len()]]>,
     /// Holds the code that the slots lead to.
-    making: Mutex<Making>,
+    code: OnceLock<Option<Arc<Code>>>,
 }
 
 /// The entry to one function.
@@ -40,195 +41,265 @@ struct Code {
 struct Slot {
     /// Null until it is made.
     entry: AtomicPtr<u8>,
+    /// How often it was missed.
+    misses: AtomicU32,
 }
 
-impl fmt::Debug for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Machine({} types)", self.0.given.plans.types.len())
-    }
+/// When code is made that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// At once.
+    Now,
+    /// When it is missed so often that it is worth it.
+    Worth,
 }
 
-impl Machine {
-    /// A machine without code. `None` if Cranelift has no target here.
-    pub fn new(interface: &Interface, layouts: &Layouts) -> Option<Self> {
-        let given = Given::new(
-            interface.schema().clone(),
-            interface.plans().clone(),
-            layouts.clone(),
-        );
-        let messages = given.plans.types.len() + 2 * given.plans.procedures.len();
-        Some(Self(Arc::new(Code {
-            given,
-            slots: (0..messages).map(|_| Default::default()).collect(),
-            making: Mutex::new(Making::Not),
-        })))
-    }
+/// Code that appends values of one message. It lives as long as the interface.
+pub(crate) struct Encode(Entry);
 
-    /// Makes the code of every message, both ways. Whether that could be done.
-    pub fn make_all(&self) -> bool {
-        let code = &*self.0;
-        let types = (0..code.given.plans.types.len() as u32).map(|id| Key::Type(TypeId(id)));
-        let procedures = 0..code.given.plans.procedures.len();
-        let messages = procedures.flat_map(|at| [Key::Arguments(at), Key::Result(at)]);
-        let swapped = is_swapped(code.given.plans.representation.order);
-        let ways = [Way::Encode { swapped }, Way::Decode { swapped }];
-        let wanted = types.chain(messages);
-        let wanted: Vec<_> = wanted.flat_map(|key| ways.map(|way| (key, way))).collect();
-        code.make(&wanted).is_ok()
-    }
+/// Code that reads values of one message. It lives as long as the interface.
+pub(crate) struct Decode(Entry);
 
+impl Encode {
     /// Appends the value at `from`. Whether that was done; if not nothing is appended.
     ///
     /// # Safety
-    /// A value of this message lies at `from`, as the layouts say that the machine was made for.
-    pub unsafe fn encode(&self, key: Key, from: *mut u8, out: &mut Encoder<'_>) -> bool {
-        let swapped = is_swapped(self.0.given.plans.representation.order);
-        let Some(entry) = self.0.entry(key, Way::Encode { swapped }) else {
-            return false;
-        };
+    /// A value of the message lies at `from`, and the interface is alive.
+    #[inline(always)]
+    pub unsafe fn run<R: Representation>(self, from: *const u8, out: &mut Encoder<'_, R>) -> bool {
         let mut context = Encoding::new(out);
         let first = context.first();
         // SAFETY: the caller's promise; the code only differs in lifetimes from what it is
-        // called with, and keeps nothing.
-        let behind = unsafe { entry((&raw mut context).cast(), from, first) };
+        // called with, keeps nothing, and does not write to the value.
+        let behind = unsafe { self.0((&raw mut context).cast(), from.cast_mut(), first) };
         context.finish(behind)
     }
+}
 
+impl Decode {
     /// Reads a value to `to`, which is `size` bytes long, and what it points to into `arena`.
     /// Whether that was done; if not nothing is read and there is nothing at `to`.
     ///
     /// # Safety
-    /// At `to` there is room for a value of this message.
-    pub unsafe fn decode(
-        &self,
-        key: Key,
-        to: *mut u8,
-        size: usize,
+    /// At `to` there is room for a value of the message, and the interface is alive.
+    #[inline(always)]
+    pub unsafe fn run<R: Representation>(
+        self,
+        (to, size): (*mut u8, usize),
         arena: &mut Arena,
-        input: &mut Decoder<'_>,
+        input: &mut Decoder<'_, R>,
     ) -> bool {
-        let swapped = is_swapped(self.0.given.plans.representation.order);
-        let Some(entry) = self.0.entry(key, Way::Decode { swapped }) else {
-            return false;
-        };
         let Some(mut context) = Decoding::new(input, arena, size) else {
             return false;
         };
         let at = input.rest().as_ptr().cast_mut();
-        // SAFETY: as in `encode`.
-        let behind = unsafe { entry((&raw mut context).cast(), to, at) };
+        // SAFETY: as above; the code does not write to the bytes.
+        let behind = unsafe { self.0((&raw mut context).cast(), to, at) };
         context.commit(behind, input)
     }
 }
 
-impl Code {
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Machine({} messages)", self.slots.len())
+    }
+}
+
+impl Machine {
+    /// A machine without code.
+    pub fn new(plans: &Plans) -> Self {
+        let messages = plans.types.len() + 2 * plans.procedures.len();
+        Self {
+            order: plans.representation.order,
+            types: plans.types.len(),
+            slots: (0..messages).map(|_| Default::default()).collect(),
+            code: OnceLock::new(),
+        }
+    }
+
+    /// Makes the code of every message, both ways. Whether that could be done.
+    pub fn make_all(&self, interface: &Interface) -> bool {
+        let types = (0..self.types as u32).map(|id| Key::Type(TypeId(id)));
+        let procedures = 0..interface.plans().procedures.len();
+        let procedures = procedures.flat_map(|at| [Key::Arguments(at), Key::Result(at)]);
+        let ways = [self.encoding(), self.decoding(false)];
+        let messages = types.chain(procedures);
+        let messages = messages.flat_map(|key| ways.map(|way| (key, way)));
+        self.make(interface, &messages.collect::<Vec<_>>())
+    }
+
+    /// What appends a value of a message, if there is such code or it is time to make it.
+    #[inline]
+    pub fn encoder(&self, interface: &Interface, key: Key, when: When) -> Option<Encode> {
+        let entry = self.entry(interface, key, self.encoding(), when)?;
+        Some(Encode(entry))
+    }
+
+    /// What reads a value of a message, if there is such code or it is time to make it. Where the
+    /// order of bytes is the sender's, `swapped` says whether it is not this processor's.
+    #[inline]
+    pub fn decoder(
+        &self,
+        interface: &Interface,
+        key: Key,
+        swapped: bool,
+        when: When,
+    ) -> Option<Decode> {
+        let entry = self.entry(interface, key, self.decoding(swapped), when)?;
+        Some(Decode(entry))
+    }
+
+    fn encoding(&self) -> Way {
+        let swapped = self.is_swapped(false);
+        Way::Encode { swapped }
+    }
+
+    fn decoding(&self, senders: bool) -> Way {
+        let swapped = self.is_swapped(senders);
+        Way::Decode { swapped }
+    }
+
+    /// Whether numbers have the order of bytes that this processor does not have. Where the order
+    /// is the sender's, `senders` says so.
+    fn is_swapped(&self, senders: bool) -> bool {
+        match self.order {
+            Order::Big => cfg!(target_endian = "little"),
+            Order::Little => cfg!(target_endian = "big"),
+            Order::Sender => senders,
+        }
+    }
+
     fn slot(&self, key: Key, way: Way) -> &Slot {
-        let types = self.given.plans.types.len();
         let message = match key {
             Key::Type(id) => id.0 as usize,
-            Key::Arguments(at) => types + 2 * at,
-            Key::Result(at) => types + 2 * at + 1,
+            Key::Arguments(at) => self.types + 2 * at,
+            Key::Result(at) => self.types + 2 * at + 1,
         };
         &self.slots[message][way.index()]
     }
 
-    /// The code of a message, which is made now if it is not there.
     #[inline]
-    fn entry(&self, key: Key, way: Way) -> Option<Entry> {
-        let mut entry = self.slot(key, way).entry.load(Ordering::Acquire);
+    fn entry(&self, interface: &Interface, key: Key, way: Way, when: When) -> Option<Entry> {
+        let slot = self.slot(key, way);
+        let mut entry = slot.entry.load(Ordering::Acquire);
         if entry.is_null() {
-            entry = self.make_one(key, way);
+            entry = self.missed(interface, (key, way), when);
         }
         if entry.is_null() {
             return None;
         }
-        // SAFETY: functions are made with this signature, for the contexts of their way, and
-        // nothing else is stored there.
+        // SAFETY: functions are made with this signature, for the contexts of their way; nothing
+        // else is stored there, and `code` keeps them.
         Some(unsafe { std::mem::transmute::<*mut u8, Entry>(entry) })
     }
 
     #[cold]
-    fn make_one(&self, key: Key, way: Way) -> *mut u8 {
-        match self.make(&[(key, way)]) {
-            Ok(()) => self.slot(key, way).entry.load(Ordering::Acquire),
-            Err(Unsupported) => ptr::null_mut(),
-        }
-    }
-
-    /// Makes the code of messages and of all that they call.
-    fn make(&self, messages: &[(Key, Way)]) -> Result<(), Unsupported> {
-        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Making::Not = &*making {
-            *making = Maker::new().map_or(Making::Failed, Making::With);
-        }
-        let outcome = match &mut *making {
-            Making::With(maker) if maker.is_complete => self.make_with(maker, messages),
-            Making::With(_) | Making::Not | Making::Failed => Err(Unsupported),
+    fn missed(&self, interface: &Interface, message: (Key, Way), when: When) -> *mut u8 {
+        let slot = self.slot(message.0, message.1);
+        let is_time = match when {
+            When::Now => true,
+            // Once only: if it cannot be made, that takes time.
+            When::Worth => slot.misses.fetch_add(1, Ordering::Relaxed) == WORTH,
         };
-        if let (Err(_), Making::With(maker)) = (&outcome, &mut *making) {
-            // Functions may be missing that others call.
-            maker.is_complete = false;
+        match is_time && self.make(interface, &[message]) {
+            true => slot.entry.load(Ordering::Acquire),
+            false => ptr::null_mut(),
         }
-        outcome
     }
 
-    fn make_with(&self, maker: &mut Maker, messages: &[(Key, Way)]) -> Result<(), Unsupported> {
-        let mut functions = Vec::new();
-        for (key, way) in messages {
-            let routine = self.given.message(*key);
-            functions.push(maker.linker.want(*way, routine)?);
+    fn make(&self, interface: &Interface, messages: &[(Key, Way)]) -> bool {
+        let code = self.code.get_or_init(|| Code::of(interface));
+        let Some(Ok(made)) = code.as_ref().map(|code| code.make(messages)) else {
+            return false;
+        };
+        for ((key, way), entry) in messages.iter().zip(made) {
+            let slot = self.slot(*key, *way);
+            slot.entry.store(entry.cast_mut(), Ordering::Release);
         }
-        maker.make_wanted(&self.given)?;
-        for ((key, way), function) in messages.iter().zip(functions) {
-            let entry = maker.linker.address(function).cast_mut();
-            self.slot(*key, *way).entry.store(entry, Ordering::Release);
-        }
-        Ok(())
+        true
     }
 }
 
-/// Code is only made when it is needed.
-enum Making {
-    Not,
-    With(Box<Maker>),
-    /// Cranelift has no target here.
-    Failed,
-}
+#[cfg(test)]
+mod tests {
+    use tenon_wire::Buffer;
 
-/// What functions are made with.
-struct Maker {
-    /// Whether every function that is called was made.
-    is_complete: bool,
-    linker: Linker,
-    context: Context,
-    builder: FunctionBuilderContext,
-}
+    use super::*;
+    use crate::random::Random;
+    use crate::{Frame, Message};
 
-impl Maker {
-    fn new() -> Result<Box<Self>, Unsupported> {
-        Ok(Box::new(Self {
-            is_complete: true,
-            linker: Linker::new()?,
-            context: Context::new(),
-            builder: FunctionBuilderContext::new(),
-        }))
+    fn interface(text: &str) -> Interface {
+        let parsed = tenon_idl::parse_text("test.x", text, &Default::default());
+        Interface::new(parsed.schema.expect("an interface")).expect("types that end")
     }
 
-    /// Makes every function that is asked for, and those that they ask for.
-    fn make_wanted(&mut self, given: &Given) -> Result<(), Unsupported> {
-        while let Some((way, routine, function)) = self.linker.next_wanted() {
-            self.context.func.signature = signature(3, self.linker.call_conv());
-            let builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
-            let (mut emitter, it) = Emitter::begin(given, way, &mut self.linker, builder);
-            let (plan, layout) = given.routine(routine);
-            match (routine, way) {
-                (Routine::List(id), Way::Encode { .. }) => emitter.put_list(true, id, it),
-                (Routine::List(id), Way::Decode { .. }) => emitter.get_list(true, id, it),
-                _ => emitter.plan(plan, layout, it),
-            }
-            emitter.finish();
-            self.linker.define(function, &mut self.context)?;
+    /// Which ways there is code for.
+    fn made(message: Message<'_>) -> [bool; 2] {
+        let machine = message.interface().machine();
+        [machine.encoding(), machine.decoding(false)].map(|way| {
+            let entry = machine
+                .slot(Key::Type(TypeId(0)), way)
+                .entry
+                .load(Ordering::Acquire);
+            !entry.is_null()
+        })
+    }
+
+    fn encode(frame: &Frame<'_>) -> Vec<u8> {
+        let mut buffer = Buffer::default();
+        let done = frame.encode(&mut Encoder::new(&mut buffer));
+        done.expect("a value of the type");
+        buffer.as_slice().to_vec()
+    }
+
+    #[test]
+    fn code_is_made_of_what_is_used_often() {
+        let interface = interface("struct pair { int numbers<>; string name<>; };");
+        let message = interface.message(TypeId(0)).expect("a layout");
+        let ty = tenon_schema::Type::Named(TypeId(0));
+        let value = Random::new(1).value(interface.schema(), &ty, 9);
+        let frame = message.frame(&value).expect("a value of the type");
+        let bytes = encode(&frame);
+        for _ in 0..WORTH - 1 {
+            encode(&frame);
         }
-        self.linker.finish()
+        assert_eq!(made(message), [false, false]);
+        assert_eq!(encode(&frame), bytes);
+        assert_eq!(made(message), [true, false]);
+        assert_eq!(encode(&frame), bytes);
+        for _ in 0..=WORTH {
+            let read = message.decode(&mut Decoder::new(&bytes));
+            assert_eq!(read.expect("good bytes").value(), value);
+        }
+        assert_eq!(made(message), [true, true]);
+    }
+
+    #[test]
+    fn equal_interfaces_share_code_while_one_of_them_lives() {
+        let text = "struct shared { int of_equal_interfaces; };";
+        let (one, other) = (interface(text), interface(text));
+        assert!(one.compile() && other.compile());
+        let code = |interface: &Interface| {
+            let code = interface.machine().code.get().cloned().flatten();
+            code.expect("code was made")
+        };
+        assert!(Arc::ptr_eq(&code(&one), &code(&other)));
+        let different = interface("struct shared { unsigned int of_equal_interfaces; };");
+        assert!(different.compile());
+        assert!(!Arc::ptr_eq(&code(&one), &code(&different)));
+        let weak = Arc::downgrade(&code(&one));
+        drop(one);
+        assert!(weak.upgrade().is_some());
+        drop(other);
+        assert!(weak.upgrade().is_none());
+    }
+
+    #[test]
+    fn slow_ways_of_moving_numbers_are_not_compiled() {
+        let slow = interface("struct slow { int number; };");
+        let mut plans = slow.plans().clone();
+        plans.moves.unit = tenon_plan::Unit::Byte;
+        let slow = Interface::with_plans(slow.schema().clone(), plans).expect("plans that fit");
+        assert!(!slow.compile());
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `machine` | the messages of an interface; entering their code |
+//! | `machine` | the messages of an interface: entering their code, and when it is made |
+//! | `code` | the code that was made; equal interfaces share it |
 //! | `linker` | the functions there are, and the memory that they are in |
 //! | `context` | what machine code and helpers share |
 //! | `helpers` | what machine code calls |
@@ -24,6 +25,7 @@
 
 mod alike;
 mod blit;
+mod code;
 mod context;
 mod control;
 mod decode;
@@ -35,4 +37,4 @@ mod linker;
 mod machine;
 mod scalar;
 
-pub(crate) use machine::Machine;
+pub(crate) use machine::{Machine, When};

@@ -1,0 +1,128 @@
+//! The code that was made for interfaces. Equal interfaces share it, whoever made them.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use cranelift_codegen::Context;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+use super::emit::{Emitter, signature};
+use super::given::{Given, Way};
+use super::linker::{Linker, Routine, Unsupported};
+use crate::Interface;
+use crate::frame::Key;
+
+/// The code there is, as long as somebody uses it.
+static CODES: Mutex<Vec<Weak<Code>>> = Mutex::new(Vec::new());
+
+/// The code of an interface, as much as was asked for.
+pub(super) struct Code {
+    given: Given,
+    making: Mutex<Making>,
+}
+
+/// Code is only made when it is needed.
+enum Making {
+    Not,
+    With(Box<Maker>),
+    /// Cranelift has no target here.
+    Failed,
+}
+
+/// What functions are made with, and what holds them.
+struct Maker {
+    /// Whether a function may be missing that others call.
+    has_failed: bool,
+    linker: Linker,
+    context: Context,
+    builder: FunctionBuilderContext,
+}
+
+impl Code {
+    /// The code of interfaces like this one. `None` if no frame can hold its values, or they are
+    /// to be moved in a way that is for comparison only.
+    pub fn of(interface: &Interface) -> Option<Arc<Self>> {
+        if interface.plans().moves != tenon_plan::Moves::default() {
+            return None;
+        }
+        let layouts = interface.layouts().ok()?;
+        let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|code| code.strong_count() > 0);
+        let known = codes.iter().filter_map(Weak::upgrade);
+        let is_equal = |code: &Arc<Self>| {
+            code.given.plans == *interface.plans() && code.given.schema == *interface.schema()
+        };
+        if let Some(code) = known.into_iter().find(is_equal) {
+            return Some(code);
+        }
+        let (schema, plans) = (interface.schema().clone(), interface.plans().clone());
+        let code = Arc::new(Self {
+            given: Given::new(schema, plans, layouts.clone()),
+            making: Mutex::new(Making::Not),
+        });
+        codes.push(Arc::downgrade(&code));
+        Some(code)
+    }
+
+    /// Makes what moves these messages, and all that it calls, and gives where each begins. It can
+    /// be entered as long as this lives.
+    pub fn make(&self, messages: &[(Key, Way)]) -> Result<Vec<*const u8>, Unsupported> {
+        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Making::Not = &*making {
+            *making = Maker::new().map_or(Making::Failed, Making::With);
+        }
+        match &mut *making {
+            Making::With(maker) if !maker.has_failed => {
+                let made = maker.make(&self.given, messages);
+                // What was made before stays: it calls nothing that is not there.
+                maker.has_failed = made.is_err();
+                made
+            }
+            Making::With(_) | Making::Failed | Making::Not => Err(Unsupported),
+        }
+    }
+}
+
+impl Maker {
+    fn new() -> Result<Box<Self>, Unsupported> {
+        Ok(Box::new(Self {
+            has_failed: false,
+            linker: Linker::new()?,
+            context: Context::new(),
+            builder: FunctionBuilderContext::new(),
+        }))
+    }
+
+    fn make(
+        &mut self,
+        given: &Given,
+        messages: &[(Key, Way)],
+    ) -> Result<Vec<*const u8>, Unsupported> {
+        let wanted = messages.iter().map(|(key, way)| {
+            let routine = given.message(*key);
+            self.linker.want(*way, routine)
+        });
+        let wanted: Vec<_> = wanted.collect::<Result<_, _>>()?;
+        while let Some((way, routine, function)) = self.linker.next_wanted() {
+            self.emit(given, way, routine);
+            self.linker.define(function, &mut self.context)?;
+        }
+        self.linker.finish()?;
+        let addresses = wanted
+            .into_iter()
+            .map(|function| self.linker.address(function));
+        Ok(addresses.collect())
+    }
+
+    fn emit(&mut self, given: &Given, way: Way, routine: Routine) {
+        self.context.func.signature = signature(3, self.linker.call_conv());
+        let builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
+        let (mut emitter, it) = Emitter::begin(given, way, &mut self.linker, builder);
+        let (plan, layout) = given.routine(routine);
+        match (routine, way) {
+            (Routine::List(id), Way::Encode { .. }) => emitter.put_list(true, id, it),
+            (Routine::List(id), Way::Decode { .. }) => emitter.get_list(true, id, it),
+            _ => emitter.plan(plan, layout, it),
+        }
+        emitter.finish();
+    }
+}
