@@ -176,13 +176,18 @@ unsafe extern "C" fn next(context: *mut Decoding<'_>, list: *mut Growing, elemen
     // SAFETY: see above; the list is machine code's own.
     unsafe {
         let Growing { count, room, items } = list.read();
-        if count == u64::from(u32::MAX) || (*context).pay(1, element).is_none() {
+        if count == u64::from(u32::MAX) {
             return ptr::null_mut();
         }
         if count == room {
-            let room = (room * 2).max(4);
-            let larger = (*context).arena.take((room * element) as usize).as_ptr();
-            larger.copy_from_nonoverlapping(items, (count * element) as usize);
+            let room = (room * 2).max(1);
+            let larger = take(context, room, element);
+            if larger.is_null() {
+                return ptr::null_mut();
+            }
+            if count > 0 {
+                larger.copy_from_nonoverlapping(items, (count * element) as usize);
+            }
             (*list).items = larger;
             (*list).room = room;
         }
