@@ -1,5 +1,7 @@
 //! JSON to values.
 
+use std::collections::HashSet;
+
 use bstr::BString;
 use serde_json::{Map, Value as Json};
 use tenon_plan::links::{LinkedList, linked_list, memory_fields};
@@ -166,9 +168,11 @@ impl<'a> Reader<'a> {
         fields: &[Field],
         members: &Map<String, Json>,
     ) -> Result<Vec<Value>, JsonError> {
-        only(members, |name| {
-            fields.iter().any(|field| field.name == name)
-        })?;
+        let known = fields.iter().filter(|it| members.contains_key(&it.name));
+        if known.count() < members.len() {
+            let names: HashSet<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            only(members, |name| names.contains(name))?;
+        }
         fields
             .iter()
             .map(|field| self.field(field, &field.name, members))
