@@ -46,11 +46,17 @@ impl Arena {
     /// Room for `bytes` whose contents are not defined; valid until the arena is dropped.
     #[inline]
     pub fn take(&mut self, bytes: usize) -> NonNull<u8> {
+        self.take_before(bytes, 0)
+    }
+
+    /// [`take`](Self::take), where about `more` bytes are going to be taken next.
+    #[inline]
+    pub fn take_before(&mut self, bytes: usize, more: usize) -> NonNull<u8> {
         let Some(bytes) = bytes.checked_next_multiple_of(WORD) else {
             unreachable!("so much memory was not paid for")
         };
         if bytes > self.left {
-            return self.take_from_new(bytes);
+            return self.take_from_new(bytes, more);
         }
         let taken = self.at;
         // SAFETY: so many bytes are left in the chunk.
@@ -62,15 +68,17 @@ impl Arena {
     /// Large items get a chunk of their own, so that the present one stays in use.
     #[cold]
     #[inline(never)]
-    fn take_from_new(&mut self, bytes: usize) -> NonNull<u8> {
+    fn take_from_new(&mut self, bytes: usize, more: usize) -> NonNull<u8> {
         let usual = match self.chunks.is_null() {
             true => FIRST,
             // SAFETY: the chunk is alive as long as the arena.
             false => (unsafe { (*self.chunks).bytes } * 2).min(MOST),
         };
-        let Some(room) = bytes.max(usual).checked_add(size_of::<Chunk>()) else {
+        let head = size_of::<Chunk>();
+        let Some(room) = bytes.checked_add(more + head) else {
             unreachable!("so much memory was not paid for")
         };
+        let room = room.max(usual);
         let layout = chunk_of(room);
         // SAFETY: a chunk is not empty.
         let chunk = unsafe { alloc(layout) }.cast::<Chunk>();
@@ -78,17 +86,14 @@ impl Arena {
             handle_alloc_error(layout)
         };
         let before = self.chunks;
-        let head = Chunk {
-            before,
-            bytes: room,
-        };
         // SAFETY: there is room for the head and what follows.
         let taken = unsafe {
-            first.write(head);
+            let bytes = room;
+            first.write(Chunk { before, bytes });
             first.add(1).cast::<u8>()
         };
         self.chunks = chunk;
-        let left = room - size_of::<Chunk>() - bytes;
+        let left = room - head - bytes;
         if left > self.left {
             // SAFETY: the chunk is at least so long.
             self.at = unsafe { taken.add(bytes) };

@@ -204,6 +204,15 @@ impl<'a> Message<'a> {
         self.entry.bytes as usize
     }
 
+    /// Bytes that what the value points to may be expected to take.
+    #[inline(always)]
+    pub(super) fn more(&self) -> usize {
+        match self.entry.leads_on {
+            true => 256,
+            false => 0,
+        }
+    }
+
     #[cfg(feature = "jit")]
     pub(super) fn key(self) -> Key {
         self.entry.key

@@ -65,7 +65,7 @@ impl<'a> Frame<'a> {
         let bytes = message.bytes();
         let large = match bytes <= size_of::<[u64; SMALL]>() {
             true => std::ptr::null_mut(),
-            false => arena.take(bytes).as_ptr(),
+            false => arena.take_before(bytes, message.more()).as_ptr(),
         };
         Self {
             message,

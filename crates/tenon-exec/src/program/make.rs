@@ -44,6 +44,7 @@ impl Program {
             .map(|(key, plan, layout)| maker.entry(key, plan, layout, &procedure.name));
             maker.program.procedures.push(entries);
         }
+        maker.program.steps.iter_mut().for_each(shorten);
         maker.program
     }
 
@@ -124,6 +125,7 @@ impl<'a> Maker<'a> {
             body,
             is_recursive: false,
             bytes: size_of::<Counted>() as u32,
+            leads_on: true,
             ..entry
         }
     }
@@ -131,9 +133,11 @@ impl<'a> Maker<'a> {
     fn entry(&mut self, key: Key, plan: &'a Plan, layout: Layout<'a>, owner: &'a str) -> Entry {
         let name = self.text(owner.to_owned());
         let inside = self.inside(layout, owner, name);
+        let body = self.body(&plan.body, &inside, 0);
         Entry {
             key,
-            body: self.body(&plan.body, &inside, 0),
+            body,
+            leads_on: self.program.steps(body).iter().any(Step::leads_on),
             is_recursive: plan.recursive,
             bytes: self.bytes_of(layout),
             name,
@@ -167,6 +171,12 @@ impl<'a> Maker<'a> {
     }
 
     fn emit(&mut self, step: Step, name: u32) {
+        if let Some(last) = self.program.steps.last_mut()
+            && let Some(both) = join(last, &step)
+        {
+            *last = both;
+            return;
+        }
         self.program.steps.push(step);
         self.program.names.push(name);
     }
@@ -471,6 +481,85 @@ impl<'a> Maker<'a> {
             _ => false,
         })
     }
+}
+
+/// Numbers of one size, one behind the other both in memory and in a reserved block.
+struct Span {
+    unit: u32,
+    at: u32,
+    offset: u32,
+    bytes: u32,
+    /// Whether the plan moves them as a block.
+    is_block: bool,
+}
+
+impl Span {
+    /// What a step moves, if all of it is that.
+    fn of(step: &Step) -> Option<Self> {
+        let (unit, at, offset, bytes, is_block) = match *step {
+            Step::Put { number, at, offset } => {
+                let unit = number.unit()?;
+                (unit, at, offset, number.wire_bytes() as u32, false)
+            }
+            Step::PutArray {
+                number,
+                at,
+                count,
+                offset,
+            } => {
+                let bytes = (number.wire_bytes() as u32).checked_mul(count)?;
+                (number.unit()?, at, offset, bytes, false)
+            }
+            Step::Blit {
+                item: Item::Units(unit),
+                at,
+                bytes,
+                offset,
+            } => (unit, at, offset, bytes, true),
+            _ => return None,
+        };
+        Some(Self {
+            unit,
+            at,
+            offset,
+            bytes,
+            is_block,
+        })
+    }
+}
+
+/// Both as one block, if a block goes on in memory as on the wire. The plan does not say where
+/// structs that are no blocks themselves lie in memory; here it is known. Where the plan has no
+/// blocks, none are made.
+fn join(last: &Step, next: &Step) -> Option<Step> {
+    let (last, next) = (Span::of(last)?, Span::of(next)?);
+    let is_behind = last.at + last.bytes == next.at && last.offset + last.bytes == next.offset;
+    let is_one = last.unit == next.unit && (last.is_block || next.is_block);
+    (is_behind && is_one).then_some(Step::Blit {
+        item: Item::Units(last.unit),
+        at: last.at,
+        bytes: last.bytes.checked_add(next.bytes)?,
+        offset: last.offset,
+    })
+}
+
+/// Moves a block of one number as that.
+fn shorten(step: &mut Step) {
+    let Step::Blit {
+        item: Item::Units(unit),
+        at,
+        bytes,
+        offset,
+    } = *step
+    else {
+        return;
+    };
+    let number = match (unit, bytes) {
+        (4, 4) => Number::Four,
+        (8, 8) => Number::Eight,
+        _ => return,
+    };
+    *step = Step::Put { number, at, offset };
 }
 
 /// Memory holds no item that does not fit; see [`Layouts`].

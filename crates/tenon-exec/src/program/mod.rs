@@ -71,6 +71,8 @@ pub(crate) struct Entry {
     pub is_recursive: bool,
     /// Bytes of the value in memory, without what it points to.
     pub bytes: u32,
+    /// Whether it may point to something.
+    pub leads_on: bool,
     /// The type or procedure, as a position in `texts`.
     name: u32,
 }
@@ -280,6 +282,24 @@ impl Program {
     #[cold]
     pub fn name_of_entry(&self, entry: &Entry) -> &str {
         &self.texts[entry.name as usize]
+    }
+}
+
+impl Step {
+    /// Whether what it moves may lie elsewhere in memory.
+    fn leads_on(&self) -> bool {
+        match self {
+            Self::PutCounted { .. } | Self::CopyCounted { .. } | Self::BlitCounted { .. } => true,
+            Self::Optional { .. } | Self::List { .. } | Self::Call { .. } => true,
+            Self::Loop { count, .. } | Self::PutElements { count, .. } => {
+                matches!(count, Count::Counted(_))
+            }
+            Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => false,
+            Self::Put { .. } | Self::PutSlowly { .. } | Self::PutArray { .. } => false,
+            Self::Copy { .. } | Self::Blit { .. } => false,
+            // Their arms have steps of their own.
+            Self::Switch { .. } | Self::External => false,
+        }
     }
 }
 
