@@ -33,14 +33,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         if design.engine != Engine::Compiled {
             continue;
         }
-        let plans = design.plans(&schema, Representation::XDR)?;
+        let plans = [
+            design.plans(&schema, Representation::XDR)?,
+            design.plans(&schema, Representation::LEAN)?,
+        ];
         let name = design.word();
-        let forms: Vec<_> = Form::of(&plans).into_iter().collect();
+        let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
         fs::write(
             out(&format!("{name}.rs"))?,
             rust::generate(&schema, &forms, &options),
         )?;
-        let way = way(plans.moves);
+        let way = way(design.movement.moves());
         writeln!(modules, "stubs!({name}, \"/{name}.rs\", {way});")?;
         write!(names, "{name} ")?;
     }

@@ -110,6 +110,7 @@ Examples:
   tenon study                          tables 1 to 4, in some ten seconds
   tenon study --quick                  does it work? The figures are not to be believed
   tenon study --svg plots/             draws the tables, too
+  tenon study --representation lean    nobody has to change the order of bytes
   tenon study --json study.json        everything that was measured, beside the tables
   tenon study --json - | jq '.cells[] | select(.design == \"compiled, every pass\")'
 
@@ -335,6 +336,10 @@ pub struct StudyArgs {
     /// Measure for a moment only
     #[arg(long)]
     pub quick: bool,
+
+    /// How items lie on the wire; with `lean` no design has to change the order of bytes
+    #[arg(long, value_enum, default_value = "xdr")]
+    pub representation: Representation,
 
     /// Write everything that was measured to FILE; `-` prints it instead of the tables
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -50,7 +50,10 @@ pub const PROCEDURAL_ITEM: Movement = single(Mover::Procedure, Unit::Item);
 
 /// All that are compared, in the order of the tables: first those of the paper.
 pub const DESIGNS: &[Design] = &[
+    of(Engine::Interpreted, INLINE_BYTE),
     of(Engine::Interpreted, INLINE_ITEM),
+    of(Engine::Interpreted, PROCEDURAL_BYTE),
+    of(Engine::Interpreted, PROCEDURAL_ITEM),
     of(Engine::Interpreted, Movement::Blocks),
     of(Engine::Compiled, INLINE_BYTE),
     of(Engine::Compiled, INLINE_ITEM),
@@ -105,10 +108,11 @@ impl Design {
         match (self.movement, self.engine) {
             (INLINE_BYTE | INLINE_ITEM, _) => &[Pass::Inline],
             (Movement::Single(_), _) => &[],
-            (Movement::Blocks, Engine::Compiled) => &[Pass::MergeArrays, Pass::MergeBlocks],
-            (Movement::EveryPass, Engine::Compiled) => Pass::ALL,
-            (Movement::Blocks, _) => &[Pass::MergeArrays],
-            (Movement::EveryPass, _) => &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks],
+            (Movement::Blocks, _) => &[Pass::MergeArrays, Pass::MergeBlocks],
+            (Movement::EveryPass, Engine::Machine) => {
+                &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks]
+            }
+            (Movement::EveryPass, _) => Pass::ALL,
         }
     }
 }

@@ -18,5 +18,5 @@ mod work;
 pub use design::{DESIGNS, Design};
 pub use engine::interface;
 pub use report::Plot;
-pub use study::{Cell, Direction, Options, Study, StudyError, study};
+pub use study::{Cell, Direction, Options, Study, StudyError, Wire, study};
 pub use work::Work;

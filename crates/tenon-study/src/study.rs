@@ -13,9 +13,18 @@ use crate::work::{Sample, Work};
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// How items lie on the wire.
-    pub representation: Representation,
+    pub wire: Wire,
     /// How long to measure.
     pub effort: Effort,
+}
+
+/// How items lie on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// External Data Representation, most significant byte first.
+    Xdr,
+    /// The sender's order of bytes, so that nothing changes on the way to the like of it.
+    Lean,
 }
 
 /// Which way.
@@ -79,26 +88,32 @@ pub enum StudyError {
 /// # Errors
 /// A design writes other bytes or reads another value.
 pub fn study(options: Options, mut progress: impl FnMut(&str, f64)) -> Result<Study, StudyError> {
-    let interfaces = Interfaces::new(options.representation)?;
+    let interfaces = Interfaces::new(options.wire)?;
     let sample = Sample::new();
     let mut cells = Vec::new();
     for work in Work::ALL {
-        let bytes = work.bytes(&sample, options.representation);
+        let bytes = work.bytes(&sample, options.wire);
         let stage = Stage {
             work,
+            wire: options.wire,
             sample: &sample,
             bytes: &bytes,
             interfaces: &interfaces,
         };
         let mut contests = Contests::default();
-        for design in DESIGNS {
+        let designs = || {
+            DESIGNS
+                .iter()
+                .filter(|design| engine::knows(design, options.wire))
+        };
+        for design in designs() {
             engine::enter(design, &stage, &mut contests)?;
         }
         let Contests { encode, decode } = contests;
         for (direction, contest) in [(Direction::Encode, encode), (Direction::Decode, decode)] {
             let doing = format!("{} {}", direction.name(), work.notation());
             let timings = run(contest, options.effort, |part| progress(&doing, part));
-            cells.extend(DESIGNS.iter().zip(timings).map(|(design, timing)| Cell {
+            cells.extend(designs().zip(timings).map(|(design, timing)| Cell {
                 design: *design,
                 work,
                 direction,
@@ -113,6 +128,16 @@ pub fn study(options: Options, mut progress: impl FnMut(&str, f64)) -> Result<St
 fn run(contest: Contest<'_>, effort: Effort, mut progress: impl FnMut(f64)) -> Vec<Timing> {
     progress(0.0);
     contest.run(effort, progress)
+}
+
+impl Wire {
+    /// As plans know it.
+    pub fn representation(self) -> Representation {
+        match self {
+            Self::Xdr => Representation::XDR,
+            Self::Lean => Representation::LEAN,
+        }
+    }
 }
 
 impl Direction {

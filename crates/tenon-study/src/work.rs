@@ -2,7 +2,8 @@
 
 use bstr::BString;
 use tenon_exec::Value;
-use tenon_plan::{Order, Representation};
+
+use crate::study::Wire;
 
 /// One of the three procedures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,15 +66,14 @@ impl Work {
         Value::Struct(fields)
     }
 
-    /// The bytes of the message, written down without any plan (RFC 4506).
+    /// The bytes of the message, written down without any plan.
     ///
     /// The works have numbers of four bytes alone and text whose length is a multiple of it; so
-    /// they lie alike in every representation, but for the order of bytes.
-    pub fn bytes(self, sample: &Sample, representation: Representation) -> Vec<u8> {
-        let number = |number: i32| match representation.order {
-            Order::Big => number.to_be_bytes(),
-            Order::Little => number.to_le_bytes(),
-            Order::Sender => number.to_ne_bytes(),
+    /// they lie alike in both representations, but for the order of bytes.
+    pub fn bytes(self, sample: &Sample, wire: Wire) -> Vec<u8> {
+        let number = |number: i32| match wire {
+            Wire::Xdr => number.to_be_bytes(),
+            Wire::Lean => number.to_ne_bytes(),
         };
         let numbers = match self {
             Self::Single => vec![sample.first],

@@ -4,11 +4,10 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use tenon_plan::Representation;
 use tenon_study::measure::Effort;
-use tenon_study::{DESIGNS, Options, Study, study};
+use tenon_study::{DESIGNS, Options, Study, Wire, study};
 
-use crate::args::StudyArgs;
+use crate::args::{Representation, StudyArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -21,7 +20,10 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         eprintln!("tenon: built without optimisation, so these are not the figures to quote");
     }
     let options = Options {
-        representation: Representation::XDR,
+        wire: match args.representation {
+            Representation::Xdr => Wire::Xdr,
+            Representation::Lean => Wire::Lean,
+        },
         effort,
     };
     let mut progress = Progress::new();

@@ -2,12 +2,11 @@
 
 use std::hint::black_box;
 
-use tenon_wire::{
-    Buffer, DecodeMode, Decoder, EncodeError, Encoder, Limits, Marshal, Representation, Xdr,
-};
+use tenon_wire::{Buffer, EncodeError, Encoder, Lean, Marshal, Representation, Xdr};
 
-use super::{Contests, Stage, check_bytes, check_value};
+use super::{Contests, Stage, check_bytes, check_value, decoder};
 use crate::design::Design;
+use crate::study::Wire;
 use crate::work::{Sample, Work};
 
 /// A type of some stubs that knows its value.
@@ -68,17 +67,26 @@ macro_rules! entrances {
             let name = design.word();
             $(
                 if name == stringify!($module) {
-                    use $module::{Numbers, Single, Structure, Way};
-                    return match stage.work {
-                        Work::Single => enter_as::<Single, Way<Xdr>>(design, stage, contests),
-                        Work::Numbers => enter_as::<Numbers, Way<Xdr>>(design, stage, contests),
-                        Work::Structure => enter_as::<Structure, Way<Xdr>>(design, stage, contests),
+                    return match stage.wire {
+                        Wire::Xdr => entrance!($module, Xdr, design, stage, contests),
+                        Wire::Lean => entrance!($module, Lean, design, stage, contests),
                     };
                 }
             )*
             unreachable!("build.rs makes stubs of every design that is compiled, so of {name}")
         }
     };
+}
+
+macro_rules! entrance {
+    ($module:ident, $wire:ty, $design:ident, $stage:ident, $contests:ident) => {{
+        use $module::{Numbers, Single, Structure, Way};
+        match $stage.work {
+            Work::Single => enter_as::<Single, Way<$wire>>($design, $stage, $contests),
+            Work::Numbers => enter_as::<Numbers, Way<$wire>>($design, $stage, $contests),
+            Work::Structure => enter_as::<Structure, Way<$wire>>($design, $stage, $contests),
+        }
+    }};
 }
 
 include!(concat!(env!("OUT_DIR"), "/modules.rs"));
@@ -113,9 +121,4 @@ fn encode<T: Marshal<R>, R: Representation>(
     // Somebody might read them.
     black_box(buffer.as_slice());
     done
-}
-
-#[inline]
-fn decoder<R: Representation>(bytes: &[u8]) -> Decoder<'_, R> {
-    Decoder::over(bytes, DecodeMode::Lenient, Limits::default())
 }

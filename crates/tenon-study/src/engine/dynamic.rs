@@ -2,14 +2,13 @@
 
 use std::hint::black_box;
 
-use tenon_exec::{Interface, Message, Value};
-use tenon_plan::Representation;
-use tenon_schema::{Schema, TypeId};
-use tenon_wire::{Buffer, Decoder, Encoder};
+use tenon_exec::{Frame, Interface, Message};
+use tenon_schema::Schema;
+use tenon_wire::{Buffer, Decoder, Encoder, Lean, Representation, Xdr};
 
-use super::{Contests, Stage, check_bytes, check_value};
+use super::{Contests, Stage, check_bytes, check_value, decoder};
 use crate::design::{DESIGNS, Design, Engine};
-use crate::study::StudyError;
+use crate::study::{StudyError, Wire};
 
 const FILE: &str = "study.x";
 const TEXT: &str = include_str!("../../study.x");
@@ -31,13 +30,13 @@ impl Interfaces {
     ///
     /// # Errors
     /// There are none: a bug.
-    pub fn new(representation: Representation) -> Result<Self, StudyError> {
+    pub fn new(wire: Wire) -> Result<Self, StudyError> {
         let schema = interface()?;
         let dynamic = DESIGNS
             .iter()
             .filter(|design| design.engine != Engine::Compiled);
         let interfaces = dynamic.map(|design| {
-            let plans = design.plans(&schema, representation)?;
+            let plans = design.plans(&schema, wire.representation())?;
             Ok((*design, Interface::with_plans(schema.clone(), plans)?))
         });
         interfaces.collect::<Result<_, _>>().map(Self)
@@ -52,11 +51,48 @@ impl Interfaces {
     }
 }
 
-fn type_of(stage: &Stage<'_>, interface: &Interface) -> Result<TypeId, String> {
-    let name = stage.work.type_name();
-    let found = interface.schema().find_type(name);
-    found.ok_or_else(|| format!("its interface has no {name}"))
+/// How an engine moves a frame.
+trait Run<R: Representation>: 'static {
+    fn encode(frame: &Frame<'_>, out: &mut Encoder<'_, R>) -> Result<(), String>;
+
+    fn decode<'a>(message: Message<'a>, input: &mut Decoder<'_, R>) -> Result<Frame<'a>, String>;
 }
+
+/// The interpreter.
+struct ByInterpreter;
+
+impl<R: Representation> Run<R> for ByInterpreter {
+    #[inline]
+    fn encode(frame: &Frame<'_>, out: &mut Encoder<'_, R>) -> Result<(), String> {
+        let done = frame.encode_by_interpreter(out);
+        done.map_err(|error| error.to_string())
+    }
+
+    #[inline]
+    fn decode<'a>(message: Message<'a>, input: &mut Decoder<'_, R>) -> Result<Frame<'a>, String> {
+        let frame = message.decode_by_interpreter(input);
+        frame.map_err(|error| error.to_string())
+    }
+}
+
+/// Machine code.
+struct ByMachine;
+
+impl Run<Xdr> for ByMachine {
+    #[inline]
+    fn encode(frame: &Frame<'_>, out: &mut Encoder<'_, Xdr>) -> Result<(), String> {
+        let done = frame.encode_by_machine(out);
+        done.then_some(()).ok_or_else(|| REFUSES.to_owned())
+    }
+
+    #[inline]
+    fn decode<'a>(message: Message<'a>, input: &mut Decoder<'_, Xdr>) -> Result<Frame<'a>, String> {
+        let frame = message.decode_by_machine(input);
+        frame.ok_or_else(|| REFUSES.to_owned())
+    }
+}
+
+const REFUSES: &str = "machine code refuses";
 
 /// Lets the interpreter enter the contests with the plans of a design.
 pub fn enter_interpreted<'a>(
@@ -64,63 +100,55 @@ pub fn enter_interpreted<'a>(
     stage: &Stage<'a>,
     contests: &mut Contests<'a>,
 ) -> Result<(), String> {
-    let (interface, bytes) = (stage.interfaces.of(design), stage.bytes);
-    let id = type_of(stage, interface)?;
-    let value = stage.work.value(stage.sample);
-    let mut buffer = Buffer::default();
-    let mut encode = move |value: &Value| {
-        buffer.clear();
-        let done = interface.encode(id, value, &mut Encoder::new(&mut buffer));
-        black_box(buffer.as_slice());
-        done
-    };
-    let decode = move |bytes: &[u8]| interface.decode(id, &mut Decoder::new(bytes));
-    let mut written = Buffer::default();
-    let done = interface.encode(id, &value, &mut Encoder::new(&mut written));
-    done.map_err(|error| error.to_string())?;
-    check_bytes(written.as_slice(), bytes)?;
-    check_value(&decode(bytes).map_err(|error| error.to_string())?, &value)?;
-    contests
-        .encode
-        .enter(design.name(), move || encode(black_box(&value)));
-    contests
-        .decode
-        .enter(design.name(), move || decode(black_box(bytes)));
-    Ok(())
+    match stage.wire {
+        Wire::Xdr => enter_as::<ByInterpreter, Xdr>(design, stage, contests),
+        Wire::Lean => enter_as::<ByInterpreter, Lean>(design, stage, contests),
+    }
 }
 
-/// Lets machine code enter the contests.
+/// Lets machine code enter the contests with the plans of a design.
 pub fn enter_machine<'a>(
     design: &Design,
     stage: &Stage<'a>,
     contests: &mut Contests<'a>,
 ) -> Result<(), String> {
-    let (interface, bytes) = (stage.interfaces.of(design), stage.bytes);
-    let message = interface
-        .message(type_of(stage, interface)?)
-        .map_err(|error| error.to_string())?;
+    match stage.wire {
+        Wire::Xdr => enter_as::<ByMachine, Xdr>(design, stage, contests),
+        Wire::Lean => Err("it knows xdr alone".to_owned()),
+    }
+}
+
+/// Lets an engine enter the contests.
+fn enter_as<'a, E: Run<R>, R: Representation>(
+    design: &Design,
+    stage: &Stage<'a>,
+    contests: &mut Contests<'a>,
+) -> Result<(), String> {
+    let bytes = stage.bytes;
+    let message = message(stage, stage.interfaces.of(design))?;
     let value = stage.work.value(stage.sample);
     let frame = message.frame(&value).map_err(|error| error.to_string())?;
     let mut buffer = Buffer::default();
-    let refuses = || "machine code refuses".to_owned();
-    let done = frame.encode_by_machine(&mut Encoder::new(&mut buffer));
-    done.then_some(()).ok_or_else(refuses)?;
+    E::encode(&frame, &mut Encoder::<R>::over(&mut buffer))?;
     check_bytes(buffer.as_slice(), bytes)?;
-    let read = decode_by_machine(message, bytes).ok_or_else(refuses)?;
-    check_value(&read, &value)?;
+    let read = E::decode(message, &mut decoder::<R>(bytes))?;
+    check_value(&read.value(), &value)?;
     contests.encode.enter(design.name(), move || {
         buffer.clear();
-        let done = black_box(&frame).encode_by_machine(&mut Encoder::new(&mut buffer));
+        let done = E::encode(black_box(&frame), &mut Encoder::<R>::over(&mut buffer));
+        // Somebody might read them.
         black_box(buffer.as_slice());
         done
     });
     contests.decode.enter(design.name(), move || {
-        message.decode_by_machine(&mut Decoder::new(black_box(bytes)))
+        E::decode(message, &mut decoder::<R>(black_box(bytes)))
     });
     Ok(())
 }
 
-fn decode_by_machine(message: Message<'_>, bytes: &[u8]) -> Option<Value> {
-    let frame = message.decode_by_machine(&mut Decoder::new(bytes))?;
-    Some(frame.value())
+fn message<'a>(stage: &Stage<'a>, interface: &'a Interface) -> Result<Message<'a>, String> {
+    let name = stage.work.type_name();
+    let found = interface.schema().find_type(name);
+    let id = found.ok_or_else(|| format!("its interface has no {name}"))?;
+    interface.message(id).map_err(|error| error.to_string())
 }

@@ -33,12 +33,11 @@ impl Study {
             ("table3", self.interpretation_chart(direction)),
             ("table4", self.calls_chart(direction)),
         ];
-        let with_rows = tables.into_iter().filter(|(_, chart)| chart.rows.len() > 1);
-        let drawn = with_rows.map(|(table, chart)| Plot {
+        let drawn = tables.map(|(table, chart)| Plot {
             name: format!("{table}-{}", direction.name()),
             svg: chart.svg(),
         });
-        drawn.collect()
+        drawn.into()
     }
 
     /// Table 1: one integer by compiled stubs.
@@ -95,7 +94,7 @@ impl Study {
             subtitle: format!(
                 "Time as a multiple of that of \u{201c}{}\u{201d} for the same arguments ({})",
                 BASELINE.name(),
-                self.options.representation.name
+                self.options.wire.representation().name
             ),
             axis: Axis::Multiples,
             panels: works.iter().map(panel).collect(),

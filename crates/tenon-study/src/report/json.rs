@@ -14,7 +14,7 @@ impl Study {
         let effort = self.options.effort;
         let share = |rows: Vec<Value>| Value::Array(rows);
         json!({
-            "representation": self.options.representation.name,
+            "representation": self.options.wire.representation().name,
             "machine": machine(),
             "rounds": effort.rounds,
             "turn_us": effort.turn.as_micros() as u64,

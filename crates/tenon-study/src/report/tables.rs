@@ -26,7 +26,7 @@ impl Study {
              drop it.\nRepresentation {}; each the median of {} turns of {:?}, taken in rotation; \
              in brackets\nthe middle half of the turns. Multiples are of `{}` for the same\n\
              arguments, beside the paper's ({}).\n",
-            self.options.representation.name,
+            self.options.wire.representation().name,
             effort.rounds,
             effort.turn,
             BASELINE.name(),
@@ -108,7 +108,10 @@ impl Study {
 
     /// Table 2.
     fn per_design(&self, direction: Direction, figure: impl Fn(&Cell) -> Option<String>) -> Grid {
-        let rows = DESIGNS.iter().map(|design| {
+        let designs = DESIGNS
+            .iter()
+            .filter(|design| self.cell(**design, Work::Single, direction).is_some());
+        let rows = designs.map(|design| {
             let name = design.name();
             self.row(&name, |work| figure(self.cell(*design, work, direction)?))
         });
