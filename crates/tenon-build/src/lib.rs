@@ -123,6 +123,14 @@ impl Builder {
         self
     }
 
+    /// Adds views: for each type that holds something worth borrowing another one, whose values
+    /// borrow it from the message that they are read from.
+    #[must_use]
+    pub fn views(mut self, views: bool) -> Self {
+        self.stubs.views = views;
+        self
+    }
+
     /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
     /// made from, and returns where they are.
     ///

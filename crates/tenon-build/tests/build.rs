@@ -33,18 +33,20 @@ fn stubs_are_written_beside_their_name() {
 
 #[test]
 fn the_lean_representation_is_there_when_asked_for() {
-    let folder = folder("lean", "typedef int point[2];");
+    let folder = folder(
+        "lean",
+        "typedef int point[2]; struct named { string name<>; };",
+    );
     let stubs = |builder: Builder| {
         let path = builder.out_dir(&folder).compile(folder.join("shapes.x"));
         std::fs::read_to_string(path.expect("stubs are made")).expect("the stubs can be read")
     };
     let head = "pub fn encode_point_lean<O: Order>(";
     assert!(!stubs(Builder::new()).contains(head));
-    let both = stubs(Builder::new().lean(true));
-    assert!(
-        both.contains(head) && both.contains("pub fn encode_point("),
-        "{both}"
-    );
+    let both = stubs(Builder::new().lean(true).views(true));
+    for expected in [head, "pub fn encode_point(", "pub struct NamedView<'a> {"] {
+        assert!(both.contains(expected), "{both}");
+    }
 }
 
 #[test]

@@ -186,6 +186,10 @@ pub struct GenArgs {
     )]
     pub representation: Vec<Representation>,
 
+    /// Add types that borrow what they can from the message that they are read from
+    #[arg(long)]
+    pub views: bool,
+
     /// Write into DIR instead of to stdout
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,

@@ -3,13 +3,17 @@
 #![forbid(unsafe_code)]
 #![deny(warnings)]
 #![allow(missing_docs, dead_code)]
+#![allow(
+    clippy::large_enum_variant,
+    reason = "arms of less than 512 bytes are no boxes"
+)]
 
 use std::fmt::Debug;
 use std::path::Path;
 
 use tenon::wire::{
-    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder, Lean,
-    Limits, Marshal, Native, Representation, Swapped, Xdr,
+    Buffer, Cow, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder, Lean,
+    Limits, Marshal, Native, Representation, Swapped, View, Xdr,
 };
 use tenon_exec::Interface;
 use tenon_exec::random::Random;
@@ -97,23 +101,28 @@ where
     travels::<Packed, T>(value);
 }
 
+/// Random values of the type `name`.
+fn random_values<T: Marshal<Xdr>>(name: &str) -> Vec<T> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/representations.x");
+    let interface = Interface::new(common::schema(&path)).expect("the interface has plans");
+    let id = interface.schema().find_type(name).expect(name);
+    let mut random = Random::new(1);
+    let values = (0..40).map(|size| {
+        let value = random.value(interface.schema(), &Type::Named(id), size);
+        let mut buffer = Buffer::default();
+        let done = interface.encode(id, &value, &mut Encoder::new(&mut buffer));
+        done.expect("the value can be sent");
+        decoded::<Xdr, T>(buffer.as_slice(), DecodeMode::Strict).expect("the bytes are a value")
+    });
+    values.collect()
+}
+
 /// Random values of the type `name` travel in every representation.
 fn all_travel<T>(name: &str)
 where
     T: Marshal<Xdr> + Marshal<Little> + Marshal<Big> + Marshal<Packed> + Debug,
 {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/representations.x");
-    let interface = Interface::new(common::schema(&path)).expect("the interface has plans");
-    let id = interface.schema().find_type(name).expect(name);
-    let mut random = Random::new(1);
-    for size in 0..40 {
-        let value = random.value(interface.schema(), &Type::Named(id), size);
-        let mut buffer = Buffer::default();
-        let done = interface.encode(id, &value, &mut Encoder::new(&mut buffer));
-        done.expect("the value can be sent");
-        let value = decoded::<Xdr, T>(buffer.as_slice(), DecodeMode::Strict);
-        travels_in_all(&value.expect("the bytes are a value"));
-    }
+    random_values::<T>(name).iter().for_each(travels_in_all);
 }
 
 #[test]
@@ -236,4 +245,101 @@ fn a_list_by_value_has_an_element() {
     bytes[8] = 1;
     let error = decoded::<Little, Everything>(&bytes, DecodeMode::Strict).expect_err("no chain");
     assert_eq!(error.kind, DecodeErrorKind::BadList);
+}
+
+/// Reads a view of a whole message.
+fn viewed<'a, R: Representation, V: View<'a, R>>(bytes: &'a [u8]) -> Result<V, DecodeError> {
+    let mut input = Decoder::<R>::over(bytes, DecodeMode::Strict, Limits::default());
+    let view = V::view(&mut input)?;
+    input.finish().map(|()| view)
+}
+
+/// A view of a value is the value, and no beginning of its bytes is taken for one.
+macro_rules! is_viewed {
+    ($value:expr, $type:ident, $view:ident: $($representation:ty)*) => {$(
+        let bytes = encoded::<$representation>($value);
+        let view = viewed::<$representation, $view<'_>>(&bytes).expect("the bytes are a value");
+        assert_eq!(encoded::<Xdr>(&$type::from(view)), encoded::<Xdr>($value));
+        for end in 0..bytes.len() {
+            assert!(viewed::<$representation, $view<'_>>(&bytes[..end]).is_err());
+        }
+    )*};
+}
+
+#[test]
+fn views_are_the_values_that_they_borrow_from() {
+    for value in &random_values::<Record>("record") {
+        is_viewed!(value, Record, RecordView: Xdr Little Big Packed);
+    }
+    for value in &random_values::<Shape>("shape") {
+        is_viewed!(value, Shape, ShapeView: Xdr Little Big Packed);
+    }
+    for value in &random_values::<Tiny>("tiny") {
+        is_viewed!(value, Tiny, TinyView: Xdr Little Big Packed);
+    }
+    for value in &random_values::<Everything>("everything") {
+        is_viewed!(value, Everything, EverythingView: Xdr Little Big Packed);
+    }
+}
+
+/// A place for bytes at a multiple of 8.
+#[repr(align(8))]
+struct Aligned([u8; 64]);
+
+impl Aligned {
+    /// The bytes, so many behind a multiple of 8.
+    fn hold(&mut self, bytes: &[u8], behind: usize) -> &[u8] {
+        let place = &mut self.0[behind..behind + bytes.len()];
+        place.copy_from_slice(bytes);
+        place
+    }
+}
+
+#[test]
+fn views_borrow_arrays_that_lie_as_in_memory() {
+    let is_borrowed = |samples: &Cow<'_, [f64]>| matches!(samples, Cow::Borrowed(_));
+    let mut place = Aligned([0; 64]);
+    let native = encoded::<Lean<Native>>(&sample());
+    let message = place.hold(&native, 0);
+    let view: SampleView<'_> = viewed::<Lean<Native>, _>(message).expect("a value");
+    assert!(is_borrowed(&view.values));
+    assert_eq!(view.values.as_ref(), [0.5]);
+    let name = view.name.as_ptr_range();
+    assert!(
+        message.as_ptr_range().contains(&name.start),
+        "the name is in the message"
+    );
+
+    for behind in 1..8 {
+        let message = place.hold(&native, behind);
+        let view: SampleView<'_> = viewed::<Lean<Native>, _>(message).expect("a value");
+        assert!(
+            !is_borrowed(&view.values),
+            "{behind} bytes behind a multiple of 8"
+        );
+        assert_eq!(Sample::from(view), sample());
+    }
+    let swapped = encoded::<Lean<Swapped>>(&sample());
+    let message = place.hold(&swapped, 0);
+    let view: SampleView<'_> = viewed::<Lean<Swapped>, _>(message).expect("a value");
+    assert!(!is_borrowed(&view.values));
+    assert_eq!(Sample::from(view), sample());
+    let view = viewed::<Xdr, SampleView<'_>>(&[0; 8]).expect_err("too short");
+    assert!(matches!(view.kind, DecodeErrorKind::Truncated { .. }));
+}
+
+#[test]
+fn what_a_view_cannot_borrow_is_paid_for() {
+    let mesh: Mesh = vec![[Vertex::default(); 3]; 1000];
+    let mut buffer = Buffer::default();
+    encode_mesh_lean(&mesh, &mut Encoder::<Lean<Swapped>>::over(&mut buffer)).expect("sent");
+    let limits = Limits {
+        memory_per_byte: 0,
+        memory_base: 0,
+        ..Limits::default()
+    };
+    let bytes = buffer.as_slice();
+    let mut input = Decoder::<Lean<Swapped>>::over(bytes, DecodeMode::Strict, limits);
+    let error = view_mesh_lean(&mut input).expect_err("nothing is paid for");
+    assert_eq!(error.kind, DecodeErrorKind::TooMuchMemory);
 }

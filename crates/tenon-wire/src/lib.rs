@@ -19,6 +19,7 @@ mod marshal;
 mod representation;
 mod word;
 
+pub use alloc::borrow::Cow;
 pub use bstr::{BStr, BString, ByteSlice};
 pub use buffer::Buffer;
 pub use decode::{Block, DecodeMode, Decoder, Limits};
@@ -26,7 +27,7 @@ pub use encode::{BlockMut, Encoder};
 pub use error::{
     DecodeError, DecodeErrorKind, DecodeFault, EncodeError, EncodeErrorKind, EncodeFault, Field,
 };
-pub use kernels::{Blittable, boxed_array};
-pub use marshal::Marshal;
+pub use kernels::{Blittable, boxed_array, map_boxed};
+pub use marshal::{Marshal, View};
 pub use representation::{Bytewise, Called, Lean, Native, Order, Representation, Swapped, Xdr};
 pub use word::Word;

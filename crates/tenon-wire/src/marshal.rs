@@ -23,3 +23,14 @@ pub trait Marshal<R: Representation = Xdr>: Sized {
     /// The bytes are not a value of this type.
     fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError>;
 }
+
+/// A type whose values are read where they lie in a message that is kept: strings, opaque data and,
+/// where the representation has them as memory does, arrays of numbers are borrowed from it.
+/// Generated code implements it for the views of an interface.
+pub trait View<'a, R: Representation = Xdr>: Sized {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// The bytes are not a value of this type.
+    fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError>;
+}

@@ -32,6 +32,7 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
     let name = args.file.file_name().unwrap_or_default();
     let options = rust::Options {
         source: name.to_string_lossy().into_owned(),
+        views: args.views,
         ..rust::Options::default()
     };
     Ok(rust::generate(schema, &forms, &options))

@@ -29,6 +29,8 @@ pub enum Expr {
     Closure(&'static str, Box<Block>),
     /// `of.field("name")`
     InField(Box<Expr>, String),
+    /// `of.method`
+    Then(Box<Expr>, &'static str),
     /// `of?`
     Try(Box<Expr>),
     /// `return of`
@@ -90,6 +92,7 @@ impl Expr {
                 format!("{parameters} {}", value.flat()?)
             }
             Self::InField(of, name) => format!("{}.field({})", of.unchained()?, literal(name)),
+            Self::Then(of, method) => format!("{}.{method}", of.unchained()?),
             Self::Try(of) => format!("{}?", of.unchained()?),
             Self::Return(value) => format!("return {}", value.flat()?),
             Self::Struct(path, fields) => format!("{path} {{ {} }}", flat_fields(fields)?),
@@ -106,6 +109,7 @@ impl Expr {
             Self::InField(of, name) => {
                 Some(format!("{}.field({})", of.unchained()?, literal(name)))
             }
+            Self::Then(of, method) => Some(format!("{}.{method}", of.unchained()?)),
             other => other.flat(),
         }
     }
@@ -139,6 +143,7 @@ impl Expr {
             Self::Text(text) => w.line(format!("{before}{text}{after}")),
             Self::Try(of) => of.write_broken(w, before, &format!("?{after}")),
             Self::InField(of, name) => write_in_field(w, of, name, before, after),
+            Self::Then(of, method) => of.write_broken(w, before, &format!(".{method}{after}")),
             Self::Return(of) => of.write(w, &format!("{before}return "), after),
             Self::Call(path, arguments) => write_call(w, path, arguments, before, after),
             Self::Closure(parameters, body) => {
@@ -173,6 +178,11 @@ impl Expr {
                 let mut chain = of.chain();
                 let field = format!(".field({})", literal(name));
                 chain.links.push(Self::text(field));
+                chain
+            }
+            Self::Then(of, method) => {
+                let mut chain = of.chain();
+                chain.links.push(Self::text(format!(".{method}")));
                 chain
             }
             Self::Try(of) => {

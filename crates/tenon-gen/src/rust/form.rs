@@ -97,11 +97,24 @@ impl Marker {
         }
     }
 
+    /// The parameters behind that of a lifetime.
+    pub(super) fn generics_with(&self, lifetime: &str) -> String {
+        match self.parameters.as_str() {
+            "" => format!("<{lifetime}>"),
+            parameters => format!("<{lifetime}, {parameters}>"),
+        }
+    }
+
     /// A cursor of the representation: `Encoder` or `Decoder`.
     pub(super) fn cursor(&self, name: &str) -> String {
+        self.cursor_of(name, "'_")
+    }
+
+    /// A cursor that borrows for a lifetime.
+    pub(super) fn cursor_of(&self, name: &str, lifetime: &str) -> String {
         match self.is_default() {
-            true => format!("{name}<'_>"),
-            false => format!("{name}<'_, {}>", self.path),
+            true => format!("{name}<{lifetime}>"),
+            false => format!("{name}<{lifetime}, {}>", self.path),
         }
     }
 }

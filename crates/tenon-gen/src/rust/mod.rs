@@ -12,9 +12,10 @@ mod shape;
 mod traits;
 mod types;
 mod variants;
+mod views;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use tenon_plan::Scalar;
 use tenon_schema::{Origin, Schema, TypeId, TypeKind};
@@ -41,6 +42,8 @@ pub struct Options {
     /// Whether definitions of included files are left out; then they are looked for in the
     /// module around this one.
     pub skip_included: bool,
+    /// Whether there are views beside the types: values that borrow what they can from a message.
+    pub views: bool,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             for_include: false,
             derives: Vec::new(),
             skip_included: false,
+            views: false,
         }
     }
 }
@@ -68,6 +72,7 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Strin
         forms,
         options,
         names: Names::of(schema, &suffixes),
+        borrowing: RefCell::default(),
         traits: Traits::new(&shapes),
         shapes: &shapes,
         imports: RefCell::default(),
@@ -76,7 +81,7 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Strin
     rust.write_constants(&mut body);
     rust.write_types(&mut body);
     for form in forms.iter().filter(|form| form.marker.is_default()) {
-        service::write(&mut body, Marshalling { rust: &rust, form });
+        service::write(&mut body, Marshalling::of(&rust, form));
     }
     let mut file = Writer::new();
     rust.write_heading(&mut file);
@@ -91,6 +96,8 @@ struct Rust<'a> {
     names: Names,
     shapes: &'a Shapes<'a>,
     traits: Traits<'a>,
+    /// The types whose values hold something that a view borrows, as soon as somebody asks.
+    borrowing: RefCell<Option<HashSet<TypeId>>>,
     /// Paths below `tenon` that the file names.
     imports: RefCell<BTreeSet<&'static str>>,
 }
@@ -147,7 +154,10 @@ impl Rust<'_> {
             }
             for form in self.forms {
                 w.line("");
-                Marshalling { rust: self, form }.write(w, id);
+                Marshalling::of(self, form).write(w, id);
+            }
+            if self.options.views {
+                views::write(w, self, id);
             }
         }
     }

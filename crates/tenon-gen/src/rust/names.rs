@@ -134,11 +134,24 @@ pub struct Names {
 pub struct TypeNames {
     /// The type.
     pub name: String,
-    /// If it is a typedef, the functions that encode and decode it in each representation.
-    pub functions: Vec<(String, String)>,
+    /// The view of it.
+    pub view: String,
+    /// If it is a typedef, the functions that encode, decode and view it in each representation.
+    pub functions: Vec<Functions>,
     /// Fields of a struct, members of an enum, or the variants of a union: one for each case of
     /// each arm, and one for the default arm at the end.
     pub parts: Vec<String>,
+}
+
+/// The functions of a typedef in one representation.
+#[derive(Debug, Clone)]
+pub struct Functions {
+    /// Encodes.
+    pub encode: String,
+    /// Decodes.
+    pub decode: String,
+    /// Decodes what borrows from the message.
+    pub view: String,
 }
 
 /// The names that belong to a program.
@@ -187,7 +200,7 @@ impl Names {
         let mut types = Scope::new(RESERVED_TYPES);
         let mut values = Scope::new(&[]);
         let mut numbers = HashMap::new();
-        Self {
+        let mut names = Self {
             types: schema
                 .types
                 .iter()
@@ -220,7 +233,12 @@ impl Names {
                         .collect(),
                 })
                 .collect(),
+        };
+        // Behind all others, which views must not make step aside.
+        for (names, def) in names.types.iter_mut().zip(&schema.types) {
+            names.view = types.name(&format!("{}_view", def.name), Case::Camel);
         }
+        names
     }
 
     /// The names of a type.
@@ -242,12 +260,17 @@ fn type_names(
     let functions = match def.kind {
         TypeKind::Typedef(_) => suffixes
             .iter()
-            .map(|suffix| (function("encode", suffix), function("decode", suffix)))
+            .map(|suffix| Functions {
+                encode: function("encode", suffix),
+                decode: function("decode", suffix),
+                view: function("view", suffix),
+            })
             .collect(),
         _ => Vec::new(),
     };
     TypeNames {
         name: types.name(&def.name, Case::Camel),
+        view: String::new(),
         functions,
         parts: match &def.kind {
             TypeKind::Struct(fields) => field_names(fields),
@@ -410,6 +433,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Clone",
     "ConnectError",
     "Copy",
+    "Cow",
     "Credential",
     "Debug",
     "DecodeError",
@@ -440,6 +464,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Some",
     "TryFrom",
     "Vec",
+    "View",
     "Word",
     "Xdr",
 ];

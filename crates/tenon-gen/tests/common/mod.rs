@@ -33,7 +33,8 @@ pub fn plans(schema: &Schema, representation: Representation) -> Plans {
     plans
 }
 
-/// The stubs for the interface in the file `path`: XDR and, of the interface for that, others.
+/// The stubs for the interface in the file `path`: XDR and, of the interface for that, others,
+/// and views.
 pub fn stubs(path: &Path) -> String {
     let schema = schema(path);
     let representations: &[Representation] = match path.ends_with("representations.x") {
@@ -45,6 +46,7 @@ pub fn stubs(path: &Path) -> String {
     let forms: Vec<_> = plans.iter().map(form).collect();
     let options = Options {
         source: file_name(path),
+        views: representations.len() > 1,
         ..Options::default()
     };
     rust::generate(&schema, &forms, &options)

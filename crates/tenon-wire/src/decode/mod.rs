@@ -12,7 +12,9 @@ use core::marker::PhantomData;
 pub use block::Block;
 
 use crate::word::width;
-use crate::{BString, Blittable, DecodeError, DecodeErrorKind, Representation, Word, Xdr, kernels};
+use crate::{
+    BStr, BString, Blittable, Cow, DecodeError, DecodeErrorKind, Representation, Word, Xdr, kernels,
+};
 
 /// What a value from outside may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,6 +256,26 @@ impl<'a, R: Representation> Decoder<'a, R> {
         Ok(kernels::get_vec(bytes, count, R::SWAPPED))
     }
 
+    /// Reads a count and so many items, which lie on the wire as in memory: where they lie, if
+    /// they are aligned there and their bytes have this machine's order.
+    ///
+    /// # Errors
+    /// As [`get_counted`](Self::get_counted).
+    #[inline]
+    pub fn view_counted<T: Blittable + Clone>(
+        &mut self,
+        bound: u32,
+    ) -> Result<Cow<'a, [T]>, DecodeError> {
+        let count = self.count(bound, size_of::<T>())?;
+        let bytes = self.take(count * size_of::<T>())?;
+        let is_alike = !R::SWAPPED || kernels::has_no_order::<T>();
+        if is_alike && let Some(items) = kernels::borrowed(bytes) {
+            return Ok(Cow::Borrowed(items));
+        }
+        self.pay(count, size_of::<T>())?;
+        Ok(Cow::Owned(kernels::get_vec(bytes, count, R::SWAPPED)))
+    }
+
     /// Reads a count and so many words.
     ///
     /// # Errors
@@ -295,6 +317,15 @@ impl<'a, R: Representation> Decoder<'a, R> {
     #[inline]
     pub fn get_string(&mut self, bound: u32) -> Result<BString, DecodeError> {
         self.get_opaque(bound).map(BString::from)
+    }
+
+    /// Reads a string and hands it out where it is.
+    ///
+    /// # Errors
+    /// As [`get_opaque_ref`](Self::get_opaque_ref).
+    #[inline]
+    pub fn get_str_ref(&mut self, bound: u32) -> Result<&'a BStr, DecodeError> {
+        self.get_opaque_ref(bound).map(BStr::new)
     }
 
     /// Takes the memory of `count` items of `size` bytes out of what the message has paid for.

@@ -47,6 +47,15 @@ pub fn boxed_array<T, const N: usize>(item: impl FnMut() -> T) -> Box<[T; N]> {
     boxed(core::iter::repeat_with(item).take(N).collect())
 }
 
+/// What `convert` makes of each item of an array, in memory of its own and without the stack between.
+pub fn map_boxed<T, U, const N: usize>(
+    items: Box<[T; N]>,
+    convert: impl FnMut(T) -> U,
+) -> Box<[U; N]> {
+    let items: Box<[T]> = items;
+    boxed(items.into_iter().map(convert).collect())
+}
+
 /// A vector known to have `N` items as a boxed array.
 pub(crate) fn boxed<T, const N: usize>(items: Vec<T>) -> Box<[T; N]> {
     match items.try_into() {

@@ -5,7 +5,7 @@
 /// The macro [`blittable!`](crate::blittable) declares structs that are, and proves it.
 ///
 /// # Safety
-/// The type has no padding and owns nothing; every pattern of bytes is a value of it; and its bytes are those of the
+/// The type has no padding, owns nothing and does not change behind a shared reference; every pattern of bytes is a value of it; and its bytes are those of the
 /// numbers that [`RUNS`](Self::RUNS) lists, which together divide its size.
 pub unsafe trait Blittable: Sized + 'static {
     /// The numbers that it consists of, over and over until it ends.
@@ -46,6 +46,11 @@ pub(super) const fn unit<T: Blittable>() -> Option<usize> {
         [run] => Some(run.unit),
         _ => None,
     }
+}
+
+/// Whether all numbers of a type are single bytes, which no order changes.
+pub const fn has_no_order<T: Blittable>() -> bool {
+    matches!(unit::<T>(), Some(1))
 }
 
 /// A field of a struct, for the macro [`blittable!`](crate::blittable).

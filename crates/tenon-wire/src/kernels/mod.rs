@@ -29,9 +29,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
-pub use array::{boxed_array, try_array};
+pub use array::{boxed_array, map_boxed, try_array};
 pub use blit::{get, put_one};
-pub use blittable::{Blittable, Part, Run};
+pub use blittable::{Blittable, Part, Run, has_no_order};
 pub use item::Item;
 pub use select::Kernel;
 

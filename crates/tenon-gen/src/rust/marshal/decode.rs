@@ -1,6 +1,7 @@
 //! Operations as expressions that read from `input`.
 
 use tenon_plan::{Body, Count, Op, Plan, Scalar};
+use tenon_schema::TypeId;
 
 use super::encode::element;
 use super::steps::{self, Inside, Step};
@@ -399,11 +400,13 @@ impl Marshalling<'_> {
     /// An operation that makes its own check.
     fn operation(self, op: &Op, shape: &Shape) -> Read {
         let shape = shape.real();
-        Read::fallible(match op {
+        let read = match op {
             Op::CopyCounted { bound, text, .. } => {
-                let method = match text {
-                    true => "input.get_string",
-                    false => "input.get_opaque",
+                let method = match (text, self.view) {
+                    (true, false) => "input.get_string",
+                    (false, false) => "input.get_opaque",
+                    (true, true) => "input.get_str_ref",
+                    (false, true) => "input.get_opaque_ref",
                 };
                 Expr::call(method, [bound_text(*bound)])
             }
@@ -411,7 +414,11 @@ impl Marshalling<'_> {
                 Expr::call("input.get_counted_words", [bound_text(*bound)])
             }
             Op::PutCounted { bound, .. } | Op::BlitCounted { bound, .. } => {
-                Expr::call("input.get_counted", [bound_text(*bound)])
+                let method = match self.is_cow(shape) {
+                    true => "input.view_counted",
+                    false => "input.get_counted",
+                };
+                return Read::fallible(Expr::call(method, [bound_text(*bound)]));
             }
             Op::PutElements {
                 count,
@@ -444,17 +451,16 @@ impl Marshalling<'_> {
                     Expr::call("input.get_optional", [decode])
                 }
             },
-            Op::List { first_bare, .. } => Expr::text(match first_bare {
-                true => "input.get_bare_list()",
-                false => "input.get_list()",
-            }),
-            Op::Call { .. } | Op::External { .. } => {
-                self.rust.uses(&["wire::Marshal"]);
+            Op::List {
+                first_bare,
+                element,
+                ..
+            } => self.list(*first_bare, *element),
+            Op::Call { plan: id, .. } | Op::External { ty: id, .. } => {
+                let reader = self.reader(*id);
                 match shape {
-                    Shape::Boxed(_) => {
-                        Expr::call("input.get_boxed", [Expr::text("Marshal::decode")])
-                    }
-                    _ => Expr::text("Marshal::decode(input)"),
+                    Shape::Boxed(_) => Expr::call("input.get_boxed", [Expr::text(reader)]),
+                    _ => Expr::text(format!("{reader}(input)")),
                 }
             }
             Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
@@ -464,12 +470,49 @@ impl Marshalling<'_> {
             Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {
                 unreachable!("items of fixed size lie in a block")
             }
+        };
+        Read::fallible(match self.is_cow(shape) {
+            true => {
+                self.rust.uses(&["wire::Cow"]);
+                Expr::Then(Box::new(read), "map(Cow::Owned)")
+            }
+            false => read,
         })
+    }
+
+    /// Whether an array that may be borrowed is read, and not as its own.
+    fn is_cow(self, shape: &Shape) -> bool {
+        self.view && self.rust.is_cow(shape)
+    }
+
+    /// What reads a named type.
+    fn reader(self, id: TypeId) -> &'static str {
+        let (import, path) = match self.view && self.rust.borrows_inside(id) {
+            true => ("wire::View", "View::view"),
+            false => ("wire::Marshal", "Marshal::decode"),
+        };
+        self.rust.uses(&[import]);
+        path
     }
 
     fn boxed(self, op: &Op, inner: &Shape) -> Expr {
         let body = Block::value(self.operation(op, inner).result());
         Expr::call("input.get_boxed", [Expr::closure("|input|", body)])
+    }
+
+    fn list(self, first_bare: bool, element: TypeId) -> Expr {
+        let method = match first_bare {
+            true => "input.get_bare_list",
+            false => "input.get_list",
+        };
+        if !(self.view && self.rust.borrows_inside(element)) {
+            return Expr::text(format!("{method}()"));
+        }
+        let plan = self.form.plans.of_type(element);
+        let reader = Expr::text(self.reader(element));
+        let numbers = [plan.size.min, plan.align.into()].map(|number| number.to_string());
+        let arguments = numbers.into_iter().map(Expr::text).chain([reader]);
+        Expr::call(format!("{method}_with"), arguments)
     }
 
     /// Elements of one size.
@@ -504,9 +547,8 @@ impl Marshalling<'_> {
 
     /// The function that decodes an element.
     pub fn element_decoder(self, body: &Body, shape: &Shape) -> Expr {
-        if let ([Op::Call { .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
-            self.rust.uses(&["wire::Marshal"]);
-            return Expr::text("Marshal::decode");
+        if let ([Op::Call { plan: id, .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
+            return Expr::text(self.reader(*id));
         }
         let subject = Subject::whole(Item::behind("item", shape.clone(), None));
         Expr::closure("|input|", self.decode_item(body, &subject))

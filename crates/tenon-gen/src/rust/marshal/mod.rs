@@ -11,7 +11,7 @@ use tenon_plan::{Body, Op, Place, Plan, Scalar};
 use tenon_schema::{TypeId, TypeKind};
 
 use super::code::{Block, Expr, Head, Statement};
-use super::names::TypeNames;
+use super::names::{Functions, TypeNames};
 use super::shape::Shape;
 use super::{Form, Rust, variants};
 use crate::writer::{Hole, Writer};
@@ -28,6 +28,8 @@ pub struct Marshalling<'a> {
     pub rust: &'a Rust<'a>,
     /// The representation.
     pub form: &'a Form<'a>,
+    /// Whether what is read borrows what it can.
+    pub view: bool,
 }
 
 /// What a body is about, and how the code around it calls that.
@@ -140,6 +142,20 @@ impl Subject {
     }
 }
 
+impl<'a> Marshalling<'a> {
+    /// Of values that own what they hold.
+    pub fn of(rust: &'a Rust<'a>, form: &'a Form<'a>) -> Self {
+        let view = false;
+        Self { rust, form, view }
+    }
+
+    /// Of values that borrow what they can.
+    pub fn view(self) -> Self {
+        let view = true;
+        Self { view, ..self }
+    }
+}
+
 impl Marshalling<'_> {
     /// Writes what makes the type `id` something that can be sent: `impl Marshal`, or functions
     /// for a typedef.
@@ -187,7 +203,7 @@ impl Marshalling<'_> {
     }
 
     /// The fields of the struct `id`.
-    fn record_of(self, id: TypeId) -> Subject {
+    pub fn record_of(self, id: TypeId) -> Subject {
         let def = self.rust.schema.type_def(id);
         let names = &self.rust.names.of_type(id).parts;
         let fields = self.rust.shapes.fields(id).into_iter().zip(names);
@@ -266,7 +282,7 @@ impl$generics$ Marshal<$marker$> for $name$ {
             "wire::DecodeError",
         ]);
         let (plan, names) = (self.form.plans.of_type(id), self.rust.names.of_type(id));
-        let (encode, decode) = self.functions(names);
+        let Functions { encode, decode, .. } = self.functions(names);
         let marker = &self.form.marker;
         if !marker.is_default() {
             self.rust.uses(&marker.imports);
@@ -299,10 +315,10 @@ impl$generics$ Marshal<$marker$> for $name$ {
     }
 
     /// The functions of a typedef in this representation.
-    fn functions(self, names: &TypeNames) -> (&str, &str) {
+    pub fn functions(self, names: &TypeNames) -> &Functions {
         let mut forms = self.rust.forms.iter().zip(&names.functions);
         match forms.find(|(form, _)| std::ptr::eq(*form, self.form)) {
-            Some((_, (encode, decode))) => (encode, decode),
+            Some((_, functions)) => functions,
             None => unreachable!("the form is one of the file's"),
         }
     }
