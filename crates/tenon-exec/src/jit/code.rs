@@ -20,6 +20,14 @@ pub(super) struct Code {
     making: Mutex<Making>,
 }
 
+/// What moves a message.
+pub(super) struct Made {
+    /// Where it begins. It can be entered as long as the code lives.
+    pub entry: *const u8,
+    /// Bytes that an encoder is entered with room for.
+    pub room: u64,
+}
+
 /// Code is only made when it is needed.
 enum Making {
     Not,
@@ -63,9 +71,8 @@ impl Code {
         Some(code)
     }
 
-    /// Makes what moves these messages, and all that it calls, and gives where each begins. It can
-    /// be entered as long as this lives.
-    pub fn make(&self, messages: &[(Key, Way)]) -> Result<Vec<*const u8>, Unsupported> {
+    /// Makes what moves these messages, and all that it calls.
+    pub fn make(&self, messages: &[(Key, Way)]) -> Result<Vec<Made>, Unsupported> {
         let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Making::Not = &*making {
             *making = Maker::new().map_or(Making::Failed, Making::With);
@@ -92,14 +99,12 @@ impl Maker {
         }))
     }
 
-    fn make(
-        &mut self,
-        given: &Given,
-        messages: &[(Key, Way)],
-    ) -> Result<Vec<*const u8>, Unsupported> {
+    fn make(&mut self, given: &Given, messages: &[(Key, Way)]) -> Result<Vec<Made>, Unsupported> {
         let wanted = messages.iter().map(|(key, way)| {
             let routine = given.message(*key);
-            self.linker.want(*way, routine)
+            let room = given.room_for(routine).unwrap_or(0);
+            let function = self.linker.want(*way, routine)?;
+            Ok::<_, Unsupported>((function, room))
         });
         let wanted: Vec<_> = wanted.collect::<Result<_, _>>()?;
         while let Some((way, routine, function)) = self.linker.next_wanted() {
@@ -107,16 +112,19 @@ impl Maker {
             self.linker.define(function, &mut self.context)?;
         }
         self.linker.finish()?;
-        let addresses = wanted
-            .into_iter()
-            .map(|function| self.linker.address(function));
-        Ok(addresses.collect())
+        let made = wanted.into_iter().map(|(function, room)| Made {
+            entry: self.linker.address(function),
+            room,
+        });
+        Ok(made.collect())
     }
 
     fn emit(&mut self, given: &Given, way: Way, routine: Routine) {
         self.context.func.signature = signature(3, self.linker.call_conv());
         let builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
-        let (mut emitter, it) = Emitter::begin(given, way, &mut self.linker, builder);
+        let covered = given.room_for(routine).is_some();
+        let linker = &mut self.linker;
+        let (mut emitter, it) = Emitter::begin(given, (way, covered), linker, builder);
         let (plan, layout) = given.routine(routine);
         match (routine, way) {
             (Routine::List(id), Way::Encode { .. }) => emitter.put_list(true, id, it),

@@ -34,12 +34,14 @@ pub(super) struct Encoding<'e> {
 }
 
 impl<'e> Encoding<'e> {
+    /// With room for `bytes` at least.
     #[inline(always)]
-    pub fn new<R: Representation>(out: &'e mut Encoder<'_, R>) -> Self {
+    pub fn new<R: Representation>(out: &'e mut Encoder<'_, R>, bytes: usize) -> Self {
         let depth_left = out.depth_left();
         let (out, base) = out.parts();
         let start = out.len();
-        let room = out.room(out.capacity() - start).as_mut_ptr_range();
+        let spare = out.capacity() - start;
+        let room = out.room(spare.max(bytes)).as_mut_ptr_range();
         Self {
             cursor: Cursor {
                 end: room.end,

@@ -69,10 +69,10 @@ pub(super) struct Suspicions {
 
 impl<'a, 'f> Emitter<'a, 'f> {
     /// Begins a function `(context, it, at) -> at` in `builder`, and gives `it`. What it returns
-    /// is null if it refuses.
+    /// is null if it refuses. Whether there is room for all that is appended, `covered` says.
     pub fn begin(
         given: &'a Given,
-        way: Way,
+        (way, covered): (Way, bool),
         linker: &'f mut Linker,
         mut builder: FunctionBuilder<'f>,
     ) -> (Self, Spot) {
@@ -96,7 +96,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             signatures: HashMap::new(),
             refuse,
             refuses: false,
-            covered: false,
+            covered,
             suspicions: Suspicions::default(),
             builder,
         };
@@ -148,6 +148,12 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let Some(function) = function else {
             return self.refuse_always();
         };
+        if let (Way::Encode { .. }, false, Some(bytes)) =
+            (self.way, self.covered, self.given.room_for(routine))
+        {
+            let bytes = self.word(bytes);
+            self.make_room(bytes);
+        }
         let arguments = [self.context, self.address(it), self.cursor()];
         let call = self.builder.ins().call(function, &arguments);
         let behind = self.builder.inst_results(call)[0];
@@ -178,12 +184,12 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let Some(element) = layout.element(self.schema()) else {
             unreachable!("the verifier has looked for every element");
         };
-        (element, self.given.room(element))
+        (element, self.given.bytes(element))
     }
 
     /// Room of an element of a list.
     pub fn list_element(&self, id: TypeId) -> u64 {
-        self.given.room(Layout::of_type(self.schema(), id))
+        self.given.bytes(Layout::of_type(self.schema(), id))
     }
 
     /// Bytes of a scalar on the wire.

@@ -10,16 +10,10 @@ use tenon_schema::TypeId;
 use super::blit::Plain;
 use super::context::Cursor;
 use super::emit::{Emitter, Spot, block};
+use super::given::{HOLE_BYTES, MAX_COVERED};
 use super::helpers::{GROW, PUT_OPAQUE, Shape};
 use super::scalar::memory_bytes;
 use crate::layout::Counted;
-
-/// Most bytes of several operations that one check makes room for, though they may turn out to
-/// need less.
-const MAX_COVERED: u64 = 1024;
-
-/// Bytes that an alignment writes at once, of which those behind the hole are overwritten.
-const HOLE_BYTES: u64 = 8;
 
 impl<'a> Emitter<'a, '_> {
     /// Appends what `body` says of the value at `it`.
@@ -51,7 +45,9 @@ impl<'a> Emitter<'a, '_> {
     fn cover(&mut self, ops: &[Op]) -> usize {
         let (mut covered, mut bytes) = (0, 0);
         for op in ops {
-            let Some(more) = self.most(op) else { break };
+            let Some(more) = self.given.most(op) else {
+                break;
+            };
             // A block that is too large gets a check of its own.
             if covered > 0 && more > 0 && bytes + more > MAX_COVERED {
                 break;
@@ -69,59 +65,6 @@ impl<'a> Emitter<'a, '_> {
             }
         }
         covered
-    }
-
-    /// The most bytes that an operation appends, if they are few or always so many.
-    fn most(&self, op: &Op) -> Option<u64> {
-        let representation = &self.given.plans.representation;
-        let counted = |bound: u32, bytes: u64| {
-            let bytes = bytes.checked_mul(bound.into())?;
-            bytes.checked_add(COUNT_BYTES.into())
-        };
-        let repeated = |count: Count, bytes: u64| match count {
-            Count::Fixed(count) => bytes.checked_mul(count.into()),
-            Count::Counted(bound) => counted(bound, bytes),
-        };
-        let bytes = match op {
-            Op::Reserve { bytes } => return Some((*bytes).into()),
-            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } => 0,
-            Op::Blit { .. } | Op::Zero { .. } => 0,
-            Op::Align { .. } => HOLE_BYTES,
-            Op::CopyCounted { bound, .. } => {
-                u64::from(COUNT_BYTES) + representation.padded((*bound).into())
-            }
-            Op::PutCounted { scalar, bound, .. } => {
-                counted(*bound, representation.bytes(*scalar).into())?
-            }
-            Op::BlitCounted { item, bound, .. } => counted(*bound, item.bytes())?,
-            Op::PutElements { count, element, .. } => repeated(*count, element.bytes)?,
-            Op::Loop { count, body, .. } => repeated(*count, self.most_of(body)?)?,
-            Op::Optional { body, .. } => self.wire_bytes(Scalar::Bool) + self.most_of(body)?,
-            Op::Switch {
-                discriminant,
-                arms,
-                default,
-                ..
-            } => {
-                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                let mut held = bodies.map(|body| self.most_of(body));
-                let held = held.try_fold(0, |most, bytes| Some(bytes?.max(most)));
-                self.wire_bytes(*discriminant) + held?
-            }
-            // What is called makes its own checks.
-            Op::Call { plan, .. } => match self.given.is_inlined(*plan) {
-                true => self.most_of(&self.given.plans.of_type(*plan).body)?,
-                false => return None,
-            },
-            Op::List { .. } | Op::External { .. } => return None,
-        };
-        (bytes <= MAX_COVERED).then_some(bytes)
-    }
-
-    fn most_of(&self, body: &[Op]) -> Option<u64> {
-        let mut all = body.iter().map(|op| self.most(op));
-        let all = all.try_fold(0_u64, |all, bytes| all.checked_add(bytes?));
-        all.filter(|bytes| *bytes <= MAX_COVERED)
     }
 
     /// An operation that is no block.
@@ -338,7 +281,7 @@ impl<'a> Emitter<'a, '_> {
     }
 
     /// Sees to it that there is room for `bytes` more.
-    fn make_room(&mut self, bytes: Value) {
+    pub fn make_room(&mut self, bytes: Value) {
         let at = self.cursor();
         let end = self.load_field(types::I64, offset_of!(Cursor, end));
         let behind = self.builder.ins().iadd(at, bytes);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tenon_plan::{Layout, Op, Place, Plan, Plans, links};
+use tenon_plan::{COUNT_BYTES, Count, Layout, Op, Place, Plan, Plans, Scalar, links};
 use tenon_schema::{EnumMember, Schema, TypeId, TypeKind, Union};
 
 use super::alike::alike;
@@ -12,6 +12,13 @@ use crate::layout::Layouts;
 
 /// Most operations of a type that is not called but moved where it stands.
 const MAX_INLINED: usize = 6;
+
+/// Most bytes of several operations that one check makes room for, though they may turn out to
+/// need less.
+pub(super) const MAX_COVERED: u64 = 1024;
+
+/// Bytes that an alignment writes at once, of which those behind the hole are overwritten.
+pub(super) const HOLE_BYTES: u64 = 8;
 
 /// Encoding or decoding, in the processor's order of bytes or the other one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +70,9 @@ pub(super) struct Given {
     inlined: Vec<Option<usize>>,
     /// Of the named types, the first one that is moved alike.
     alike: Vec<TypeId>,
+    /// Of the named types, the most bytes that one appends, if they are few. Whoever calls its
+    /// encoder makes room for so many.
+    room: Vec<Option<u64>>,
 }
 
 impl Given {
@@ -70,6 +80,7 @@ impl Given {
         let mut given = Self {
             inlined: vec![None; plans.types.len()],
             alike: alike(&schema, &plans, &layouts),
+            room: vec![None; plans.types.len()],
             schema,
             plans,
             layouts,
@@ -78,6 +89,7 @@ impl Given {
         // types that come after what they use, and more rounds find no more worth having.
         for id in 0..given.plans.types.len() {
             given.inlined[id] = given.small(&given.plans.types[id]);
+            given.room[id] = given.few(&given.plans.types[id]);
         }
         given
     }
@@ -108,6 +120,74 @@ impl Given {
             Op::List { .. } | Op::External { .. } => 1,
         });
         weights.sum()
+    }
+
+    fn few(&self, plan: &Plan) -> Option<u64> {
+        match plan.recursive {
+            true => None,
+            false => self.most_of(&plan.body),
+        }
+    }
+
+    /// The most bytes that an operation appends, if they are few or always so many.
+    pub fn most(&self, op: &Op) -> Option<u64> {
+        let representation = &self.plans.representation;
+        let counted = |bound: u32, bytes: u64| {
+            let bytes = bytes.checked_mul(bound.into())?;
+            bytes.checked_add(COUNT_BYTES.into())
+        };
+        let repeated = |count: Count, bytes: u64| match count {
+            Count::Fixed(count) => bytes.checked_mul(count.into()),
+            Count::Counted(bound) => counted(bound, bytes),
+        };
+        let bytes = match op {
+            Op::Reserve { bytes } => return Some((*bytes).into()),
+            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } => 0,
+            Op::Blit { .. } | Op::Zero { .. } => 0,
+            Op::Align { .. } => HOLE_BYTES,
+            Op::CopyCounted { bound, .. } => {
+                u64::from(COUNT_BYTES) + representation.padded((*bound).into())
+            }
+            Op::PutCounted { scalar, bound, .. } => {
+                counted(*bound, representation.bytes(*scalar).into())?
+            }
+            Op::BlitCounted { item, bound, .. } => counted(*bound, item.bytes())?,
+            Op::PutElements { count, element, .. } => repeated(*count, element.bytes)?,
+            Op::Loop { count, body, .. } => repeated(*count, self.most_of(body)?)?,
+            Op::Optional { body, .. } => {
+                u64::from(representation.bytes(Scalar::Bool)) + self.most_of(body)?
+            }
+            Op::Switch {
+                discriminant,
+                arms,
+                default,
+                ..
+            } => {
+                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                let mut held = bodies.map(|body| self.most_of(body));
+                let held = held.try_fold(0, |most, bytes| Some(bytes?.max(most)));
+                u64::from(representation.bytes(*discriminant)) + held?
+            }
+            Op::Call { plan, .. } => self.room[plan.0 as usize]?,
+            Op::List { .. } | Op::External { .. } => return None,
+        };
+        (bytes <= MAX_COVERED).then_some(bytes)
+    }
+
+    fn most_of(&self, body: &[Op]) -> Option<u64> {
+        let mut all = body.iter().map(|op| self.most(op));
+        let all = all.try_fold(0_u64, |all, bytes| all.checked_add(bytes?));
+        all.filter(|bytes| *bytes <= MAX_COVERED)
+    }
+
+    /// The bytes that whoever enters the encoder of a routine makes room for; it makes room for
+    /// all that it appends itself if there are none.
+    pub fn room_for(&self, routine: Routine) -> Option<u64> {
+        match routine {
+            Routine::List(_) => None,
+            Routine::Type(id) => self.room[id.0 as usize],
+            Routine::Arguments(_) | Routine::Result(_) => self.few(self.routine(routine).0),
+        }
     }
 
     /// Where a routine's plan and value are.
@@ -171,7 +251,7 @@ impl Given {
     }
 
     /// Bytes of memory that a value takes.
-    pub fn room(&self, layout: Layout<'_>) -> u64 {
+    pub fn bytes(&self, layout: Layout<'_>) -> u64 {
         self.layouts.extent(&self.schema, layout).size
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct Machine {
 struct Slot {
     /// Null until it is made.
     entry: AtomicPtr<u8>,
+    /// Bytes that an encoder is entered with room for.
+    room: AtomicU32,
     /// How often it was missed.
     misses: AtomicU32,
 }
@@ -55,7 +57,11 @@ pub(crate) enum When {
 }
 
 /// Code that appends values of one message. It lives as long as the interface.
-pub(crate) struct Encode(Entry);
+pub(crate) struct Encode {
+    entry: Entry,
+    /// Bytes that it is entered with room for.
+    room: u32,
+}
 
 /// Code that reads values of one message. It lives as long as the interface.
 pub(crate) struct Decode(Entry);
@@ -67,11 +73,11 @@ impl Encode {
     /// A value of the message lies at `from`, and the interface is alive.
     #[inline(always)]
     pub unsafe fn run<R: Representation>(self, from: *const u8, out: &mut Encoder<'_, R>) -> bool {
-        let mut context = Encoding::new(out);
+        let mut context = Encoding::new(out, self.room as usize);
         let first = context.first();
         // SAFETY: the caller's promise; the code only differs in lifetimes from what it is
         // called with, keeps nothing, and does not write to the value.
-        let behind = unsafe { self.0((&raw mut context).cast(), from.cast_mut(), first) };
+        let behind = unsafe { (self.entry)((&raw mut context).cast(), from.cast_mut(), first) };
         context.finish(behind)
     }
 }
@@ -131,8 +137,10 @@ impl Machine {
     /// What appends a value of a message, if there is such code or it is time to make it.
     #[inline]
     pub fn encoder(&self, interface: &Interface, key: Key, when: When) -> Option<Encode> {
-        let entry = self.entry(interface, key, self.encoding(), when)?;
-        Some(Encode(entry))
+        let slot = self.slot(key, self.encoding());
+        let entry = self.entry(interface, slot, (key, self.encoding()), when)?;
+        let room = slot.room.load(Ordering::Relaxed);
+        Some(Encode { entry, room })
     }
 
     /// What reads a value of a message, if there is such code or it is time to make it. Where the
@@ -145,7 +153,8 @@ impl Machine {
         swapped: bool,
         when: When,
     ) -> Option<Decode> {
-        let entry = self.entry(interface, key, self.decoding(swapped), when)?;
+        let way = self.decoding(swapped);
+        let entry = self.entry(interface, self.slot(key, way), (key, way), when)?;
         Some(Decode(entry))
     }
 
@@ -179,11 +188,16 @@ impl Machine {
     }
 
     #[inline]
-    fn entry(&self, interface: &Interface, key: Key, way: Way, when: When) -> Option<Entry> {
-        let slot = self.slot(key, way);
+    fn entry(
+        &self,
+        interface: &Interface,
+        slot: &Slot,
+        message: (Key, Way),
+        when: When,
+    ) -> Option<Entry> {
         let mut entry = slot.entry.load(Ordering::Acquire);
         if entry.is_null() {
-            entry = self.missed(interface, (key, way), when);
+            entry = self.missed(interface, message, when);
         }
         if entry.is_null() {
             return None;
@@ -212,9 +226,10 @@ impl Machine {
         let Some(Ok(made)) = code.as_ref().map(|code| code.make(messages)) else {
             return false;
         };
-        for ((key, way), entry) in messages.iter().zip(made) {
+        for ((key, way), made) in messages.iter().zip(made) {
             let slot = self.slot(*key, *way);
-            slot.entry.store(entry.cast_mut(), Ordering::Release);
+            slot.room.store(made.room as u32, Ordering::Relaxed);
+            slot.entry.store(made.entry.cast_mut(), Ordering::Release);
         }
         true
     }

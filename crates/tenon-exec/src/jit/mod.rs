@@ -1,10 +1,14 @@
 //! Machine code: encoders and decoders for frames, made from plans at run time.
 //!
-//! Each type, each procedure's arguments and each result becomes two functions. What an interface
-//! fixes is straight-line code; what depends on a count calls a helper. Machine code only says yes
-//! or no. It says yes to exactly what the interpreter accepts (a frame that takes more memory
-//! than its bytes pay for aside), and after a no the interpreter is asked, which knows the error,
-//! the field and the offset.
+//! A function moves a named type, the arguments or the result of a procedure, in one way; it is made
+//! when a message needs it, and serves all types that are moved alike. What an interface fixes is
+//! straight-line code with the cursor in a register: plain items that are neighbours in memory and
+//! on the wire are moved as vectors, whatever is wrong with a block's items is refused at once, and
+//! an encoder makes room once for all that is short. Strings, memory and long arrays take helpers.
+//!
+//! Machine code only says yes or no. It says yes to exactly what the interpreter accepts, and takes
+//! the same memory for it; after a no the interpreter is asked, which knows the error, the field
+//! and the offset.
 //!
 //! | file | what is in it |
 //! | --- | --- |
