@@ -2,7 +2,7 @@
 
 use tenon_wire::{
     Blittable, Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder,
-    Limits, Representation, Xdr,
+    Lean, Limits, Representation, Xdr,
 };
 
 fn written(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
@@ -264,4 +264,35 @@ fn a_list_without_an_end_is_not_believed() {
         kind(Decoder::new(&words).get_list_with(0, 1, nothing)).0,
         DecodeErrorKind::TooMuchMemory
     );
+}
+
+#[test]
+fn holes_are_zeros_whatever_the_buffer_held() {
+    let mut buffer = Buffer::default();
+    buffer.extend(&[0xAA; 40]);
+    buffer.clear();
+    buffer.extend(b"abc");
+    let mut out = Encoder::<Lean>::over(&mut buffer);
+    out.put(1u8);
+    out.align(8, 4);
+    out.put(2u8);
+    out.align(8, 0);
+    out.align(8, 0);
+    out.align(1, 0);
+    assert_eq!(buffer.as_slice()[3..], [1, 0, 0, 0, 2, 0, 0, 0]);
+    let mut input = Decoder::<Lean>::over(
+        &buffer.as_slice()[3..],
+        DecodeMode::Strict,
+        Limits::default(),
+    );
+    assert_eq!(input.get::<u8>(), Ok(1));
+    assert_eq!(input.align(8, 4), Ok(()));
+    assert_eq!((input.position(), input.get::<u8>()), (4, Ok(2)));
+    assert_eq!(input.align(8, 0), Ok(()));
+    assert_eq!(input.left(), 0);
+    let cut: [u8; 5] = [1, 0, 0, 0, 2];
+    let mut input = Decoder::<Lean>::over(&cut, DecodeMode::Lenient, Limits::default());
+    assert!(input.take(5).is_ok());
+    let error = input.align(8, 0).expect_err("the hole is not all there");
+    assert!(matches!(error.kind, DecodeErrorKind::Truncated { .. }));
 }

@@ -66,9 +66,11 @@ impl<'b, R: Representation> BlockMut<'b, R> {
     #[inline(always)]
     pub fn put_bytes(&mut self, offset: usize, bytes: &[u8]) {
         let room = self.part(offset, R::padded(bytes.len()));
-        let (body, padding) = room.split_at_mut(bytes.len());
-        body.copy_from_slice(bytes);
-        padding.fill(0);
+        // Zeros first, over the last bytes as well: so many are known to the compiler.
+        if let Some(last) = room.len().checked_sub(R::PADDING) {
+            room[last..].fill(0);
+        }
+        room[..bytes.len()].copy_from_slice(bytes);
     }
 
     /// Fills a hole.

@@ -14,6 +14,9 @@ pub use block::BlockMut;
 use crate::word::width;
 use crate::{Blittable, Buffer, EncodeError, EncodeErrorKind, Representation, Word, Xdr};
 
+/// No hole is larger: numbers of 8 bytes are the largest.
+const HOLE_MAX: usize = 8;
+
 /// How deep a value to be encoded may nest.
 const DEPTH: u32 = 128;
 
@@ -101,12 +104,18 @@ impl<'a, R: Representation> Encoder<'a, R> {
     }
 
     /// Appends zeros until what lies `before` bytes further is at a multiple of `to`, a power of
-    /// two. Positions count from where this encoder began.
+    /// two up to 8. Positions count from where this encoder began.
     #[inline(always)]
     pub fn align(&mut self, to: usize, before: usize) {
+        if to == 1 {
+            return;
+        }
         let position = self.buffer.len() - self.start;
         let hole = (position + before).wrapping_neg() & (to - 1);
-        self.buffer.room(hole).fill(0);
+        // More zeros than needed, then back: a store of fixed size instead of a call.
+        *self.buffer.chunk() = [0; HOLE_MAX];
+        self.buffer
+            .truncate(self.start + position + hole.min(HOLE_MAX));
     }
 
     /// Appends the count and the items, which lie on the wire as in memory.
