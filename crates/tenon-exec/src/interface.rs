@@ -146,7 +146,7 @@ impl Interface {
         out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
         match self.message_of(key) {
-            Ok(message) => message.frame(value)?.encode_by_interpreter(out),
+            Ok(message) => message.frame(value)?.encode(out),
             Err(_) => Err(EncodeError::new(EncodeErrorKind::Shape)),
         }
     }

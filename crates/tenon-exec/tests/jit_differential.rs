@@ -11,21 +11,16 @@ use support::{ids, interface, interfaces, torture};
 use tenon_exec::{Interface, Message, Value, random::Random};
 use tenon_plan::{Representation, lower};
 use tenon_schema::{Type, TypeKind};
-use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
+use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, Encoder, Limits};
 
 const MODES: [DecodeMode; 2] = [DecodeMode::Lenient, DecodeMode::Strict];
 
 /// Its machine code is made once.
 static TORTURE: LazyLock<Interface> = LazyLock::new(torture);
 
-type Encode<'a> = Box<dyn Fn(&Value, &mut Encoder<'_>) -> Result<(), EncodeError> + 'a>;
-type Decode<'a> = Box<dyn Fn(&mut Decoder<'_>) -> Result<Value, DecodeError> + 'a>;
-
-/// One message, and how the interpreter moves it.
+/// One message, and what to move.
 struct Case<'a> {
     message: Message<'a>,
-    encode: Encode<'a>,
-    decode: Decode<'a>,
     random: Box<dyn Fn(u64) -> Value + 'a>,
 }
 
@@ -39,22 +34,16 @@ fn cases(interface: &Interface) -> Vec<Case<'_>> {
     }
     let types = ids(interface).map(|id| Case {
         message: interface.message(id).expect("a layout"),
-        encode: Box::new(move |value, out| interface.encode(id, value, out)),
-        decode: interpreter(interface.message(id).expect("a layout")),
         random: Box::new(move |seed| Random::new(seed).value(schema, &Type::Named(id), 40)),
     });
     let arguments = interface.procedures().map(|procedure| Case {
         message: procedure.arguments_message().expect("a layout"),
-        encode: Box::new(move |value, out| procedure.encode_arguments(value, out)),
-        decode: interpreter(procedure.arguments_message().expect("a layout")),
         random: Box::new(move |seed| {
             Random::new(seed).arguments(schema, procedure.parameters(), 40)
         }),
     });
     let results = interface.procedures().map(|procedure| Case {
         message: procedure.result_message().expect("a layout"),
-        encode: Box::new(move |value, out| procedure.encode_result(value, out)),
-        decode: interpreter(procedure.result_message().expect("a layout")),
         random: Box::new(move |seed| match procedure.result() {
             Some(ty) => Random::new(seed).value(schema, ty, 40),
             None => Value::Void,
@@ -63,17 +52,19 @@ fn cases(interface: &Interface) -> Vec<Case<'_>> {
     types.chain(arguments).chain(results).collect()
 }
 
-/// How the interpreter reads a message.
-fn interpreter(message: Message<'_>) -> Decode<'_> {
-    Box::new(move |input| Ok(message.decode_by_interpreter(input)?.value()))
-}
-
 impl Case<'_> {
     fn interpreted(&self, value: &Value) -> Vec<u8> {
         let mut buffer = Buffer::default();
-        let done = (self.encode)(value, &mut Encoder::new(&mut buffer));
+        let frame = self.message.frame(value).expect("a value of the type");
+        let done = frame.encode_by_interpreter(&mut Encoder::new(&mut buffer));
         done.unwrap_or_else(|error| panic!("{error}: {value:?}"));
         buffer.as_slice().to_vec()
+    }
+
+    /// What the interpreter reads.
+    fn decode(&self, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
+        let frame = self.message.decode_by_interpreter(input)?;
+        Ok(frame.value())
     }
 
     /// The same value both ways.
@@ -97,7 +88,7 @@ impl Case<'_> {
     /// Machine code takes no more memory than the interpreter does.
     fn judge_memory(&self, bytes: &[u8], limits: Limits) {
         let mut input = Decoder::with(bytes, DecodeMode::Strict, limits);
-        let expected = (self.decode)(&mut input.clone());
+        let expected = self.decode(&mut input.clone());
         if let Some(frame) = self.message.decode_by_machine(&mut input) {
             assert_eq!(Ok(frame.value()), expected);
         }
@@ -113,7 +104,7 @@ impl Case<'_> {
             let mut by_interpreter = Decoder::with(bytes, mode, limits);
             let mut by_machine = by_interpreter.clone();
             let mut by_either = by_interpreter.clone();
-            let expected = (self.decode)(&mut by_interpreter);
+            let expected = self.decode(&mut by_interpreter);
             let frame = self.message.decode_by_machine(&mut by_machine);
             let value = frame.map(|frame| frame.value());
             assert_eq!(value.as_ref(), expected.as_ref().ok(), "{mode:?} {bytes:?}");

@@ -180,7 +180,7 @@ impl<'a> Message<'a> {
         input: &mut Decoder<'_, R>,
     ) -> Result<Value, DecodeError> {
         let paid = input.memory_left();
-        let frame = self.decode_by_interpreter(input)?;
+        let frame = self.decode(input)?;
         let value = frame.value_within(paid);
         value.map_err(|_| input.error(DecodeErrorKind::TooMuchMemory))
     }
