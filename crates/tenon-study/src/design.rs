@@ -105,14 +105,11 @@ impl Design {
     /// The passes that make its plans. A stub that calls a procedure for each number calls one for
     /// each record, too.
     pub fn passes(self) -> &'static [Pass] {
-        match (self.movement, self.engine) {
-            (INLINE_BYTE | INLINE_ITEM, _) => &[Pass::Inline],
-            (Movement::Single(_), _) => &[],
-            (Movement::Blocks, _) => &[Pass::MergeArrays, Pass::MergeBlocks],
-            (Movement::EveryPass, Engine::Machine) => {
-                &[Pass::MergeArrays, Pass::Inline, Pass::MergeChecks]
-            }
-            (Movement::EveryPass, _) => Pass::ALL,
+        match self.movement {
+            INLINE_BYTE | INLINE_ITEM => &[Pass::Inline],
+            Movement::Single(_) => &[],
+            Movement::Blocks => &[Pass::MergeArrays, Pass::MergeBlocks],
+            Movement::EveryPass => Pass::ALL,
         }
     }
 }

@@ -52,47 +52,61 @@ impl Interfaces {
 }
 
 /// How an engine moves a frame.
-trait Run<R: Representation>: 'static {
-    fn encode(frame: &Frame<'_>, out: &mut Encoder<'_, R>) -> Result<(), String>;
+trait Run: 'static {
+    fn encode<R: Representation>(frame: &Frame<'_>, out: &mut Encoder<'_, R>)
+    -> Result<(), String>;
 
-    fn decode<'a>(message: Message<'a>, input: &mut Decoder<'_, R>) -> Result<Frame<'a>, String>;
+    fn decode<'a, R: Representation>(
+        message: Message<'a>,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Frame<'a>, String>;
 }
 
-/// The interpreter.
 struct ByInterpreter;
 
-impl<R: Representation> Run<R> for ByInterpreter {
+impl Run for ByInterpreter {
     #[inline]
-    fn encode(frame: &Frame<'_>, out: &mut Encoder<'_, R>) -> Result<(), String> {
+    fn encode<R: Representation>(
+        frame: &Frame<'_>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), String> {
         let done = frame.encode_by_interpreter(out);
         done.map_err(|error| error.to_string())
     }
 
     #[inline]
-    fn decode<'a>(message: Message<'a>, input: &mut Decoder<'_, R>) -> Result<Frame<'a>, String> {
+    fn decode<'a, R: Representation>(
+        message: Message<'a>,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Frame<'a>, String> {
         let frame = message.decode_by_interpreter(input);
         frame.map_err(|error| error.to_string())
     }
 }
 
-/// Machine code.
 struct ByMachine;
 
-impl Run<Xdr> for ByMachine {
+const REFUSES: &str = "machine code refuses";
+
+impl Run for ByMachine {
     #[inline]
-    fn encode(frame: &Frame<'_>, out: &mut Encoder<'_, Xdr>) -> Result<(), String> {
+    fn encode<R: Representation>(
+        frame: &Frame<'_>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), String> {
         let done = frame.encode_by_machine(out);
         done.then_some(()).ok_or_else(|| REFUSES.to_owned())
     }
 
     #[inline]
-    fn decode<'a>(message: Message<'a>, input: &mut Decoder<'_, Xdr>) -> Result<Frame<'a>, String> {
+    fn decode<'a, R: Representation>(
+        message: Message<'a>,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Frame<'a>, String> {
         let frame = message.decode_by_machine(input);
         frame.ok_or_else(|| REFUSES.to_owned())
     }
 }
-
-const REFUSES: &str = "machine code refuses";
 
 /// Lets the interpreter enter the contests with the plans of a design.
 pub fn enter_interpreted<'a>(
@@ -100,10 +114,7 @@ pub fn enter_interpreted<'a>(
     stage: &Stage<'a>,
     contests: &mut Contests<'a>,
 ) -> Result<(), String> {
-    match stage.wire {
-        Wire::Xdr => enter_as::<ByInterpreter, Xdr>(design, stage, contests),
-        Wire::Lean => enter_as::<ByInterpreter, Lean>(design, stage, contests),
-    }
+    enter::<ByInterpreter>(design, stage, contests)
 }
 
 /// Lets machine code enter the contests with the plans of a design.
@@ -112,14 +123,21 @@ pub fn enter_machine<'a>(
     stage: &Stage<'a>,
     contests: &mut Contests<'a>,
 ) -> Result<(), String> {
+    enter::<ByMachine>(design, stage, contests)
+}
+
+fn enter<'a, E: Run>(
+    design: &Design,
+    stage: &Stage<'a>,
+    contests: &mut Contests<'a>,
+) -> Result<(), String> {
     match stage.wire {
-        Wire::Xdr => enter_as::<ByMachine, Xdr>(design, stage, contests),
-        Wire::Lean => Err("it knows xdr alone".to_owned()),
+        Wire::Xdr => enter_as::<E, Xdr>(design, stage, contests),
+        Wire::Lean => enter_as::<E, Lean>(design, stage, contests),
     }
 }
 
-/// Lets an engine enter the contests.
-fn enter_as<'a, E: Run<R>, R: Representation>(
+fn enter_as<'a, E: Run, R: Representation>(
     design: &Design,
     stage: &Stage<'a>,
     contests: &mut Contests<'a>,
