@@ -42,6 +42,7 @@ impl Buffer {
     }
 
     /// Forgets what was written behind `len`. Does nothing if less is written.
+    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -60,7 +61,7 @@ impl Buffer {
     pub fn room(&mut self, bytes: usize) -> &mut [u8] {
         let start = self.len;
         if self.storage.len() - start < bytes {
-            self.grow(bytes);
+            return self.room_behind_growth(bytes);
         }
         self.len = start + bytes;
         &mut self.storage[start..][..bytes]
@@ -69,18 +70,31 @@ impl Buffer {
     /// Appends `N` bytes of room, as [`room`](Self::room).
     #[inline(always)]
     pub fn chunk<const N: usize>(&mut self) -> &mut [u8; N] {
-        match self.room(N).first_chunk_mut() {
+        let start = self.len;
+        let room = match self.storage.len() - start < N {
+            true => self.room_behind_growth(N).first_chunk_mut(),
+            false => {
+                self.len = start + N;
+                self.storage[start..].first_chunk_mut()
+            }
+        };
+        match room {
             Some(chunk) => chunk,
-            None => unreachable!("room(N) hands out N bytes"),
+            None => unreachable!("there is room for N bytes"),
         }
     }
 
+    /// [`room`](Self::room) in a larger storage. It hands the room out itself, so that where there
+    /// was enough the compiler knows it.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, bytes: usize) {
-        let needed = self.len.saturating_add(bytes);
+    fn room_behind_growth(&mut self, bytes: usize) -> &mut [u8] {
+        let start = self.len;
+        let needed = start.saturating_add(bytes);
         let target = needed.max(self.storage.len() * 2).max(256);
         self.storage.resize(target, 0);
+        self.len = needed;
+        &mut self.storage[start..needed]
     }
 
     /// Appends `bytes`.

@@ -16,7 +16,8 @@ pub trait Representation: fmt::Debug + Copy + 'static {
     /// bytes that it needs.
     const WORDS: bool;
 
-    /// Opaque data and strings are padded with zeros to a multiple of so many bytes.
+    /// Opaque data and strings are padded with zeros to a multiple of so many bytes, a power of
+    /// two.
     const PADDING: usize;
 
     /// Whether a linked list has a flag in front of each element and one behind the last, and not
@@ -33,7 +34,8 @@ pub trait Representation: fmt::Debug + Copy + 'static {
     /// Bytes that `length` bytes of opaque data take with their padding.
     #[inline(always)]
     fn padded(length: usize) -> usize {
-        length.next_multiple_of(Self::PADDING)
+        const { assert!(Self::PADDING.is_power_of_two()) }
+        (length + (Self::PADDING - 1)) & !(Self::PADDING - 1)
     }
 }
 

@@ -67,7 +67,9 @@ impl<'b, R: Representation> BlockMut<'b, R> {
     pub fn put_bytes(&mut self, offset: usize, bytes: &[u8]) {
         let room = self.part(offset, R::padded(bytes.len()));
         // Zeros first, over the last bytes as well: so many are known to the compiler.
-        if let Some(last) = room.len().checked_sub(R::PADDING) {
+        if R::PADDING > 1
+            && let Some(last) = room.len().checked_sub(R::PADDING)
+        {
             room[last..].fill(0);
         }
         room[..bytes.len()].copy_from_slice(bytes);
