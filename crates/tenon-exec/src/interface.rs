@@ -111,7 +111,7 @@ impl Interface {
     ///
     /// # Errors
     /// The value is not one of this type; `type.field` says which part. What was appended is to
-    /// be dropped.
+    /// be dropped. Of an interface whose types C cannot hold, all values are refused.
     ///
     /// # Panics
     /// If `id` is not of this interface.
@@ -127,7 +127,8 @@ impl Interface {
     /// Reads a value of a named type; of a linked list the whole list.
     ///
     /// # Errors
-    /// The bytes are not a value of this type; `type.field` and the offset say where.
+    /// The bytes are not a value of this type; `type.field` and the offset say where. Of an
+    /// interface whose types C cannot hold, all are refused.
     ///
     /// # Panics
     /// If `id` is not of this interface.
