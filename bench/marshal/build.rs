@@ -13,7 +13,10 @@ fn main() -> Outcome {
     println!("cargo::rerun-if-changed=interface");
     let printed = Command::new("bash").arg("interface").output()?;
     fs::write(out.join("marshal.x"), printed.stdout)?;
-    tenon_build::compile(out.join("marshal.x"))?;
+    tenon_build::Builder::new()
+        .lean(true)
+        .views(true)
+        .compile(out.join("marshal.x"))?;
     rpcgen(&out, "-h", "marshal.h")?;
     rpcgen(&out, "-c", "marshal_xdr.c")?;
     compile(&out);

@@ -13,7 +13,13 @@ pub trait Codec<T>: 'static {
 
     /// Makes an owned value of the bytes.
     fn decode(&mut self, bytes: &[u8]) -> T;
+
+    /// Makes a view that borrows from the bytes, if there is such a thing, and drops it.
+    const VIEW: Option<View> = None;
 }
+
+/// Makes a view of bytes, and drops it.
+pub type View = fn(&[u8]);
 
 /// Does a thing so many times.
 pub type Timed = Box<dyn FnMut(u64)>;
@@ -28,6 +34,8 @@ pub struct Entrant {
     pub encode: Option<Timed>,
     /// Decodes to an owned value, and drops it.
     pub decode: Option<Timed>,
+    /// Makes a view that borrows from the bytes, if the contestant can.
+    pub view: Option<Timed>,
 }
 
 impl Entrant {
@@ -48,6 +56,7 @@ impl Entrant {
             name: C::NAME,
             bytes: bytes.len(),
             encode: Some(encoding(make(), Rc::clone(value))),
+            view: C::VIEW.map(|view| viewing(view, bytes.clone())),
             decode: Some(decoding(codec, bytes)),
         })
     }
@@ -65,6 +74,14 @@ fn decoding<T: 'static, C: Codec<T>>(mut codec: C, bytes: Vec<u8>) -> Timed {
     Box::new(move |times| {
         for _ in 0..times {
             black_box(codec.decode(black_box(&bytes)));
+        }
+    })
+}
+
+fn viewing(view: View, bytes: Vec<u8>) -> Timed {
+    Box::new(move |times| {
+        for _ in 0..times {
+            view(black_box(&bytes));
         }
     })
 }

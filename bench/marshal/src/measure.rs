@@ -20,14 +20,20 @@ pub enum Direction {
     Encode,
     /// To an owned value.
     Decode,
+    /// To a view that borrows from the bytes.
+    View,
 }
 
 impl Direction {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Encode, Self::Decode, Self::View];
+
     /// Its name in tables and ratios.
     pub fn name(self) -> &'static str {
         match self {
             Self::Encode => "encode",
             Self::Decode => "decode",
+            Self::View => "view",
         }
     }
 }
@@ -62,9 +68,9 @@ impl Row {
     }
 }
 
-/// Measures both directions of a work.
-pub fn measure(work: &mut Work) -> [Row; 2] {
-    [Direction::Encode, Direction::Decode].map(|direction| {
+/// Measures all directions of a work.
+pub fn measure(work: &mut Work) -> [Row; 3] {
+    Direction::ALL.map(|direction| {
         let mut turns: Vec<Turn<'_>> = work
             .entrants
             .iter_mut()
@@ -98,6 +104,7 @@ impl<'a> Turn<'a> {
         let timed = match direction {
             Direction::Encode => entrant.encode.as_mut()?,
             Direction::Decode => entrant.decode.as_mut()?,
+            Direction::View => entrant.view.as_mut()?,
         };
         let mut times = 1;
         while time(timed, times) < ROUND {

@@ -15,10 +15,21 @@ use crate::work::Work;
 
 const SECTION: &str = "marshal";
 
-/// The contestants, a column each.
-const COLUMNS: [&str; 11] = [
-    "tenon",
-    "tenon interp",
+/// Tenon in each representation, by each engine.
+const OURS: [&str; 7] = [
+    "xdr",
+    "xdr jit",
+    "xdr interp",
+    "lean",
+    "lean swapped",
+    "lean jit",
+    "lean interp",
+];
+
+/// Those beside whom the compiled stubs stand.
+const THEIRS: [&str; 11] = [
+    "xdr",
+    "lean",
     "libtirpc",
     "libtirpc reused",
     "wincode",
@@ -39,58 +50,76 @@ const PEERS: [&str; 7] = [
 struct Ratio {
     representation: &'static str,
     name: &'static str,
-    over: &'static str,
-    under: Under,
+    over: Who,
+    under: Who,
 }
 
+/// A contestant.
 #[derive(Clone, Copy)]
-enum Under {
-    Contestant(&'static str),
-    BestPeer,
+enum Who {
+    Named(&'static str),
+    /// The fastest of the peers.
+    Best,
 }
 
-const RATIOS: [Ratio; 5] = [
-    Ratio {
-        representation: "xdr",
-        name: "libtirpc_over_tenon",
-        over: "libtirpc",
-        under: Under::Contestant("tenon"),
-    },
-    Ratio {
-        representation: "xdr",
-        name: "libtirpc_reused_over_tenon",
-        over: "libtirpc reused",
-        under: Under::Contestant("tenon"),
-    },
-    Ratio {
-        representation: "xdr",
-        name: "tenon_over_memcpy",
-        over: "tenon",
-        under: Under::Contestant("memcpy"),
-    },
-    Ratio {
-        representation: "xdr",
-        name: "interp_over_compiled",
-        over: "tenon interp",
-        under: Under::Contestant("tenon"),
-    },
-    Ratio {
-        representation: "xdr",
-        name: "tenon_over_best",
-        over: "tenon",
-        under: Under::BestPeer,
-    },
+impl Ratio {
+    const fn of(
+        representation: &'static str,
+        name: &'static str,
+        over: &'static str,
+        under: &'static str,
+    ) -> Self {
+        Self {
+            representation,
+            name,
+            over: Who::Named(over),
+            under: Who::Named(under),
+        }
+    }
+
+    const fn over_best(representation: &'static str) -> Self {
+        Self {
+            representation,
+            name: "tenon_over_best",
+            over: Who::Named(representation),
+            under: Who::Best,
+        }
+    }
+}
+
+const RATIOS: [Ratio; 13] = [
+    Ratio::of("xdr", "libtirpc_over_tenon", "libtirpc", "xdr"),
+    Ratio::of(
+        "xdr",
+        "libtirpc_reused_over_tenon",
+        "libtirpc reused",
+        "xdr",
+    ),
+    Ratio::of("xdr", "tenon_over_memcpy", "xdr", "memcpy"),
+    Ratio::over_best("xdr"),
+    Ratio::of("xdr", "jit_over_compiled", "xdr jit", "xdr"),
+    Ratio::of("xdr", "interp_over_compiled", "xdr interp", "xdr"),
+    Ratio::of("lean", "tenon_over_wincode", "lean", "wincode"),
+    Ratio::over_best("lean"),
+    Ratio::of("lean", "tenon_over_memcpy", "lean", "memcpy"),
+    Ratio::of("lean", "tenon_over_rkyv", "lean", "rkyv"),
+    Ratio::of("lean", "swapped_over_native", "lean swapped", "lean"),
+    Ratio::of("lean", "jit_over_compiled", "lean jit", "lean"),
+    Ratio::of("lean", "interp_over_compiled", "lean interp", "lean"),
 ];
 
 impl Ratio {
-    fn of(&self, row: &Row) -> Option<Summary> {
-        row.ratio(
-            self.over,
-            match self.under {
-                Under::Contestant(name) => name,
-                Under::BestPeer => best_peer(row)?,
-            },
-        )
+    fn in_row(&self, row: &Row) -> Option<Summary> {
+        row.ratio(self.over.in_row(row)?, self.under.in_row(row)?)
+    }
+}
+
+impl Who {
+    fn in_row(self, row: &Row) -> Option<&'static str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Best => best_peer(row),
+        }
     }
 }
 
@@ -133,20 +162,24 @@ impl Sizes {
 /// Tables in Markdown that is also readable as it is.
 pub fn tables(rows: &[Row], sizes: &[Sizes]) -> String {
     let mut text = String::new();
-    for direction in [Direction::Encode, Direction::Decode] {
-        let of_it = || rows.iter().filter(move |row| row.direction == direction);
+    for direction in Direction::ALL {
+        let of_it = |row: &&Row| row.direction == direction && !row.figures.is_empty();
+        let of_it: Vec<&Row> = rows.iter().filter(of_it).collect();
         let name = direction.name();
-        let _ = writeln!(text, "\n### {SECTION}.{name}: time\n");
-        text.push_str(&table(&COLUMNS, of_it().map(time_cells)));
-        let _ = writeln!(text, "\n### {SECTION}.{name}: ratios of tenon's xdr\n");
-        let names = RATIOS.map(|ratio| ratio.name);
-        text.push_str(&table(&names, of_it().map(ratio_cells)));
+        let _ = writeln!(text, "\n### {SECTION}.{name}: time beside the peers\n");
+        text.push_str(&times(&THEIRS, &of_it));
+        let _ = writeln!(text, "\n### {SECTION}.{name}: time of tenon's engines\n");
+        text.push_str(&times(&OURS, &of_it));
+        for representation in ["xdr", "lean"] {
+            let _ = writeln!(text, "\n### {SECTION}.{name}: ratios of {representation}\n");
+            text.push_str(&ratio_table(representation, &of_it));
+        }
     }
     let _ = writeln!(text, "\n### {SECTION}: bytes\n");
     text.push_str(&table(
-        &COLUMNS,
+        &THEIRS,
         sizes.iter().map(|of| {
-            let cells = COLUMNS.map(|name| of.cell(name));
+            let cells = THEIRS.map(|name| of.cell(name));
             (of.work.clone(), cells.to_vec())
         }),
     ));
@@ -159,6 +192,43 @@ pub fn tables(rows: &[Row], sizes: &[Sizes]) -> String {
     text
 }
 
+/// The times of those who took part anywhere.
+fn times(names: &[&'static str], rows: &[&Row]) -> String {
+    let took_part = |name: &&&str| rows.iter().any(|row| row.of(name).is_some());
+    let names: Vec<&str> = names.iter().filter(took_part).copied().collect();
+    let cell = |row: &Row, name: &str| {
+        let time = row.time(name);
+        time.map_or("-".to_owned(), |it| readable(it.median))
+    };
+    table(
+        &names,
+        rows.iter().map(|row| {
+            let cells = names.iter().map(|name| cell(row, name));
+            (row.work.clone(), cells.collect())
+        }),
+    )
+}
+
+fn ratio_table(representation: &str, rows: &[&Row]) -> String {
+    let ratios = RATIOS
+        .iter()
+        .filter(|ratio| ratio.representation == representation)
+        .filter(|ratio| rows.iter().any(|row| ratio.in_row(row).is_some()));
+    let ratios: Vec<&Ratio> = ratios.collect();
+    let names: Vec<&str> = ratios.iter().map(|ratio| ratio.name).collect();
+    let cell = |row: &Row, ratio: &Ratio| match ratio.in_row(row) {
+        Some(it) => format!("{:.2} ({:.2}-{:.2})", it.median, it.low, it.high),
+        None => "-".to_owned(),
+    };
+    table(
+        &names,
+        rows.iter().map(|row| {
+            let cells = ratios.iter().map(|ratio| cell(row, ratio));
+            (row.work.clone(), cells.collect())
+        }),
+    )
+}
+
 fn table(columns: &[&str], rows: impl Iterator<Item = (String, Vec<String>)>) -> String {
     let headings = std::iter::once("work").chain(columns.iter().copied());
     let mut table = vec![headings.map(str::to_owned).collect::<Vec<_>>()];
@@ -168,22 +238,6 @@ fn table(columns: &[&str], rows: impl Iterator<Item = (String, Vec<String>)>) ->
         row
     }));
     aligned(&table)
-}
-
-fn time_cells(row: &Row) -> (String, Vec<String>) {
-    let cells = COLUMNS.map(|name| {
-        row.time(name)
-            .map_or("-".to_owned(), |it| readable(it.median))
-    });
-    (row.work.clone(), cells.to_vec())
-}
-
-fn ratio_cells(row: &Row) -> (String, Vec<String>) {
-    let cells = RATIOS.map(|ratio| match ratio.of(row) {
-        Some(it) => format!("{:.2} ({:.2}-{:.2})", it.median, it.low, it.high),
-        None => "-".to_owned(),
-    });
-    (row.work.clone(), cells.to_vec())
 }
 
 /// Nanoseconds with a unit that suits them.
@@ -201,7 +255,7 @@ pub fn ratios(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
         for ratio in &RATIOS {
-            if let Some(of) = ratio.of(row) {
+            if let Some(of) = ratio.in_row(row) {
                 let _ = writeln!(text, "ratio {} {:.3}", ratio_name(row, ratio), of.median);
             }
         }
@@ -219,12 +273,15 @@ fn ratio_name(row: &Row, ratio: &Ratio) -> String {
 
 const ABOUT: &str = "\
 Time to encode into a reused buffer, and to decode to an owned value and drop it; one thread, data
-in the cache where it fits. `tenon`: stubs compiled from the interface, xdr representation; `tenon
-interp`: the interpreter, on values of types known at run time; `libtirpc`: rpcgen's routines on
-memory streams, decoding into new memory and freeing it; `libtirpc reused`: decoding into memory
-that is there already; `rkyv`: checked access, then an owned value; `memcpy`: as many bytes as tenon
-writes, into a reused buffer. Only tenon's and libtirpc's bytes are most significant byte first.
-`best` is the fastest peer of the row. The text after the tables says who was left out.
+in the cache where it fits. `xdr` and `lean`: stubs compiled from the interface, in these
+representations; `lean swapped`: from and for a machine of the other byte order; `jit` and `interp`:
+machine code made at run time, and the interpreter, both on memory in C's layout, for types known
+only at run time; `libtirpc`: rpcgen's routines on memory streams, decoding into new memory and
+freeing it; `libtirpc reused`: decoding into memory that is there already; `rkyv`: checked access,
+then an owned value; `memcpy`: as many bytes as xdr writes, into a reused buffer. The direction
+`view` makes a view that borrows from the bytes: tenon's views of lean, rkyv's checked access. Only
+xdr's and libtirpc's bytes are most significant byte first. `best` is the fastest peer of the row. The
+text after the tables says who was left out.
 ";
 
 /// Writes the files of results.
@@ -263,7 +320,7 @@ fn row_json(row: &Row) -> Value {
     });
     let ratios = RATIOS
         .iter()
-        .filter_map(|ratio| Some((ratio_name(row, ratio), summary_json(ratio.of(row)?))));
+        .filter_map(|ratio| Some((ratio_name(row, ratio), summary_json(ratio.in_row(row)?))));
     json!({
         "name": format!("{}.{}", row.work, row.direction.name()),
         "best_peer": best_peer(row),

@@ -1,5 +1,6 @@
 //! Tenon's stubs for the same, and the peers' values in their types.
 
+use crate::codecs::Lent;
 use crate::values;
 
 include!(concat!(env!("OUT_DIR"), "/marshal.rs"));
@@ -90,3 +91,12 @@ impl From<&values::Log> for Log {
         }
     }
 }
+
+macro_rules! lend {
+    ($($owned:ident as $view:ident,)*) => {
+        $(impl Lent for $owned {
+            type View<'a> = $view<'a>;
+        })*
+    };
+}
+lend! { Ints as IntsView, Structure as StructureView, Mesh as MeshView, Log as LogView, }

@@ -97,6 +97,11 @@ macro_rules! declare_members {
                 let mut seed = Seed::new();
                 Self { $($member: seed.int(),)* }
             }
+
+            /// The members in their order.
+            pub fn members(&self) -> Vec<i32> {
+                vec![$(self.$member),*]
+            }
         }
     };
 }

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::rc::Rc;
 
-use tenon_exec::Value;
+use tenon::wire::{Lean, Native, Swapped, Xdr};
 
 use crate::codecs::{
-    Bincode, Bitcode, Compiled, Interpreted, Postcard, Prost, Rkyv, Wincode, libtirpc, memcpy,
+    Bincode, Bitcode, Compiled, Interpreted, Lent, Machine, Named, Postcard, Prost, Rkyv, Viewed,
+    Wincode, libtirpc, memcpy, message,
 };
 use crate::entrant::{Codec, Entrant};
 use crate::{messages, stubs, values};
@@ -48,7 +49,12 @@ fn int() -> Result<Work, Box<dyn Error>> {
         interface: "Number",
         c: "int",
     };
-    work::<_, stubs::Number, messages::Number>("int".to_owned(), names, values::int(), narrow)
+    work::<_, stubs::Number, messages::Number>(
+        "int".to_owned(),
+        names,
+        values::int(),
+        (copied, narrow),
+    )
 }
 
 fn ints(count: usize) -> Result<Work, Box<dyn Error>> {
@@ -57,7 +63,7 @@ fn ints(count: usize) -> Result<Work, Box<dyn Error>> {
         c: "ints",
     };
     let name = format!("ints{count}");
-    work::<_, stubs::Ints, messages::Ints>(name, names, values::ints(count), narrow)
+    work::<_, stubs::Ints, messages::Ints>(name, names, values::ints(count), (lent, narrow))
 }
 
 fn structure() -> Result<Work, Box<dyn Error>> {
@@ -66,7 +72,12 @@ fn structure() -> Result<Work, Box<dyn Error>> {
         c: "structure",
     };
     let value = values::Structure::sample();
-    work::<_, stubs::Structure, messages::Structure>("structure".to_owned(), names, value, narrow)
+    work::<_, stubs::Structure, messages::Structure>(
+        "structure".to_owned(),
+        names,
+        value,
+        (lent, narrow),
+    )
 }
 
 fn members1000() -> Result<Work, Box<dyn Error>> {
@@ -79,7 +90,7 @@ fn members1000() -> Result<Work, Box<dyn Error>> {
         "members1000".to_owned(),
         names,
         value,
-        too_wide,
+        (copied, wide),
     )
 }
 
@@ -89,7 +100,7 @@ fn mesh() -> Result<Work, Box<dyn Error>> {
         c: "mesh",
     };
     let value = values::Mesh::sample();
-    work::<_, stubs::Mesh, messages::Mesh>("mesh".to_owned(), names, value, narrow)
+    work::<_, stubs::Mesh, messages::Mesh>("mesh".to_owned(), names, value, (lent, narrow))
 }
 
 fn log() -> Result<Work, Box<dyn Error>> {
@@ -98,7 +109,27 @@ fn log() -> Result<Work, Box<dyn Error>> {
         c: "log",
     };
     let value = values::Log::sample();
-    work::<_, stubs::Log, messages::Log>("log".to_owned(), names, value, narrow)
+    work::<_, stubs::Log, messages::Log>("log".to_owned(), names, value, (lent, narrow))
+}
+
+/// The compiled stubs of the lean representation, with views or without.
+type Lends<S> = fn(&Rc<S>) -> Result<Entrant, String>;
+
+fn lent<S>(value: &Rc<S>) -> Result<Entrant, String>
+where
+    S: Lent + PartialEq,
+    Viewed<S>: Codec<S>,
+{
+    Entrant::of(Viewed::<S>::default, value)
+}
+
+/// There is nothing in it to be borrowed.
+fn copied<S>(value: &Rc<S>) -> Result<Entrant, String>
+where
+    S: PartialEq + 'static,
+    Compiled<Lean<Native>>: Codec<S>,
+{
+    Entrant::of(Compiled::<Lean<Native>>::default, value)
 }
 
 /// A work with the value in the peers' type `T`, in Tenon's `S` and in prost's `M`.
@@ -106,13 +137,15 @@ fn work<T, S, M>(
     name: String,
     names: Names,
     value: T,
-    further: fn(&Rc<T>) -> Vec<Result<Entrant, String>>,
+    (lean, further): (Lends<S>, fn(&Rc<T>) -> Vec<Result<Entrant, String>>),
 ) -> Result<Work, Box<dyn Error>>
 where
     T: PartialEq + 'static,
     S: for<'a> From<&'a T> + PartialEq + 'static,
     M: for<'a> From<&'a T> + PartialEq + 'static,
-    Compiled: Codec<S>,
+    Compiled<Xdr>: Codec<S>,
+    Compiled<Lean<Native>>: Codec<S>,
+    Compiled<Lean<Swapped>>: Codec<S>,
     Rkyv: Codec<T>,
     Bincode: Codec<T>,
     Prost: Codec<M>,
@@ -120,11 +153,15 @@ where
     let value = Rc::new(value);
     let stub = Rc::new(S::from(&value));
     let message = Rc::new(M::from(&value));
-    let bytes = Compiled::default().encode(&stub).to_vec();
     let mut outcomes = vec![
-        Entrant::of(Compiled::default, &stub),
-        interpreted(names.interface, &bytes)?,
+        Entrant::of(Compiled::<Xdr>::default, &stub),
+        lean(&stub),
+        Entrant::of(Compiled::<Lean<Swapped>>::default, &stub),
     ];
+    let bytes = Compiled::<Xdr>::default().encode(&stub).to_vec();
+    outcomes.extend(dynamic::<Xdr>(names.interface, &bytes)?);
+    let bytes_lean = Compiled::<Lean<Native>>::default().encode(&stub).to_vec();
+    outcomes.extend(dynamic::<Lean<Native>>(names.interface, &bytes_lean)?);
     outcomes.extend(libtirpc(names.c, &bytes)?.map(Ok));
     outcomes.extend([
         Entrant::of(Rkyv::default, &value),
@@ -150,25 +187,42 @@ where
     ]
 }
 
-fn too_wide<T>(_: &Rc<T>) -> Vec<Result<Entrant, String>> {
-    let names = ["wincode", "bitcode", "postcard"];
-    names
-        .map(|name| {
-            Err(format!(
-                "{name}, over whose code for 1000 members rustc takes minutes"
-            ))
-        })
-        .into()
+/// Of the peers over whose code for 1000 members rustc takes minutes, only the fastest.
+fn wide(value: &Rc<values::Members1000>) -> Vec<Result<Entrant, String>> {
+    let names = ["bitcode", "postcard"];
+    let left_out = names.map(|name| {
+        Err(format!(
+            "{name}, over whose code for 1000 members rustc takes minutes"
+        ))
+    });
+    let wincode = crate::codecs::wide_wincode(value);
+    left_out.into_iter().chain([wincode]).collect()
 }
 
-/// The interpreter, which has to read and write the very `bytes` that the stubs write.
-fn interpreted(name: &str, bytes: &[u8]) -> Result<Result<Entrant, String>, Box<dyn Error>> {
-    let mut interpreter = Interpreted::new(name)?;
-    let value: Rc<Value> = Rc::new(interpreter.decode(bytes));
-    Ok(match interpreter.encode(&value) == bytes {
-        true => Entrant::of(|| interpreter.clone(), &value),
-        false => Err("the interpreter writes other bytes than the stubs".to_owned()),
-    })
+/// Machine code and the interpreter, which have to read and write the very `bytes` that the stubs
+/// write.
+fn dynamic<R: Named>(
+    name: &str,
+    bytes: &[u8],
+) -> Result<[Result<Entrant, String>; 2], Box<dyn Error>> {
+    let message = message::<R>(name)?;
+    Ok([
+        same_bytes(|| Interpreted::<R>::new(message), bytes),
+        same_bytes(|| Machine::<R>::new(message), bytes),
+    ])
+}
+
+fn same_bytes<T, C>(make: impl Fn() -> C, bytes: &[u8]) -> Result<Entrant, String>
+where
+    T: PartialEq + 'static,
+    C: Codec<T>,
+{
+    let mut codec = make();
+    let value = Rc::new(codec.decode(bytes));
+    match codec.encode(&value) == bytes {
+        true => Entrant::of(make, &value),
+        false => Err(format!("{} writes other bytes than the stubs", C::NAME)),
+    }
 }
 
 fn sorted(name: String, outcomes: Vec<Result<Entrant, String>>) -> Work {

@@ -60,12 +60,14 @@ pub fn libtirpc(name: &str, bytes: &[u8]) -> Result<[Entrant; 2], String> {
             decode: Some(decoding(Rc::clone(&bytes), move |it| {
                 fresh.decode_fresh(it)
             })),
+            view: None,
         },
         Entrant {
             name: "libtirpc reused",
             bytes: bytes.len(),
             encode: None,
             decode: Some(decoding(bytes, move |it| value.decode(it))),
+            view: None,
         },
     ])
 }

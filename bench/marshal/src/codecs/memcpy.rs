@@ -11,6 +11,7 @@ pub fn memcpy(bytes: &[u8]) -> Entrant {
         bytes: bytes.len(),
         encode: Some(copying(bytes.to_vec())),
         decode: Some(copying(bytes.to_vec())),
+        view: None,
     }
 }
 

@@ -4,8 +4,10 @@ mod libtirpc;
 mod memcpy;
 mod peers;
 mod tenon;
+mod wide;
 
 pub use libtirpc::libtirpc;
 pub use memcpy::memcpy;
 pub use peers::{Bincode, Bitcode, Postcard, Prost, Rkyv, Wincode};
-pub use tenon::{Compiled, Interpreted};
+pub use tenon::{Compiled, Interpreted, Lent, Machine, Named, Viewed, message};
+pub use wide::wide_wincode;

@@ -1,12 +1,14 @@
 //! The crates that a user might pick instead, each as its documentation recommends for speed:
 //! fixed-width integers where there is a choice, its own derives, a buffer used again.
 
+use std::hint::black_box;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wincode::config::{Configuration, PREALLOCATION_SIZE_LIMIT_DISABLED};
 use wincode::{SchemaRead, SchemaWrite};
 
-use crate::entrant::Codec;
+use crate::entrant::{Codec, View};
 
 /// The mesh is larger than wincode would allocate otherwise.
 type WincodeConfig = Configuration<true, PREALLOCATION_SIZE_LIMIT_DISABLED>;
@@ -82,6 +84,11 @@ where
     fn decode(&mut self, bytes: &[u8]) -> T {
         rkyv::from_bytes::<T, rkyv::rancor::Error>(bytes).expect("rkyv decodes its bytes")
     }
+
+    const VIEW: Option<View> = Some(|bytes| {
+        let archived = rkyv::access::<T::Archived, rkyv::rancor::Error>(bytes);
+        black_box(archived.expect("rkyv reads its bytes"));
+    });
 }
 
 /// bincode 2, by its own derives.

@@ -1,75 +1,185 @@
-//! Tenon: the xdr representation by compiled stubs and by the interpreter.
+//! Tenon: in each representation, by compiled stubs, by machine code and by the interpreter.
 
 use std::error::Error;
-use std::rc::Rc;
+use std::hint::black_box;
+use std::marker::PhantomData;
 
-use tenon::wire::{Buffer, Decoder, Encoder, Marshal};
-use tenon_exec::{Interface, Value};
-use tenon_schema::TypeId;
+use tenon::wire::{
+    Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Marshal, Native, Representation, Swapped,
+    View, Xdr,
+};
+use tenon_exec::{Frame, Interface, Message};
 
-use crate::entrant::Codec;
+use crate::entrant::{self, Codec};
 
 const INTERFACE: &str = include_str!(concat!(env!("OUT_DIR"), "/marshal.x"));
 
-/// Compiled stubs.
-#[derive(Default)]
-pub struct Compiled(Buffer);
+/// A representation, and the names of the contestants who write it.
+pub trait Named: Representation {
+    /// Of compiled stubs.
+    const COMPILED: &'static str;
+    /// Of machine code.
+    const MACHINE: &'static str;
+    /// Of the interpreter.
+    const INTERPRETER: &'static str;
+    /// The representation as a plan has it.
+    const OF_PLANS: tenon_plan::Representation;
+}
 
-impl<T: Marshal> Codec<T> for Compiled
+impl Named for Xdr {
+    const COMPILED: &'static str = "xdr";
+    const MACHINE: &'static str = "xdr jit";
+    const INTERPRETER: &'static str = "xdr interp";
+    const OF_PLANS: tenon_plan::Representation = tenon_plan::Representation::XDR;
+}
+
+impl Named for Lean<Native> {
+    const COMPILED: &'static str = "lean";
+    const MACHINE: &'static str = "lean jit";
+    const INTERPRETER: &'static str = "lean interp";
+    const OF_PLANS: tenon_plan::Representation = tenon_plan::Representation::LEAN;
+}
+
+impl Named for Lean<Swapped> {
+    const COMPILED: &'static str = "lean swapped";
+    const MACHINE: &'static str = "lean swapped jit";
+    const INTERPRETER: &'static str = "lean swapped interp";
+    const OF_PLANS: tenon_plan::Representation = tenon_plan::Representation::LEAN;
+}
+
+/// Compiled stubs.
+pub struct Compiled<R>(Buffer, PhantomData<R>);
+
+impl<R> Default for Compiled<R> {
+    fn default() -> Self {
+        Self(Buffer::default(), PhantomData)
+    }
+}
+
+impl<R: Named, T: Marshal<R>> Codec<T> for Compiled<R>
 where
     Self: 'static,
 {
-    const NAME: &'static str = "tenon";
+    const NAME: &'static str = R::COMPILED;
 
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
-        let done = value.encode(&mut Encoder::new(&mut self.0));
+        let done = value.encode(&mut Encoder::over(&mut self.0));
         done.expect("the value fits its interface");
         self.0.as_slice()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> T {
-        T::decode(&mut Decoder::new(bytes)).expect("the bytes are a value")
+        T::decode(&mut decoder(bytes)).expect("the bytes are a value")
     }
+}
+
+/// Compiled stubs of the lean representation, whose view of a value is a `V`.
+pub struct Viewed<V>(Compiled<Lean<Native>>, PhantomData<V>);
+
+impl<V> Default for Viewed<V> {
+    fn default() -> Self {
+        Self(Compiled::default(), PhantomData)
+    }
+}
+
+/// What has views.
+pub trait Lent: 'static {
+    /// The view.
+    type View<'a>: View<'a, Lean<Native>>;
+}
+
+impl<V: Lent, T: Marshal<Lean<Native>>> Codec<T> for Viewed<V> {
+    const NAME: &'static str = <Lean<Native> as Named>::COMPILED;
+
+    fn encode(&mut self, value: &T) -> &[u8] {
+        self.0.encode(value)
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> T {
+        self.0.decode(bytes)
+    }
+
+    const VIEW: Option<entrant::View> = Some(|bytes| {
+        let view = V::View::view(&mut decoder(bytes));
+        black_box(view.expect("the bytes are a value"));
+    });
+}
+
+fn decoder<R: Representation>(bytes: &[u8]) -> Decoder<'_, R> {
+    Decoder::over(bytes, DecodeMode::Lenient, Limits::default())
+}
+
+/// Something of a type that is known only at run time: in memory as C has it.
+pub struct Held(Frame<'static>);
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.value() == other.0.value()
+    }
+}
+
+/// The type called `name` of the section's interface. It lives as long as the program.
+pub fn message<R: Named>(name: &str) -> Result<Message<'static>, Box<dyn Error>> {
+    let parsed = tenon_idl::parse_text("marshal.x", INTERFACE, &tenon_idl::Options::default());
+    let schema = parsed.schema.ok_or("the interface has no meaning")?;
+    let id = schema
+        .find_type(name)
+        .ok_or("the interface has no such type")?;
+    let interface = Interface::with_representation(schema, R::OF_PLANS)?;
+    interface.compile();
+    Ok(Box::leak(Box::new(interface)).message(id)?)
 }
 
 /// The interpreter, for one type.
-#[derive(Clone)]
-pub struct Interpreted {
-    interface: Rc<Interface>,
-    id: TypeId,
-    buffer: Buffer,
-}
+pub struct Interpreted<R>(Message<'static>, Buffer, PhantomData<R>);
 
-impl Interpreted {
-    /// For the type of this name in the section's interface.
-    pub fn new(name: &str) -> Result<Self, Box<dyn Error>> {
-        let parsed = tenon_idl::parse_text("marshal.x", INTERFACE, &tenon_idl::Options::default());
-        let schema = parsed.schema.ok_or("the interface has no meaning")?;
-        let id = schema
-            .find_type(name)
-            .ok_or("the interface has no such type")?;
-        Ok(Self {
-            interface: Rc::new(Interface::new(schema)?),
-            id,
-            buffer: Buffer::default(),
-        })
+impl<R> Interpreted<R> {
+    /// For this type.
+    pub fn new(message: Message<'static>) -> Self {
+        Self(message, Buffer::default(), PhantomData)
     }
 }
 
-impl Codec<Value> for Interpreted {
-    const NAME: &'static str = "tenon interp";
+impl<R: Named> Codec<Held> for Interpreted<R> {
+    const NAME: &'static str = R::INTERPRETER;
 
-    fn encode(&mut self, value: &Value) -> &[u8] {
-        self.buffer.clear();
-        let mut out = Encoder::new(&mut self.buffer);
-        let done = self.interface.encode(self.id, value, &mut out);
+    fn encode(&mut self, value: &Held) -> &[u8] {
+        self.1.clear();
+        let mut out = Encoder::<R>::over(&mut self.1);
+        let done = value.0.encode_by_interpreter(&mut out);
         done.expect("the value fits its interface");
-        self.buffer.as_slice()
+        self.1.as_slice()
     }
 
-    fn decode(&mut self, bytes: &[u8]) -> Value {
-        let value = self.interface.decode(self.id, &mut Decoder::new(bytes));
-        value.expect("the bytes are a value")
+    fn decode(&mut self, bytes: &[u8]) -> Held {
+        let frame = self.0.decode_by_interpreter(&mut decoder::<R>(bytes));
+        Held(frame.expect("the bytes are a value"))
+    }
+}
+
+/// Machine code, for one type.
+pub struct Machine<R>(Message<'static>, Buffer, PhantomData<R>);
+
+impl<R> Machine<R> {
+    /// For this type.
+    pub fn new(message: Message<'static>) -> Self {
+        Self(message, Buffer::default(), PhantomData)
+    }
+}
+
+impl<R: Named> Codec<Held> for Machine<R> {
+    const NAME: &'static str = R::MACHINE;
+
+    fn encode(&mut self, value: &Held) -> &[u8] {
+        self.1.clear();
+        let mut out = Encoder::<R>::over(&mut self.1);
+        assert!(value.0.encode_by_machine(&mut out), "there is machine code");
+        self.1.as_slice()
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> Held {
+        let frame = self.0.decode_by_machine(&mut decoder::<R>(bytes));
+        Held(frame.expect("there is machine code, and the bytes are a value"))
     }
 }
