@@ -1,5 +1,7 @@
 //! Makes the stubs of all designs that are compiled, from one interface, each with plans of its own.
 
+#[path = "build/cost.rs"]
+mod cost;
 #[path = "src/design.rs"]
 #[allow(dead_code, reason = "the library uses all of it")]
 mod design;
@@ -49,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     writeln!(modules, "entrances! {{ {names}}}")?;
     fs::write(out("modules.rs")?, modules)?;
-    Ok(())
+    cost::generate(&out("")?)
 }
 
 /// The type by which stubs move numbers in the representation `R`.

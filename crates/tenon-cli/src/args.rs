@@ -118,6 +118,21 @@ For figures to be believed, build with --release and leave the machine alone. do
 to read them.")]
     Study(StudyArgs),
 
+    /// Predict what marshalling costs on this machine, from the plans
+    #[command(after_help = "\
+Examples:
+  tenon cost nfs3.x                            what each procedure's messages should take
+  tenon cost nfs3.x NFSPROC3_READ              its equations, and what dominates them
+  tenon cost nfs3.x NFSPROC3_READ --lengths data=8192 --arm post_op_attr=FALSE
+  tenon cost nfs3.x --engine interp            by the interpreter
+  tenon cost nfs3.x --check                    measured (predicted), with the errors
+
+The first use measures this machine for some seconds; what it finds is kept in
+$XDG_CACHE_HOME/tenon/cost.json or ~/.cache/tenon/cost.json. Lengths and arms are those of the
+fields and unions that equations name: `data`, or `READ3resok.data` where that is not enough. An
+optional value counts as an array of at most one.")]
+    Cost(CostArgs),
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -352,6 +367,82 @@ pub struct StudyArgs {
     /// Draw the tables into DIR, which is made if need be
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub svg: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Engine {
+    /// Stubs made at build time
+    Compiled,
+    /// Machine code made at bind time
+    Machine,
+    /// The interpreter
+    Interp,
+}
+
+#[derive(Debug, Args)]
+pub struct CostArgs {
+    /// The interface file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// A type or procedure; all procedures if left out, or all types if there are none
+    pub name: Option<String>,
+
+    /// What runs the plans
+    #[arg(long, value_enum, default_value = "compiled")]
+    pub engine: Engine,
+
+    /// How items lie on the wire
+    #[arg(long, value_name = "NAME", default_value = "xdr")]
+    pub representation: Representation,
+
+    /// How long everything is that varies: bytes or elements, up to its bound
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub length: u64,
+
+    /// How long one field is (repeatable)
+    #[arg(long, value_name = "FIELD=N", value_parser = parse_length)]
+    pub lengths: Vec<(String, u64)>,
+
+    /// Which arm a union has, by a label; else the first one that holds something (repeatable)
+    #[arg(long = "arm", value_name = "UNION=LABEL", value_parser = parse_arm)]
+    pub arms: Vec<(String, String)>,
+
+    /// Measure this machine again
+    #[arg(long)]
+    pub calibrate: bool,
+
+    /// Measure this machine for a moment only, and do not keep what is found
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Measure the messages, with random values, beside what is predicted of them
+    #[arg(long, conflicts_with_all = ["name", "length", "lengths", "arms"])]
+    pub check: bool,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+fn parse_length(text: &str) -> Result<(String, u64), String> {
+    let (name, length) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}` is not FIELD=N; write data=8192"))?;
+    let length = length
+        .parse()
+        .map_err(|_| format!("`{length}` is no length"))?;
+    Ok((name.to_owned(), length))
+}
+
+fn parse_arm(text: &str) -> Result<(String, String), String> {
+    let (name, label) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}` is not UNION=LABEL; write post_op_attr=FALSE"))?;
+    Ok((name.to_owned(), label.to_owned()))
 }
 
 fn parse_program(text: &str) -> Result<ProgramVersion, String> {

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Ping(args) => commands::ping::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::Study(args) => commands::study::run(&args),
+        Command::Cost(args) => commands::cost::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
     };
     match outcome {

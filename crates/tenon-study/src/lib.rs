@@ -7,6 +7,7 @@
 //! JSON ([`Study::json`]). [`measure`] is the core that times.
 
 mod chart;
+pub mod cost;
 pub mod design;
 mod engine;
 pub mod measure;

@@ -4,6 +4,7 @@ pub mod call;
 pub mod check;
 pub mod completions;
 pub mod connect;
+pub mod cost;
 pub mod demo;
 pub mod explain;
 pub mod generate;

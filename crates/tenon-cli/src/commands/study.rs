@@ -4,10 +4,13 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
+use tenon_plan::cost::Engine;
+use tenon_study::cost::Store;
 use tenon_study::measure::Effort;
 use tenon_study::{DESIGNS, Options, Study, Wire, study};
 
 use crate::args::{Representation, StudyArgs};
+use crate::commands::cost;
 use crate::failure::Failure;
 use crate::output;
 
@@ -28,7 +31,10 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     };
     let mut progress = Progress::new();
     let done = study(options, |doing, part| progress.show(doing, part));
-    let study = done.map_err(Failure::new)?;
+    let mut study = done.map_err(Failure::new)?;
+    if !args.quick {
+        predict(&mut study, args.representation)?;
+    }
     if let Some(folder) = &args.svg {
         draw(&study, folder)?;
     }
@@ -40,6 +46,16 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         }
         None => output::print(&study.tables()),
     }
+}
+
+/// Has the cost model say what it thinks, which measures this machine if that was never done.
+fn predict(study: &mut Study, representation: Representation) -> Result<(), Failure> {
+    let mut store = Store::open().map_err(Failure::new)?;
+    let of = |engine| cost::known(&mut store, engine, representation.plan());
+    let calibrations = Engine::ALL.map(of);
+    let [compiled, machine, interpreter] = calibrations;
+    let calibrations = [compiled?, machine?, interpreter?];
+    tenon_study::cost::predict(study, &calibrations).map_err(Failure::new)
 }
 
 fn draw(study: &Study, folder: &Path) -> Result<(), Failure> {

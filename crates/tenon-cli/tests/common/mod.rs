@@ -34,9 +34,19 @@ pub fn tenon(arguments: &[&str]) -> Run {
     tenon_reading(arguments, "")
 }
 
+/// Runs `tenon` in the repository's root with these variables of the environment.
+pub fn tenon_with(arguments: &[&str], environment: &[(&str, &str)]) -> Run {
+    let mut command = command(arguments);
+    run(command.envs(environment.iter().copied()), "")
+}
+
 /// Runs `tenon` with `input` on stdin.
 pub fn tenon_reading(arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
-    let mut child = command(arguments)
+    run(&mut command(arguments), input)
+}
+
+fn run(command: &mut Command, input: impl AsRef<[u8]>) -> Run {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

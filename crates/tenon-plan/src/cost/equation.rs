@@ -1,5 +1,6 @@
 //! Equations: sums of terms, and how they are written.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use tenon_schema::TypeId;
@@ -34,8 +35,6 @@ pub struct Equation {
 pub enum Term {
     /// So many times a parameter.
     Times(u64, Symbol),
-    /// A parameter for each of what varies.
-    Each(Variable, Symbol),
     /// Bytes of the message that cost nothing by themselves.
     Wire(u64),
     /// Bytes up to a position that, with so many more, is a multiple of `to`.
@@ -163,6 +162,14 @@ impl Equations {
         ids.map(|id| &self.types[id.0 as usize]).collect()
     }
 
+    /// The full names of everything that the interface leaves open, in order.
+    pub fn variables(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let all = self.types.iter().chain(self.procedures.iter().flatten());
+        all.for_each(|equation| variables(&equation.terms, &mut found));
+        found
+    }
+
     /// An equation and all below it, one a line.
     pub fn text(&self, equation: &Equation) -> String {
         let mut text = format!("{} = {equation}\n", equation.owner);
@@ -196,8 +203,36 @@ fn calls(terms: &[Term], found: &mut Vec<TypeId>) {
                 arms.chain(&choice.default)
                     .for_each(|terms| calls(terms, found));
             }
-            Term::Times(..) | Term::Each(..) | Term::Wire(_) | Term::Align { .. } => {}
+            Term::Times(..) | Term::Wire(_) | Term::Align { .. } => {}
             Term::Block { .. } | Term::Allocate(_) | Term::Unknown { .. } => {}
+        }
+    }
+}
+
+fn variables(terms: &[Term], found: &mut BTreeSet<String>) {
+    for term in terms {
+        match term {
+            Term::Block { bytes, .. } | Term::Allocate(bytes) => {
+                if let Amount::PerItem(_, of) = bytes {
+                    found.insert(of.name());
+                }
+            }
+            Term::Loop { of, body, .. } | Term::Maybe { of, body } => {
+                found.insert(of.name());
+                variables(body, found);
+            }
+            Term::List { of, link, .. } => {
+                found.insert(of.name());
+                variables(link, found);
+            }
+            Term::Choice(choice) => {
+                found.insert(choice.of.name());
+                let arms = choice.arms.iter().map(|(_, _, terms)| terms);
+                arms.chain(&choice.default)
+                    .for_each(|terms| variables(terms, found));
+            }
+            Term::Times(..) | Term::Wire(_) | Term::Align { .. } => {}
+            Term::Call { .. } | Term::Unknown { .. } => {}
         }
     }
 }
@@ -262,7 +297,6 @@ fn part(term: &Term) -> Option<String> {
     Some(match term {
         Term::Times(..) | Term::Wire(_) => return None,
         Term::Align { .. } => Symbol::Hole.to_string(),
-        Term::Each(of, symbol) => format!("{} {symbol}", Length(of)),
         Term::Block { start, bytes, .. } => match start {
             Symbol::Swap => format!("s({bytes})"),
             _ => format!("b({bytes})"),

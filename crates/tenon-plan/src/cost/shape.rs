@@ -1,6 +1,6 @@
 //! What fills in the variables of an equation: a real value, or what is assumed of one.
 
-use super::equation::{Choice, Variable};
+use super::equation::{Choice, Equations, Variable};
 use crate::Place;
 
 /// What is known of a value. Whoever asks for something that the value does not have gets nothing.
@@ -49,6 +49,15 @@ impl Default for Assumptions {
 }
 
 impl Assumptions {
+    /// A name that means nothing in these equations, if there is one.
+    pub fn unknown(&self, equations: &Equations) -> Option<&str> {
+        let known = equations.variables();
+        let lengths = self.lengths.iter().map(|(name, _)| name);
+        let mut names = lengths.chain(self.arms.iter().map(|(name, _)| name));
+        let is_unknown = |name: &&String| !known.iter().any(|full| is_called(full, name));
+        names.find(is_unknown).map(String::as_str)
+    }
+
     fn named_length(&self, of: &Variable) -> Option<u64> {
         let mut named = self.lengths.iter().rev();
         let named = named.find(|(name, _)| of.is_called(name));
@@ -91,12 +100,14 @@ impl Assumptions {
 
 impl Variable {
     fn is_called(&self, name: &str) -> bool {
-        let full = self.name();
-        full == name
-            || full
-                .strip_suffix(name)
-                .is_some_and(|before| before.ends_with('.'))
+        is_called(&self.name(), name)
     }
+}
+
+/// Whether a name means what has this full name: all of it, or what is behind some dot.
+fn is_called(full: &str, name: &str) -> bool {
+    let before = full.strip_suffix(name);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
 /// A value of which nothing is known but what is assumed.

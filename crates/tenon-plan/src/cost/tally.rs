@@ -128,10 +128,6 @@ impl Walk<'_> {
     fn term<S: Shape>(&mut self, term: &Term, shape: S) {
         match term {
             Term::Times(times, symbol) => self.tally.times.add(*symbol, *times as f64),
-            Term::Each(of, symbol) => {
-                let times = shape.at(&of.place).length(of);
-                self.tally.times.add(*symbol, times as f64);
-            }
             Term::Wire(bytes) => self.wire(*bytes),
             Term::Align { to, before } => self.align(u64::from(*to), u64::from(*before)),
             Term::Block {

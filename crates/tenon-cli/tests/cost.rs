@@ -1,0 +1,127 @@
+//! `tenon cost`: equations, what they come to, and what is said of a wrong command line. No test
+//! looks at a time.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::tenon_with;
+use serde_json::Value as Json;
+
+/// A folder for what is kept, gone with this value.
+struct Cache(PathBuf);
+
+impl Cache {
+    fn new(name: &str) -> Self {
+        let name = format!("tenon-cli-{}-{name}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn cost(&self, arguments: &[&str]) -> common::Run {
+        let arguments = [&["cost"], arguments].concat();
+        let folder = self.0.to_str().expect("the path is UTF-8");
+        tenon_with(&arguments, &[("XDG_CACHE_HOME", folder)])
+    }
+
+    fn json(&self, arguments: &[&str]) -> Json {
+        let text = self
+            .cost(&[arguments, &["--quick", "--json"]].concat())
+            .ok();
+        serde_json::from_str(&text).expect("what is printed is JSON")
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn names(messages: &Json) -> Vec<(&str, &str)> {
+    let messages = messages.as_array().expect("a list").iter();
+    messages
+        .map(|message| {
+            let text = |key: &str| message[key].as_str().expect("text");
+            (text("name"), text("role"))
+        })
+        .collect()
+}
+
+#[test]
+fn every_procedure_has_a_price() {
+    let cost = Cache::new("procedures").json(&["interfaces/demo.x"]);
+    let names = names(&cost["messages"]);
+    assert_eq!(names.len(), 2 * 5);
+    assert!(names.contains(&("AVERAGE", "arguments")) && names.contains(&("LOOK_UP", "result")));
+    for message in cost["messages"].as_array().expect("a list") {
+        for way in message["ways"].as_array().expect("both ways") {
+            assert!(way["ns"].as_f64() >= Some(0.0), "{message}");
+        }
+    }
+}
+
+#[test]
+fn lengths_and_arms_are_taken_from_the_command_line() {
+    let cache = Cache::new("lengths");
+    let read = ["interfaces/nfs3.x", "NFSPROC3_READ"];
+    let lengths = ["--lengths", "data=8192", "--arm", "post_op_attr=FALSE"];
+    let cost = cache.json(&[&read[..], &lengths].concat());
+    let result = &cost["messages"][1];
+    assert_eq!(result["bytes"], 4 + 4 + 8 + 4 + 8192);
+    assert_eq!(result["ways"][1]["allocations"], 1);
+    assert_eq!(result["ways"][1]["allocated_bytes"], 8192);
+    let unknown = [&read[..], &["--lengths", "dta=1", "--quick"]].concat();
+    let said = cache.cost(&unknown).fails_with(1);
+    assert!(said.contains("`dta`"), "{said}");
+}
+
+#[test]
+fn equations_are_shown_with_what_dominates_them() {
+    let cache = Cache::new("equations");
+    let text = cache
+        .cost(&["interfaces/demo.x", "AVERAGE", "--quick"])
+        .ok();
+    for part in [
+        "the arguments of AVERAGE: 68 bytes",
+        "AVERAGE = B + c + L_i + A + a(4 |arg1|) + s(4 |arg1|)",
+        "dominated by",
+        "1 allocation of 64 bytes",
+        "begin and end a message",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!cache.0.exists(), "what is quick is not kept");
+}
+
+#[test]
+fn predictions_are_held_against_measurements() {
+    let cache = Cache::new("check");
+    for engine in ["compiled", "machine", "interp"] {
+        let cost = cache.json(&["interfaces/nfs3.x", "--check", "--engine", engine]);
+        assert_eq!(cost["engine"], engine);
+        let messages = cost["messages"].as_array().expect("a list");
+        // Three values of what each of 21 procedures takes and gives, both ways.
+        assert_eq!(messages.len(), 2 * 3 * 42);
+        for message in messages {
+            assert!(message["measured_ns"].as_f64() > Some(0.0), "{message}");
+            assert!(message["predicted_ns"].as_f64() >= Some(0.0), "{message}");
+        }
+        assert_eq!(cost["summary"][0]["messages"], 3 * 42);
+    }
+}
+
+#[test]
+fn what_is_not_compiled_in_cannot_be_timed() {
+    let cache = Cache::new("compiled");
+    let said = cache.cost(&["interfaces/mount3.x", "--check", "--quick"]);
+    let said = said.fails_with(1);
+    assert!(said.contains("--engine machine"), "{said}");
+}
+
+#[test]
+fn a_name_that_nothing_has_is_refused() {
+    let said = Cache::new("unknown").cost(&["interfaces/demo.x", "NOTHING", "--quick"]);
+    let said = said.fails_with(1);
+    assert!(said.contains("`NOTHING`"), "{said}");
+}

@@ -1,0 +1,116 @@
+//! Predictions beside measurements: messages of any interface, with random values.
+
+use std::collections::HashSet;
+
+use tenon_exec::Value;
+use tenon_exec::random::Random;
+use tenon_plan::Representation;
+use tenon_plan::cost::Direction;
+use tenon_plan::links::is_link;
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
+
+use super::CostError;
+use super::calibrate::Calibration;
+use super::planned::{Planned, usual_design};
+use crate::measure::Effort;
+
+/// Random values of each type.
+const VALUES: u64 = 3;
+
+/// About how many parts each has.
+const PARTS: usize = 100;
+
+/// A message that was predicted and measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The type.
+    pub name: String,
+    /// Which way.
+    pub direction: Direction,
+    /// Bytes of the message.
+    pub bytes: u64,
+    /// Nanoseconds that the equation comes to.
+    pub predicted: f64,
+    /// Nanoseconds that it took, or would have at the pace of the calibration.
+    pub measured: f64,
+}
+
+impl Checked {
+    /// How far the prediction is off, as a part of the measured; below zero if it is too low.
+    pub fn error(&self) -> f64 {
+        (self.predicted - self.measured) / self.measured
+    }
+}
+
+/// Times the messages of an interface, three random values of each, beside what `calibrations`
+/// predict: what its procedures take and give or, if it has none, all its types.
+///
+/// # Errors
+/// The engine does not work here, or no plans can be made.
+pub fn check(
+    schema: &Schema,
+    representation: Representation,
+    calibrations: &[Calibration; 2],
+    effort: Effort,
+    progress: impl FnMut(f64),
+) -> Result<Vec<Checked>, CostError> {
+    let engine = calibrations[0].engine;
+    let mut planned = Planned::new(schema, representation, usual_design(engine))?;
+    planned.known_as = Some("nfs3");
+    let (timed, _) = planned.time(values(schema), effort, progress)?;
+    let checked = timed.into_iter().flat_map(|timed| {
+        let both = calibrations.iter().map(move |calibration| {
+            let at = calibration.direction as usize;
+            Checked {
+                name: timed.name.clone(),
+                direction: calibration.direction,
+                bytes: timed.tallies[at].wire_bytes(),
+                predicted: calibration.parameters.price(&timed.tallies[at]),
+                measured: timed.taken[at] * calibration.yardstick,
+            }
+        });
+        both.collect::<Vec<_>>()
+    });
+    Ok(checked.collect())
+}
+
+fn values(schema: &Schema) -> Vec<(TypeId, Value)> {
+    let ids = of_procedures(schema);
+    let ids = match ids.is_empty() {
+        true => (0..schema.types.len() as u32).map(TypeId).collect(),
+        false => ids,
+    };
+    let ids = ids.into_iter().filter(|id| stands_alone(schema, *id));
+    let values = ids.flat_map(|id| {
+        (0..VALUES).map(move |seed| {
+            let mut random = Random::new(seed << 32 | u64::from(id.0));
+            (id, random.value(schema, &Type::Named(id), PARTS))
+        })
+    });
+    values.collect()
+}
+
+/// The named types that procedures take and give, each once.
+fn of_procedures(schema: &Schema) -> Vec<TypeId> {
+    let versions = schema.programs.iter().flat_map(|program| &program.versions);
+    let procedures = versions.flat_map(|version| &version.procedures);
+    let types = procedures.flat_map(|procedure| {
+        let arguments = procedure.arguments.iter().map(|field| &field.ty);
+        arguments.chain(&procedure.result)
+    });
+    let mut seen = HashSet::new();
+    let named = types.filter_map(|ty| match ty {
+        Type::Named(id) => Some(*id),
+        _ => None,
+    });
+    named.filter(|id| seen.insert(*id)).collect()
+}
+
+/// Typedefs and links are no messages of their own in stubs.
+fn stands_alone(schema: &Schema, id: TypeId) -> bool {
+    match &schema.type_def(id).kind {
+        TypeKind::Struct(_) => !is_link(schema, id),
+        TypeKind::Union(_) => true,
+        TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => false,
+    }
+}

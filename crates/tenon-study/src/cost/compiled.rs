@@ -1,0 +1,100 @@
+//! Stubs that were compiled together with this crate.
+
+use std::hint::black_box;
+
+use tenon_wire::{Buffer, Encoder, Lean, Marshal, Representation, Xdr};
+
+use super::entrant::{Contests, decoder};
+use crate::design::Movement;
+
+/// Lets a stub enter with the message that some bytes are. `None`: they are none.
+pub(super) type Entrance = for<'a> fn(&str, &'a [u8], &mut Contests<'a>) -> Option<()>;
+
+/// A type of the stubs, in each representation that they are made for.
+struct Stub {
+    xdr: Entrance,
+    lean: Entrance,
+}
+
+impl Stub {
+    fn of<T, X, L>() -> Self
+    where
+        T: Marshal<X> + Marshal<L> + 'static,
+        X: Representation,
+        L: Representation,
+    {
+        Self {
+            xdr: enter::<T, X>,
+            lean: enter::<T, L>,
+        }
+    }
+}
+
+macro_rules! stubs {
+    ($module:ident, $file:literal, $way:ty) => {
+        #[allow(
+            dead_code,
+            missing_docs,
+            clippy::all,
+            reason = "generated, and not all used"
+        )]
+        mod $module {
+            /// How these stubs move what the representation `R` has.
+            pub type Way<R> = $way;
+
+            include!(concat!(env!("OUT_DIR"), $file));
+        }
+    };
+}
+
+macro_rules! table {
+    ($($key:pat => $ty:ty, $way:ident::Way;)*) => {
+        fn stub(interface: &str, movement: &str, name: &str) -> Option<Stub> {
+            match (interface, movement, name) {
+                $($key => Some(Stub::of::<$ty, $way::Way<Xdr>, $way::Way<Lean>>()),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/cost.rs"));
+
+/// The stub of a type of one of the interfaces that were compiled, if there is one.
+pub(super) fn find(
+    interface: &str,
+    representation: tenon_plan::Representation,
+    movement: Movement,
+    name: &str,
+) -> Option<Entrance> {
+    let stub = stub(interface, movement.name(), name)?;
+    match representation {
+        tenon_plan::Representation::XDR => Some(stub.xdr),
+        tenon_plan::Representation::LEAN => Some(stub.lean),
+        _ => None,
+    }
+}
+
+fn enter<'a, T, R>(name: &str, bytes: &'a [u8], contests: &mut Contests<'a>) -> Option<()>
+where
+    T: Marshal<R> + 'static,
+    R: Representation,
+{
+    let value = T::decode(&mut decoder(bytes)).ok()?;
+    let mut buffer = Buffer::default();
+    value.encode(&mut Encoder::over(&mut buffer)).ok()?;
+    if buffer.as_slice() != bytes {
+        return None;
+    }
+    contests.encode.enter(name, move || {
+        buffer.clear();
+        let done = black_box(&value).encode(&mut Encoder::over(&mut buffer));
+        // Somebody might read them.
+        black_box(buffer.as_slice());
+        done
+    });
+    contests
+        .decode
+        .enter(name, move || T::decode(&mut decoder(black_box(bytes))));
+    Some(())
+}

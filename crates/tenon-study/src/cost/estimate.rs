@@ -1,0 +1,182 @@
+//! What the messages of an interface should take, from their equations and what is assumed of
+//! their values.
+
+use tenon_plan::cost::{
+    Assumed, Assumptions, Deriving, Direction, Equation, Equations, Share, Tally,
+};
+use tenon_plan::{Representation, UnknownName};
+use tenon_schema::{Schema, TypeId};
+
+use super::CostError;
+use super::calibrate::Calibration;
+use super::planned::usual_design;
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A value of a named type.
+    Type,
+    /// The arguments of a procedure.
+    Arguments,
+    /// The result of a procedure.
+    Result,
+}
+
+/// One message, both ways.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    /// The type or the procedure.
+    pub name: String,
+    /// What of it.
+    pub role: Role,
+    /// Bytes of the message.
+    pub bytes: u64,
+    /// Whether a type is in it that nobody knows the cost of.
+    pub has_unknown: bool,
+    /// To write it, and to read it.
+    pub ways: [Way; 2],
+}
+
+/// One message, one way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Way {
+    /// Which.
+    pub direction: Direction,
+    /// The equation and those below it, one a line.
+    pub equation: String,
+    /// Nanoseconds that it comes to.
+    pub nanoseconds: f64,
+    /// Pieces of memory taken.
+    pub allocations: u64,
+    /// Bytes of memory taken.
+    pub allocated_bytes: u64,
+    /// What that consists of, the largest first.
+    pub shares: Vec<Share>,
+    /// Parts that vary in size or are types of their own, with their nanoseconds, the largest
+    /// first; one may lie in another.
+    pub parts: Vec<(String, f64)>,
+}
+
+impl Role {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Type => "type",
+            Self::Arguments => "arguments",
+            Self::Result => "result",
+        }
+    }
+}
+
+/// What the types and procedures called `name` should take; without a name, all procedures or, if
+/// there are none, all types.
+///
+/// # Errors
+/// No plans can be made, or nothing has a name that was given.
+pub fn estimate(
+    schema: &Schema,
+    representation: Representation,
+    calibrations: &[Calibration; 2],
+    assumptions: &Assumptions,
+    name: Option<&str>,
+) -> Result<Vec<Estimate>, CostError> {
+    let engine = calibrations[0].engine;
+    let plans = usual_design(engine).plans(schema, representation)?;
+    let ways = Direction::ALL.map(|direction| {
+        let deriving = Deriving {
+            schema,
+            plans: &plans,
+            engine,
+            direction,
+        };
+        (deriving, deriving.equations())
+    });
+    if let Some(unknown) = assumptions.unknown(&ways[0].1) {
+        return Err(CostError::UnknownPart(unknown.to_owned()));
+    }
+    let with = Estimating {
+        ways: &ways,
+        calibrations,
+        assumptions,
+    };
+    let estimates: Vec<Estimate> = match name {
+        Some(name) => {
+            let is_called = |estimate: &Estimate| estimate.name == name;
+            let all = with.types().chain(with.procedures());
+            all.filter(is_called).collect()
+        }
+        None if plans.procedures.is_empty() => with.types().collect(),
+        None => with.procedures().collect(),
+    };
+    match name {
+        Some(name) if estimates.is_empty() => Err(UnknownName(name.to_owned()).into()),
+        _ => Ok(estimates),
+    }
+}
+
+struct Estimating<'a> {
+    ways: &'a [(Deriving<'a>, Equations); 2],
+    calibrations: &'a [Calibration; 2],
+    assumptions: &'a Assumptions,
+}
+
+impl Estimating<'_> {
+    fn types(&self) -> impl Iterator<Item = Estimate> {
+        let count = self.ways[0].1.types.len() as u32;
+        (0..count).map(TypeId).map(|id| {
+            let equations = self
+                .ways
+                .each_ref()
+                .map(|(deriving, _)| deriving.message(id));
+            self.message(Role::Type, equations.each_ref())
+        })
+    }
+
+    fn procedures(&self) -> impl Iterator<Item = Estimate> {
+        let count = self.ways[0].1.procedures.len();
+        let roles = [Role::Arguments, Role::Result].into_iter().enumerate();
+        (0..count).flat_map(move |procedure| {
+            roles.clone().map(move |(message, role)| {
+                let ways = self.ways.each_ref();
+                let equations = ways.map(|(_, all)| &all.procedures[procedure][message]);
+                self.message(role, equations)
+            })
+        })
+    }
+
+    fn message(&self, role: Role, equations: [&Equation; 2]) -> Estimate {
+        let shape = Assumed::new(self.assumptions);
+        let [encode, decode] = [0, 1].map(|way| {
+            let all = &self.ways[way].1;
+            let tally = Tally::of(all, equations[way], shape);
+            (all, equations[way], tally, &self.calibrations[way])
+        });
+        Estimate {
+            name: equations[0].owner.clone(),
+            role,
+            bytes: encode.2.wire_bytes(),
+            has_unknown: encode.2.has_unknown(),
+            ways: [encode, decode].map(|(all, equation, tally, calibration)| {
+                way(all.text(equation), &tally, calibration)
+            }),
+        }
+    }
+}
+
+fn way(equation: String, tally: &Tally, calibration: &Calibration) -> Way {
+    let parameters = &calibration.parameters;
+    let parts = tally
+        .parts()
+        .map(|(name, part)| (name.to_owned(), parameters.price(&part)));
+    let mut parts: Vec<(String, f64)> = parts.collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Way {
+        direction: calibration.direction,
+        equation,
+        nanoseconds: parameters.price(tally),
+        allocations: tally.allocations(),
+        allocated_bytes: tally.allocated_bytes(),
+        shares: parameters.shares(tally),
+        parts,
+    }
+}

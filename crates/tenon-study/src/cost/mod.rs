@@ -1,0 +1,102 @@
+//! The cost model on this machine: its parameters are measured, so that the equations of
+//! [`tenon_plan::cost`] come to nanoseconds, and predictions are held against measurements.
+//!
+//! [`calibrate`] times the messages of `corpus.x` and fits the parameters to them. [`Store`] keeps
+//! them for the next time. [`check`] times messages of any interface beside what was predicted.
+
+mod calibrate;
+mod check;
+mod compiled;
+mod corpus;
+mod entrant;
+mod estimate;
+mod fit;
+mod known;
+mod pace;
+mod planned;
+mod predict;
+mod processor;
+mod report;
+mod store;
+
+use std::time::Duration;
+
+use tenon_exec::InterfaceError;
+use tenon_plan::UnknownName;
+use thiserror::Error;
+
+pub use calibrate::{Calibration, calibrate};
+pub use check::{Checked, check};
+pub use estimate::{Estimate, Role, Way, estimate};
+pub use predict::predict;
+pub use report::Report;
+pub use store::{Store, StoreError};
+
+use crate::design::PlanError;
+use crate::measure::Effort;
+
+/// What the generated stubs stand on, by the names that they use.
+mod run_time {
+    pub use tenon_wire as wire;
+}
+
+/// How long to measure for figures that are to be kept. Turns are short, so that a yardstick is as
+/// fast or slow as the messages around it.
+pub const EFFORT: Effort = Effort {
+    rounds: 75,
+    turn: Duration::from_micros(20),
+};
+
+/// Costs cannot be found out.
+#[derive(Debug, Error)]
+pub enum CostError {
+    /// The messages that parameters are measured by cannot be read: a bug of Tenon.
+    #[error("a bug in Tenon: the messages that parameters are measured by are none")]
+    Corpus,
+    /// The study has no plans: a bug of Tenon.
+    #[error("a bug in Tenon: {0}")]
+    Study(String),
+    /// No plans can be made.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Plans cannot be run.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    /// Nothing has the name.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownName),
+    /// Nothing that varies has the name.
+    #[error("nothing called `{0}` has a length or arms")]
+    UnknownPart(String),
+    /// There are no compiled stubs of the type in this program.
+    #[error("no stub of `{0}` was compiled together with this program, so it cannot be timed")]
+    NotCompiled(String),
+    /// The engine does not work here, or not for this type.
+    #[error("the engine cannot move `{0}`")]
+    Refused(String),
+}
+
+/// How far predictions are from measurements, as parts of the measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Errors {
+    /// How many there were.
+    pub count: usize,
+    /// Half of them are less wrong.
+    pub median: f64,
+    /// The largest.
+    pub worst: f64,
+}
+
+impl Errors {
+    /// Of pairs of predicted and measured.
+    pub fn of(pairs: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let pairs = pairs.into_iter();
+        let mut errors: Vec<f64> = pairs.map(|(said, is)| (said - is).abs() / is).collect();
+        errors.sort_by(f64::total_cmp);
+        Self {
+            count: errors.len(),
+            median: errors.get(errors.len() / 2).copied().unwrap_or(0.0),
+            worst: errors.last().copied().unwrap_or(0.0),
+        }
+    }
+}

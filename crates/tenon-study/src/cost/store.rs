@@ -1,0 +1,179 @@
+//! Where calibrations are kept: a file in the user's cache.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json, json};
+use tenon_plan::cost::{Direction, Engine, Level, Levels, Parameters, Symbol};
+use thiserror::Error;
+
+use super::calibrate::Calibration;
+use super::{Errors, processor};
+
+/// What a machine's parameters depend on beside the machine.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The calibrations of this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Store {
+    file: PathBuf,
+    processor: String,
+    all: Vec<Calibration>,
+}
+
+/// Calibrations cannot be kept.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The environment names no place.
+    #[error("neither XDG_CACHE_HOME nor HOME says where calibrations are kept")]
+    NoPlace,
+    /// The file cannot be written.
+    #[error("cannot write {0}: {1}")]
+    Write(PathBuf, io::Error),
+}
+
+impl Store {
+    /// The file `tenon/cost.json` in `$XDG_CACHE_HOME` or `~/.cache`. Calibrations of another
+    /// machine or of another version are as good as none.
+    ///
+    /// # Errors
+    /// The environment does not say where.
+    pub fn open() -> Result<Self, StoreError> {
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        let cache = set("XDG_CACHE_HOME").map(PathBuf::from);
+        let cache = cache.or_else(|| Some(Path::new(&set("HOME")?).join(".cache")));
+        let cache = cache.ok_or(StoreError::NoPlace)?;
+        Ok(Self::at(cache.join("tenon").join("cost.json")))
+    }
+
+    /// This file; what cannot be read holds none.
+    pub fn at(file: PathBuf) -> Self {
+        let processor = processor::model();
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let json: Json = serde_json::from_str(&text).unwrap_or_default();
+        let is_ours = json["version"] == VERSION && json["processor"] == *processor;
+        let all = match is_ours {
+            true => json["calibrations"].as_array().map(Vec::as_slice),
+            false => None,
+        };
+        let all = all.unwrap_or_default().iter().filter_map(read).collect();
+        Self {
+            file,
+            processor,
+            all,
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What the processor calls itself.
+    pub fn processor(&self) -> &str {
+        &self.processor
+    }
+
+    /// Both directions of an engine, if they are there.
+    pub fn find(&self, engine: Engine, representation: &str) -> Option<[Calibration; 2]> {
+        let find = |direction| {
+            let is_it = |known: &&Calibration| {
+                let names = (known.engine, known.direction, &*known.representation);
+                names == (engine, direction, representation)
+            };
+            self.all.iter().find(is_it).cloned()
+        };
+        Some([find(Direction::Encode)?, find(Direction::Decode)?])
+    }
+
+    /// Keeps calibrations in the place of older ones.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep(&mut self, calibrations: &[Calibration; 2]) -> Result<(), StoreError> {
+        for new in calibrations {
+            self.all.retain(|old| {
+                let names = |of: &Calibration| (of.engine, of.direction, of.representation.clone());
+                names(old) != names(new)
+            });
+            self.all.push(new.clone());
+        }
+        let json = json!({
+            "version": VERSION,
+            "processor": self.processor,
+            "calibrations": self.all.iter().map(write).collect::<Vec<_>>(),
+        });
+        self.write(&format!("{json:#}\n"))
+            .map_err(|error| StoreError::Write(self.file.clone(), error))
+    }
+
+    /// Whoever reads at the same time sees the old file or the new one.
+    fn write(&self, text: &str) -> io::Result<()> {
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let new = self
+            .file
+            .with_extension(format!("{}.new", std::process::id()));
+        fs::write(&new, text)?;
+        fs::rename(&new, &self.file)
+    }
+}
+
+fn write(calibration: &Calibration) -> Json {
+    let parameters = &calibration.parameters;
+    let symbols = Symbol::ALL.into_iter().filter_map(|symbol| {
+        let levels = (0..parameters.levels.count()).map_while(|level| {
+            let level = Level { symbol, level };
+            parameters.nanoseconds.get(&level).copied()
+        });
+        let levels: Vec<f64> = levels.collect();
+        (!levels.is_empty()).then(|| (format!("{symbol:?}"), json!(levels)))
+    });
+    json!({
+        "engine": calibration.engine.name(),
+        "direction": calibration.direction.name(),
+        "representation": calibration.representation,
+        "yardstick": calibration.yardstick,
+        "caches": parameters.levels.caches,
+        "nanoseconds": symbols.collect::<Map<_, _>>(),
+        "messages": calibration.errors.count,
+        "median_error": calibration.errors.median,
+        "worst_error": calibration.errors.worst,
+    })
+}
+
+fn read(json: &Json) -> Option<Calibration> {
+    let engine = Engine::ALL.into_iter();
+    let direction = Direction::ALL.into_iter();
+    let caches = json["caches"].as_array()?.iter().map(Json::as_u64);
+    let symbols = Symbol::ALL.into_iter().flat_map(|symbol| {
+        let levels = json["nanoseconds"][format!("{symbol:?}")].as_array();
+        let levels = levels.map(Vec::as_slice).unwrap_or_default().iter();
+        let levels = levels
+            .enumerate()
+            .filter_map(move |(level, value)| Some((Level { symbol, level }, value.as_f64()?)));
+        levels.collect::<Vec<_>>()
+    });
+    Some(Calibration {
+        engine: engine.into_iter().find(|it| json["engine"] == it.name())?,
+        direction: direction
+            .into_iter()
+            .find(|it| json["direction"] == it.name())?,
+        representation: json["representation"].as_str()?.to_owned(),
+        yardstick: json["yardstick"].as_f64()?,
+        parameters: Parameters {
+            levels: Levels {
+                caches: caches.collect::<Option<_>>()?,
+            },
+            nanoseconds: symbols.collect(),
+        },
+        errors: Errors {
+            count: json["messages"].as_u64()? as usize,
+            median: json["median_error"].as_f64()?,
+            worst: json["worst_error"].as_f64()?,
+        },
+    })
+}
