@@ -156,7 +156,12 @@ impl Chart {
             if let Some(x) = mark {
                 diamond(out, x, *y);
             }
-            let behind = mark.map_or(to, |x| to.max(x + 5.0)) + 6.0;
+            // Between the bar and its mark, if there is room, or behind both.
+            let room = bar.text.chars().count() as f64 * LETTER + 12.0;
+            let behind = match mark {
+                Some(x) if x + 5.0 > to && x - 5.0 < to + room => x + 11.0,
+                _ => to + 6.0,
+            };
             let attributes = "font-size=\"13\"";
             text(out, (behind, y + 4.5), attributes, &bar.text);
         }
