@@ -248,7 +248,7 @@ impl Scale {
                 10f64.powf(lowest.clamp(1e-6, 1.0).log10().floor()),
                 10f64.powf(highest.max(1.5).log10().ceil()),
             ),
-            Axis::Percent => ((lowest.min(0.0) / 25.0).floor().max(-4.0) * 25.0, 100.0),
+            Axis::Percent => (below_zero(lowest), 100.0),
         };
         Self {
             axis: chart.axis,
@@ -284,9 +284,10 @@ impl Scale {
                 exponents.map(|exponent| 10f64.powi(exponent)).collect()
             }
             Axis::Percent => {
-                let steps = ((self.high - self.low) / 25.0).round() as i32;
+                let step = if self.low < 0.0 { 50.0 } else { 25.0 };
+                let steps = ((self.high - self.low) / step).round() as i32;
                 (0..=steps)
-                    .map(|step| self.low + 25.0 * f64::from(step))
+                    .map(|index| self.low + step * f64::from(index))
                     .collect()
             }
         }
@@ -298,6 +299,12 @@ impl Scale {
             Axis::Percent => format!("{tick}%"),
         }
     }
+}
+
+/// Where an axis of per cent begins if the lowest value is this: what lies far below zero is noise
+/// and need not be seen in full.
+fn below_zero(lowest: f64) -> f64 {
+    (lowest.min(0.0) / 50.0).floor().max(-2.0) * 50.0
 }
 
 fn text(out: &mut String, (x, y): (f64, f64), attributes: &str, text: &str) {
