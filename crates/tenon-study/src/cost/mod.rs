@@ -18,6 +18,8 @@ mod predict;
 mod processor;
 mod report;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
