@@ -79,14 +79,18 @@ fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
     let said = parsed.render(Style::Plain);
     let mut schema = parsed.schema.ok_or(said)?;
     let table = wrap_types(&mut schema);
-    let mut plans = lower(&schema, Representation::XDR)?;
-    specialize(&schema, &mut plans, Pass::ALL)?;
+    let plans = [Representation::XDR, Representation::LEAN].map(|representation| {
+        let mut plans = lower(&schema, representation)?;
+        specialize(&schema, &mut plans, Pass::ALL)?;
+        Ok::<_, Box<dyn Error>>(plans)
+    });
+    let plans = plans.into_iter().collect::<Result<Vec<_>, _>>()?;
     let options = rust::Options {
         source: file_stem(file) + ".x",
         for_include: true,
         ..rust::Options::default()
     };
-    let forms: Vec<_> = Form::of(&plans).into_iter().collect();
+    let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
     let stubs = rust::generate(&schema, &forms, &options);
     fs::write(
         out(&format!("findable_{}.rs", file_stem(file)))?,
@@ -100,7 +104,7 @@ fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
 /// representation of its own; a struct always does.
 fn wrap_types(schema: &mut Schema) -> String {
     let mut table =
-        String::from("/// Each type by name.\npub const TYPES: &[(&str, super::Recode)] = &[\n");
+        String::from("/// Each type by name.\npub const TYPES: &[(&str, super::Recoders)] = &[\n");
     for index in 0..schema.types.len() {
         let wrapped = &schema.types[index];
         if wrapped.kind == TypeKind::External {
@@ -108,7 +112,7 @@ fn wrap_types(schema: &mut Schema) -> String {
         }
         let _ = writeln!(
             table,
-            "({:?}, super::recode::<Wrapped{index}>),",
+            "({:?}, super::recoders::<Wrapped{index}>()),",
             wrapped.name
         );
         schema.types.push(TypeDef {
