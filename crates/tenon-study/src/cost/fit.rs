@@ -60,11 +60,12 @@ impl Problem {
         let mut squares = vec![vec![0.0; count]; count];
         let mut aims = vec![0.0; count];
         for (row, weight) in rows.iter().zip(weights) {
-            let share = |at: usize| row.times[at] / row.taken * weight;
-            for one in 0..count {
-                aims[one] += share(one) * weight;
-                for other in 0..count {
-                    squares[one][other] += share(one) * share(other);
+            let shares = row.times.iter().map(|times| times / row.taken * weight);
+            let shares: Vec<f64> = shares.collect();
+            for ((line, aim), one) in squares.iter_mut().zip(&mut aims).zip(&shares) {
+                *aim += one * weight;
+                for (square, other) in line.iter_mut().zip(&shares) {
+                    *square += one * other;
                 }
             }
         }

@@ -50,7 +50,7 @@ fn enter_yardstick(contest: &mut Contest<'_>) {
 pub fn in_yardsticks(timings: &[Timing]) -> (Vec<f64>, f64) {
     let step = BETWEEN + 1;
     let last = timings.len().saturating_sub(1);
-    let is_yardstick = |at: usize| at % step == 0 || at == last;
+    let is_yardstick = |at: usize| at.is_multiple_of(step) || at == last;
     let messages = (0..timings.len()).filter(|at| !is_yardstick(*at));
     let ratios = messages.map(|at| {
         let before = &timings[at - at % step].nanoseconds;
