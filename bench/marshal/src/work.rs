@@ -115,6 +115,9 @@ fn log() -> Result<Work, Box<dyn Error>> {
 /// The compiled stubs of the lean representation, with views or without.
 type Lends<S> = fn(&Rc<S>) -> Result<Entrant, String>;
 
+/// Peers who do not manage every work.
+type Further<T> = fn(&Rc<T>) -> Vec<Result<Entrant, String>>;
+
 fn lent<S>(value: &Rc<S>) -> Result<Entrant, String>
 where
     S: Lent + PartialEq,
@@ -137,7 +140,7 @@ fn work<T, S, M>(
     name: String,
     names: Names,
     value: T,
-    (lean, further): (Lends<S>, fn(&Rc<T>) -> Vec<Result<Entrant, String>>),
+    (lean, further): (Lends<S>, Further<T>),
 ) -> Result<Work, Box<dyn Error>>
 where
     T: PartialEq + 'static,

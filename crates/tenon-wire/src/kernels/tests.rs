@@ -11,8 +11,8 @@ use super::{Blittable, Item, Kernel, Part, Run, get, get_boxed, get_vec, put, pu
 use super::{borrowed, swap_in_place, try_array};
 
 /// Miri runs these tests too, a thousand times slower.
-const LONGEST: usize = if cfg!(miri) { 70 } else { 300 };
-const STEP: usize = if cfg!(miri) { 21 } else { 1 };
+const LONGEST: usize = if cfg!(miri) { 140 } else { 300 };
+const STEP: usize = if cfg!(miri) { 35 } else { 1 };
 
 /// Surrounds what a kernel writes; no byte of it may change.
 const UNTOUCHED: u8 = 0xA5;
@@ -86,7 +86,7 @@ fn for_each_kernel(check: impl FnMut(Kernel)) {
 }
 
 fn every_length<T: Item>() {
-    for count in 0..=LONGEST {
+    for count in (0..=LONGEST).step_by(STEP) {
         let case = Case::<T>::new(count * size_of::<T>());
         for_each_kernel(|kernel| {
             for misaligned in [0, 1, 4, 31] {
@@ -139,7 +139,7 @@ fn there_and_back<T: Item + Blittable + PartialEq + Debug>(
     item: impl Fn(u64) -> T,
     to_be_bytes: impl Fn(&T) -> Vec<u8>,
 ) {
-    for count in (0..70).chain([300]) {
+    for count in (0..70).step_by(STEP).chain([300]) {
         let scattered = (0..count).map(|index: u64| index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let items: Vec<T> = scattered.map(&item).collect();
         let expected: Vec<u8> = items.iter().flat_map(&to_be_bytes).collect();
