@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tenon_gen::rust::{self, Form};
 use tenon_idl::Style;
-use tenon_plan::{Pass, Representation, lower, specialize};
+use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::{Field, Origin, Schema, Type, TypeDef, TypeId, TypeKind};
 
 /// Interfaces of this repository.
@@ -79,11 +79,8 @@ fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
     let said = parsed.render(Style::Plain);
     let mut schema = parsed.schema.ok_or(said)?;
     let table = wrap_types(&mut schema);
-    let plans = [Representation::XDR, Representation::LEAN].map(|representation| {
-        let mut plans = lower(&schema, representation)?;
-        specialize(&schema, &mut plans, Pass::ALL)?;
-        Ok::<_, Box<dyn Error>>(plans)
-    });
+    let plans = [Representation::XDR, Representation::LEAN]
+        .map(|representation| Plans::new(&schema, representation, Pass::ALL));
     let plans = plans.into_iter().collect::<Result<Vec<_>, _>>()?;
     let options = rust::Options {
         source: file_stem(file) + ".x",

@@ -3,16 +3,14 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use tenon_plan::{LowerError, VerifyError};
+use tenon_plan::PlanError;
 
 /// Why no stubs were made. A build script that returns it shows it in full: `{:?}` is `{}`.
 pub enum Error {
     /// The interface has errors: all of them, as a person reads them.
     Interface(String),
     /// The interface has types that no message can hold.
-    Plans(LowerError),
-    /// A plan is wrong: a bug of Tenon.
-    Bug(VerifyError),
+    Plans(PlanError),
     /// There is no `OUT_DIR` and no other folder was named: this is no build script.
     NoFolder,
     /// The stubs cannot be written.
@@ -29,7 +27,6 @@ impl fmt::Display for Error {
         match self {
             Self::Interface(problems) => write!(f, "the interface has errors\n\n{problems}"),
             Self::Plans(error) => error.fmt(f),
-            Self::Bug(error) => write!(f, "a bug in Tenon: {error}"),
             Self::NoFolder => f.write_str(
                 "OUT_DIR is not set: call this from a build script, or name a folder with out_dir",
             ),
@@ -49,20 +46,13 @@ impl std::error::Error for Error {
         match self {
             Self::Write { source, .. } => Some(source),
             Self::Plans(error) => Some(error),
-            Self::Bug(error) => Some(error),
             Self::Interface(_) | Self::NoFolder => None,
         }
     }
 }
 
-impl From<LowerError> for Error {
-    fn from(error: LowerError) -> Self {
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
         Self::Plans(error)
-    }
-}
-
-impl From<VerifyError> for Error {
-    fn from(error: VerifyError) -> Self {
-        Self::Bug(error)
     }
 }

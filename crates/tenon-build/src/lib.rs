@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use tenon_gen::rust::{self, Form};
 use tenon_idl::{Define, Parsed, Style};
-use tenon_plan::{Pass, Representation};
+use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::Schema;
 
 pub use error::Error;
@@ -167,11 +167,8 @@ impl Builder {
     fn stubs(&self, interface: &Path, schema: &Schema) -> Result<String, Error> {
         let lean = self.lean.then_some(Representation::LEAN);
         let representations = [Representation::XDR].into_iter().chain(lean);
-        let plans = representations.map(|representation| {
-            let mut plans = tenon_plan::lower(schema, representation)?;
-            tenon_plan::specialize(schema, &mut plans, Pass::ALL)?;
-            Ok::<_, Error>(plans)
-        });
+        let plans =
+            representations.map(|representation| Plans::new(schema, representation, Pass::ALL));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
         let name = interface.file_name().unwrap_or_default();

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tenon_plan::{LowerError, Pass, Plans, Representation, VerifyError, lower, specialize, verify};
+use tenon_plan::{Pass, PlanError, Plans, Representation, verify};
 use tenon_schema::{Schema, TypeId};
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
-use thiserror::Error;
 
 use crate::Value;
 use crate::frame::Key;
@@ -37,17 +36,6 @@ pub(crate) struct Ready {
     pub program: Program,
 }
 
-/// The interface cannot be run.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum InterfaceError {
-    /// No plan can be made of it.
-    #[error(transparent)]
-    Lower(#[from] LowerError),
-    /// A plan is wrong: a bug of Tenon.
-    #[error("a bug in Tenon: {0}")]
-    Verify(#[from] VerifyError),
-}
-
 impl Interface {
     /// Makes the plans for XDR, with every pass.
     ///
@@ -56,7 +44,7 @@ impl Interface {
     ///
     /// # Panics
     /// If the schema refers to a type that it does not have.
-    pub fn new(schema: Schema) -> Result<Self, InterfaceError> {
+    pub fn new(schema: Schema) -> Result<Self, PlanError> {
         Self::with_representation(schema, Representation::XDR)
     }
 
@@ -70,9 +58,8 @@ impl Interface {
     pub fn with_representation(
         schema: Schema,
         representation: Representation,
-    ) -> Result<Self, InterfaceError> {
-        let mut plans = lower(&schema, representation)?;
-        specialize(&schema, &mut plans, Pass::ALL)?;
+    ) -> Result<Self, PlanError> {
+        let plans = Plans::new(&schema, representation, Pass::ALL)?;
         Ok(Self::of(schema, plans))
     }
 
@@ -92,7 +79,7 @@ impl Interface {
     ///
     /// # Panics
     /// If the schema refers to a type that it does not have.
-    pub fn with_plans(schema: Schema, plans: Plans) -> Result<Self, InterfaceError> {
+    pub fn with_plans(schema: Schema, plans: Plans) -> Result<Self, PlanError> {
         verify(&schema, &plans)?;
         Ok(Self::of(schema, plans))
     }

@@ -20,6 +20,6 @@ pub mod random;
 mod value;
 
 pub use frame::{Frame, Message};
-pub use interface::{Interface, InterfaceError};
+pub use interface::Interface;
 pub use procedure::{FindError, Procedure};
 pub use value::{Union, Value};

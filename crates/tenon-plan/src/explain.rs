@@ -8,12 +8,10 @@ use thiserror::Error;
 use crate::blocks::Blocks;
 use crate::layout::Layout;
 use crate::links::is_link;
-use crate::lower::{LowerError, lower};
 use crate::op::{Plan, Plans, ProcedurePlan};
-use crate::passes::{Pass, specialize};
+use crate::passes::{Pass, PlanError, specialize};
 use crate::representation::Representation;
 use crate::text::text;
-use crate::verify::VerifyError;
 
 /// The interface has no type and no procedure of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -26,12 +24,9 @@ pub enum ExplainError {
     /// Nothing has the name.
     #[error(transparent)]
     UnknownName(#[from] UnknownName),
-    /// No plan can be made.
+    /// There are no plans.
     #[error(transparent)]
-    Lower(#[from] LowerError),
-    /// A pass is wrong: a bug of Tenon.
-    #[error("a bug in Tenon: {0}")]
-    Verify(#[from] VerifyError),
+    Plan(#[from] PlanError),
 }
 
 /// What becomes of the plans called `name` (see [`explain`]) with each of `passes`, and in the
@@ -48,17 +43,13 @@ pub fn explain_passes(
     passes: &[Pass],
     name: Option<&str>,
 ) -> Result<String, ExplainError> {
-    let mut plans = lower(schema, representation)?;
-    let mut items = plans.clone();
-    specialize(
-        schema,
-        &mut items,
-        &[Pass::FoldAligns, Pass::MergeArrays, Pass::Inline],
-    )?;
+    let mut plans = Plans::new(schema, representation, &[])?;
+    let items = &[Pass::FoldAligns, Pass::MergeArrays, Pass::Inline];
+    let items = Plans::new(schema, representation, items)?;
     let mut shown = explain(schema, &plans, name)?;
     let mut out = format!("== as lowered\n{shown}");
     for pass in passes {
-        specialize(schema, &mut plans, &[*pass])?;
+        specialize(schema, &mut plans, &[*pass]).map_err(PlanError::from)?;
         let now = explain(schema, &plans, name)?;
         out += &match now == shown {
             true => format!("\n== {} changes nothing\n", pass.name()),

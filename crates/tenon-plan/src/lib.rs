@@ -26,7 +26,7 @@ pub use item::{Blittable, Place, Run, Scalar};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
 pub use op::{Arm, Body, Count, Element, Mover, Moves, Op, Plan, Plans, ProcedurePlan, Size, Unit};
-pub use passes::{Pass, specialize};
+pub use passes::{Pass, PlanError, specialize};
 pub use representation::{COUNT_BYTES, Extent, Lists, Order, Representation};
 pub use size::Sizes;
 pub use text::text;

@@ -2,11 +2,8 @@
 //! by; nothing is written for the study alone. `build.rs` reads this table, too: it makes the
 //! stubs of the designs that are compiled.
 
-use tenon_plan::{
-    LowerError, Mover, Moves, Pass, Plans, Representation, Unit, VerifyError, lower, specialize,
-};
+use tenon_plan::{Mover, Moves, Pass, PlanError, Plans, Representation, Unit, lower, specialize};
 use tenon_schema::Schema;
-use thiserror::Error;
 
 /// A way to make and run stubs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,17 +109,6 @@ impl Design {
             Movement::EveryPass => Pass::ALL,
         }
     }
-}
-
-/// Plans cannot be made.
-#[derive(Debug, Error)]
-pub enum PlanError {
-    /// The schema cannot be marshalled.
-    #[error(transparent)]
-    Lower(#[from] LowerError),
-    /// A pass is wrong: a bug of Tenon.
-    #[error("a bug in Tenon: {0}")]
-    Verify(#[from] VerifyError),
 }
 
 impl Engine {

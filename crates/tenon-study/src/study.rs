@@ -1,10 +1,9 @@
 //! The study: all designs do all works, both ways.
 
-use tenon_exec::InterfaceError;
-use tenon_plan::Representation;
+use tenon_plan::{PlanError, Representation};
 use thiserror::Error;
 
-use crate::design::{DESIGNS, Design, PlanError};
+use crate::design::{DESIGNS, Design};
 use crate::engine::{self, Contests, Interfaces, Stage};
 use crate::measure::{Contest, Effort, Summary, Timing};
 use crate::work::{Sample, Work};
@@ -67,9 +66,6 @@ pub enum StudyError {
     /// The plans of a design.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// What runs them.
-    #[error(transparent)]
-    Engine(#[from] InterfaceError),
     /// A design does not do what it should.
     #[error("{design}: {work}: {why}")]
     Wrong {

@@ -1,6 +1,6 @@
 //! `tenon explain`.
 
-use tenon_plan::{ExplainError, Pass, Representation, explain, explain_passes, lower, specialize};
+use tenon_plan::{ExplainError, Pass, Plans, Representation, explain, explain_passes};
 use tenon_schema::Schema;
 
 use crate::args::ExplainArgs;
@@ -23,8 +23,7 @@ fn explain_plans(
     representation: Representation,
     name: Option<&str>,
 ) -> Result<String, ExplainError> {
-    let mut plans = lower(schema, representation)?;
-    specialize(schema, &mut plans, Pass::ALL)?;
+    let plans = Plans::new(schema, representation, Pass::ALL)?;
     Ok(explain(schema, &plans, name)?)
 }
 

@@ -1,6 +1,5 @@
 //! `tenon gen`.
 
-use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
@@ -24,8 +23,12 @@ pub fn run(args: &GenArgs) -> Result<(), Failure> {
 }
 
 fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
-    let mut names = args.representation.clone();
-    names.dedup();
+    let mut names: Vec<Representation> = Vec::new();
+    for name in &args.representation {
+        if !names.contains(name) {
+            names.push(*name);
+        }
+    }
     let plans = names.into_iter().map(|name| plans(args, schema, name));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
@@ -39,10 +42,8 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
 }
 
 fn plans(args: &GenArgs, schema: &Schema, name: Representation) -> Result<Plans, Failure> {
-    let failed = |error: &dyn Display| Failure::new(format!("{}: {error}", args.file.display()));
-    let mut plans = tenon_plan::lower(schema, name.plan()).map_err(|error| failed(&error))?;
-    tenon_plan::specialize(schema, &mut plans, Pass::ALL).map_err(|error| failed(&error))?;
-    Ok(plans)
+    Plans::new(schema, name.plan(), Pass::ALL)
+        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))
 }
 
 fn write_file(

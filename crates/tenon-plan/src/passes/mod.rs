@@ -9,8 +9,11 @@ mod merge_blocks;
 mod merge_checks;
 
 use tenon_schema::Schema;
+use thiserror::Error;
 
+use crate::lower::{LowerError, lower};
 use crate::op::Plans;
+use crate::representation::Representation;
 use crate::verify::{VerifyError, verify};
 
 /// A pass, to be switched on by naming it.
@@ -65,6 +68,36 @@ impl Pass {
             }
             Self::HoistChecks => hoist_checks::rewrite(plans),
         }
+    }
+}
+
+/// No plans of an interface.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// None can be made of it.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// One is wrong: a bug of Tenon.
+    #[error("a bug in Tenon: {0}")]
+    Verify(#[from] VerifyError),
+}
+
+impl Plans {
+    /// The plans of an interface: lowered, then specialised by `passes`.
+    ///
+    /// # Errors
+    /// The interface has types that no message can hold.
+    ///
+    /// # Panics
+    /// If the schema refers to a type that it does not have.
+    pub fn new(
+        schema: &Schema,
+        representation: Representation,
+        passes: &[Pass],
+    ) -> Result<Self, PlanError> {
+        let mut plans = lower(schema, representation)?;
+        specialize(schema, &mut plans, passes)?;
+        Ok(plans)
     }
 }
 

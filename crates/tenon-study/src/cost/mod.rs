@@ -23,8 +23,7 @@ mod tests;
 
 use std::time::Duration;
 
-use tenon_exec::InterfaceError;
-use tenon_plan::UnknownName;
+use tenon_plan::{PlanError, UnknownName};
 use thiserror::Error;
 
 pub use calibrate::{Calibration, calibrate};
@@ -34,7 +33,6 @@ pub use predict::predict;
 pub use report::Report;
 pub use store::{Store, StoreError};
 
-use crate::design::PlanError;
 use crate::measure::Effort;
 
 /// What the generated stubs stand on, by the names that they use.
@@ -61,9 +59,6 @@ pub enum CostError {
     /// No plans can be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Plans cannot be run.
-    #[error(transparent)]
-    Interface(#[from] InterfaceError),
     /// Nothing has the name.
     #[error(transparent)]
     UnknownName(#[from] UnknownName),
