@@ -102,10 +102,10 @@ fn enter_as<'a, T: Stub + Marshal<R> + 'a, R: Representation>(
     check_bytes(buffer.as_slice(), bytes)?;
     let read = T::decode(&mut decoder(bytes)).map_err(|error| error.to_string())?;
     check_value(&read, &value)?;
-    contests.encode.enter(design.name(), move || {
+    contests.encode.enter(&design.name(), move || {
         encode(black_box(&value), &mut buffer)
     });
-    contests.decode.enter(design.name(), move || {
+    contests.decode.enter(&design.name(), move || {
         T::decode(&mut decoder(black_box(bytes)))
     });
     Ok(())

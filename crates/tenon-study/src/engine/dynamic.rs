@@ -151,14 +151,14 @@ fn enter_as<'a, E: Run, R: Representation>(
     check_bytes(buffer.as_slice(), bytes)?;
     let read = E::decode(message, &mut decoder::<R>(bytes))?;
     check_value(&read.value(), &value)?;
-    contests.encode.enter(design.name(), move || {
+    contests.encode.enter(&design.name(), move || {
         buffer.clear();
         let done = E::encode(black_box(&frame), &mut Encoder::<R>::over(&mut buffer));
         // Somebody might read them.
         black_box(buffer.as_slice());
         done
     });
-    contests.decode.enter(design.name(), move || {
+    contests.decode.enter(&design.name(), move || {
         E::decode(message, &mut decoder::<R>(black_box(bytes)))
     });
     Ok(())
