@@ -6,8 +6,9 @@ use tenon_plan::{Blittable, Run};
 use super::emit::{Emitter, Spot};
 use super::given::Way;
 use super::helpers::{
-    COPY, GET_SWAPPED_2, GET_SWAPPED_4, GET_SWAPPED_8, Helper, PUT_SWAPPED_2, PUT_SWAPPED_4,
-    PUT_SWAPPED_8,
+    COPY, GET_COUNTED_1, GET_COUNTED_2, GET_COUNTED_4, GET_COUNTED_8, GET_SWAPPED_2, GET_SWAPPED_4,
+    GET_SWAPPED_8, Helper, Items, PUT_COUNTED_1, PUT_COUNTED_2, PUT_COUNTED_4, PUT_COUNTED_8,
+    PUT_SWAPPED_2, PUT_SWAPPED_4, PUT_SWAPPED_8,
 };
 
 /// Most bytes that are moved without a call.
@@ -69,6 +70,29 @@ impl Emitter<'_, '_> {
         for piece in plain.0 {
             self.blit(&piece.item, it.plus(piece.memory), block.plus(piece.wire));
         }
+    }
+
+    /// Moves a count and so many items between the memory that `counted` leads to and the wire, by
+    /// one helper. Whether there is such a helper.
+    pub fn ask_to_blit(&mut self, item: &Blittable, bound: u32, counted: Spot) -> bool {
+        let unit = match self.way.swapped() {
+            true => item.unit(),
+            false => Some(1),
+        };
+        let Some(helper) = unit.map(|unit| whole(self.way, unit)) else {
+            return false;
+        };
+        let items = Items::new(item.bytes(), self.way.swapped());
+        let arguments = [
+            self.context,
+            self.cursor(),
+            self.address(counted),
+            self.word(bound.into()),
+            self.word(items.word()),
+        ];
+        let behind = self.ask_helper(helper, &arguments);
+        self.set_cursor(behind);
+        true
     }
 
     /// Moves `count` items, which is no constant, between `memory` and `wire`.
@@ -192,6 +216,20 @@ fn kernel(way: Way, unit: u32) -> Helper {
         (Way::Decode { .. }, 4) => GET_SWAPPED_4,
         (Way::Decode { .. }, 8) => GET_SWAPPED_8,
         _ => COPY,
+    }
+}
+
+/// What moves a count and numbers of so many bytes.
+fn whole(way: Way, unit: u32) -> Helper {
+    match (way, unit) {
+        (Way::Encode { .. }, 2) => PUT_COUNTED_2,
+        (Way::Encode { .. }, 4) => PUT_COUNTED_4,
+        (Way::Encode { .. }, 8) => PUT_COUNTED_8,
+        (Way::Encode { .. }, _) => PUT_COUNTED_1,
+        (Way::Decode { .. }, 2) => GET_COUNTED_2,
+        (Way::Decode { .. }, 4) => GET_COUNTED_4,
+        (Way::Decode { .. }, 8) => GET_COUNTED_8,
+        (Way::Decode { .. }, _) => GET_COUNTED_1,
     }
 }
 

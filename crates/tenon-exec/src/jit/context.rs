@@ -130,11 +130,12 @@ impl<'a> Decoding<'a> {
         self.cursor.end as usize - at as usize
     }
 
-    /// Takes the memory of `count` items of `size` bytes out of what is paid for, as
-    /// [`Decoder::pay`] does.
-    #[inline]
+    /// Takes the memory of `count` items, which are counted by 32 bits, of `size` bytes out of
+    /// what is paid for, as [`Decoder::pay`] does.
+    #[inline(always)]
     pub fn pay(&mut self, count: u64, size: u64) -> Option<()> {
-        let price = count.saturating_mul(size.max(1));
+        // No value is so large in place that this could overflow; see `Layouts`.
+        let price = count * size.max(1);
         self.cursor.memory_left = self.cursor.memory_left.checked_sub(price)?;
         Some(())
     }

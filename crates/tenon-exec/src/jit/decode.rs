@@ -40,10 +40,7 @@ impl<'a> Emitter<'a, '_> {
             Op::Align { to, before } => self.get_hole(*to, *before),
             Op::BlitCounted { place, item, bound } => {
                 let (_, to) = self.locate(layout, place, it);
-                let (count, items) =
-                    self.get_elements_count(*bound, item.bytes(), item.bytes(), to);
-                let from = self.read_elements(count, item.bytes());
-                self.blit_counted(item, count, items, from);
+                self.get_blitted(item, *bound, to);
             }
             Op::PutElements {
                 place,
@@ -345,18 +342,26 @@ impl<'a> Emitter<'a, '_> {
 
     fn get_counted(&mut self, scalar: Scalar, bound: u32, to: Spot) {
         let wire = self.wire_bytes(scalar);
+        if let Some(item) = self.plain(scalar) {
+            return self.get_blitted(&item, bound, to);
+        }
         let (count, items) = self.get_elements_count(bound, wire, memory_bytes(scalar), to);
         let from = self.read_elements(count, wire);
-        match self.plain(scalar) {
-            Some(item) => self.blit_counted(&item, count, items, from),
-            None => {
-                let steps = [wire, memory_bytes(scalar)];
-                self.each_of(count, [from, items], steps, |this, [from, to]| {
-                    this.get(scalar, from, to);
-                    this.settle();
-                });
-            }
+        let steps = [wire, memory_bytes(scalar)];
+        self.each_of(count, [from, items], steps, |this, [from, to]| {
+            this.get(scalar, from, to);
+            this.settle();
+        });
+    }
+
+    fn get_blitted(&mut self, item: &Blittable, bound: u32, to: Spot) {
+        if self.ask_to_blit(item, bound, to) {
+            return;
         }
+        let bytes = item.bytes();
+        let (count, items) = self.get_elements_count(bound, bytes, bytes, to);
+        let from = self.read_elements(count, bytes);
+        self.blit_counted(item, count, items, from);
     }
 
     fn get_elements(

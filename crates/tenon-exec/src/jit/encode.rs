@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use tenon_plan::{COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
+use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::Plain;
@@ -73,9 +73,7 @@ impl<'a> Emitter<'a, '_> {
             Op::Align { to, before } => self.put_hole(*to, *before),
             Op::BlitCounted { place, item, bound } => {
                 let (_, from) = self.locate(layout, place, it);
-                let (count, items) = self.counted(from, *bound);
-                let to = self.put_elements_count(count, item.bytes());
-                self.blit_counted(item, count, items, to);
+                self.put_blitted(item, *bound, from);
             }
             Op::PutElements {
                 place,
@@ -178,7 +176,7 @@ impl<'a> Emitter<'a, '_> {
                     None => self.put_array(*scalar, *count, from, block.plus((*offset).into())),
                 },
                 Op::Copy { bytes, offset, .. } => {
-                    let item = tenon_plan::Blittable::uniform(1, *bytes);
+                    let item = Blittable::uniform(1, *bytes);
                     plain.add(memory, (*offset).into(), &item, 1);
                     let padded = self.given.plans.representation.padded((*bytes).into());
                     let behind = block.plus(u64::from(*offset) + u64::from(*bytes));
@@ -346,19 +344,26 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn put_counted(&mut self, scalar: Scalar, bound: u32, from: Spot) {
+        if let Some(item) = self.plain(scalar) {
+            return self.put_blitted(&item, bound, from);
+        }
         let (count, items) = self.counted(from, bound);
         let wire = self.wire_bytes(scalar);
         let to = self.put_elements_count(count, wire);
-        match self.plain(scalar) {
-            Some(item) => self.blit_counted(&item, count, items, to),
-            None => {
-                let steps = [memory_bytes(scalar), wire];
-                self.each_of(count, [items, to], steps, |this, [from, to]| {
-                    this.put(scalar, from, to);
-                    this.settle();
-                });
-            }
+        let steps = [memory_bytes(scalar), wire];
+        self.each_of(count, [items, to], steps, |this, [from, to]| {
+            this.put(scalar, from, to);
+            this.settle();
+        });
+    }
+
+    fn put_blitted(&mut self, item: &Blittable, bound: u32, from: Spot) {
+        if self.ask_to_blit(item, bound, from) {
+            return;
         }
+        let (count, items) = self.counted(from, bound);
+        let to = self.put_elements_count(count, item.bytes());
+        self.blit_counted(item, count, items, to);
     }
 
     fn put_elements(

@@ -18,6 +18,31 @@ pub(super) struct Helper {
     pub parameters: usize,
 }
 
+/// How a counted block of memory lies on the wire, in one word.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Items(u64);
+
+impl Items {
+    /// Items of `bytes` each, their count `swapped` or not.
+    pub fn new(bytes: u64, swapped: bool) -> Self {
+        Self(bytes << 1 | u64::from(swapped))
+    }
+
+    /// The word that helpers take.
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    fn bytes(self) -> u64 {
+        self.0 >> 1
+    }
+
+    fn shape(self) -> Shape {
+        Shape(self.0 & 1)
+    }
+}
+
 /// A list while it is being read.
 #[repr(C)]
 pub(super) struct Growing {
@@ -75,6 +100,22 @@ helpers! {
     TAKE = take, 3;
     /// `(decoding, at, counted, bound, shape)`: reads opaque bytes or a string.
     GET_OPAQUE = get_opaque, 5;
+    /// `(encoding, at, counted, bound, items)`: appends a count and a block of bytes.
+    PUT_COUNTED_1 = put_counted::<u8>, 5;
+    /// As above, of numbers that change their order.
+    PUT_COUNTED_2 = put_counted::<u16>, 5;
+    /// As above.
+    PUT_COUNTED_4 = put_counted::<u32>, 5;
+    /// As above.
+    PUT_COUNTED_8 = put_counted::<u64>, 5;
+    /// `(decoding, at, counted, bound, items)`: reads a count and a block of bytes.
+    GET_COUNTED_1 = get_counted::<u8>, 5;
+    /// As above, of numbers that change their order.
+    GET_COUNTED_2 = get_counted::<u16>, 5;
+    /// As above.
+    GET_COUNTED_4 = get_counted::<u32>, 5;
+    /// As above.
+    GET_COUNTED_8 = get_counted::<u64>, 5;
     /// `(decoding, growing, element bytes)`: the place of a list's next element.
     NEXT = next, 3;
     /// `(at, bytes)`: whether all of them are zero.
@@ -129,6 +170,7 @@ unsafe extern "C" fn put_opaque(
     }
 }
 
+#[inline(always)]
 unsafe extern "C" fn take(context: *mut Decoding<'_>, count: u64, bytes: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
@@ -169,6 +211,58 @@ unsafe extern "C" fn get_opaque(
         copy_few(at, items, bytes);
         to.write(Counted { count, items });
         at.add(padded)
+    }
+}
+
+unsafe extern "C" fn put_counted<T: Blittable>(
+    context: *mut Encoding<'_>,
+    mut at: *mut u8,
+    from: *const Counted,
+    bound: u64,
+    shape: Items,
+) -> *mut u8 {
+    // SAFETY: see above; the item points to as many items as it counts.
+    unsafe {
+        let Counted { count, items } = *from;
+        if u64::from(count) > bound {
+            return ptr::null_mut();
+        }
+        let bytes = u64::from(count) * shape.bytes();
+        let all = 4 + bytes as usize;
+        if ((*context).cursor.end as usize - at as usize) < all {
+            at = (*context).grow(at, all);
+        }
+        at.cast::<u32>().write_unaligned(shape.shape().count(count));
+        put_swapped::<T>(items, at.add(4), bytes);
+        at.add(all)
+    }
+}
+
+unsafe extern "C" fn get_counted<T: Blittable>(
+    context: *mut Decoding<'_>,
+    at: *mut u8,
+    to: *mut Counted,
+    bound: u64,
+    shape: Items,
+) -> *mut u8 {
+    // SAFETY: see above.
+    unsafe {
+        let left = (*context).left(at);
+        if left < 4 {
+            return ptr::null_mut();
+        }
+        let count = shape.shape().count(at.cast::<u32>().read_unaligned());
+        let bytes = u64::from(count) * shape.bytes();
+        if u64::from(count) > bound || bytes > left as u64 - 4 {
+            return ptr::null_mut();
+        }
+        let items = take(context, count.into(), shape.bytes());
+        if items.is_null() {
+            return ptr::null_mut();
+        }
+        get_swapped::<T>(at.add(4), items, bytes);
+        to.write(Counted { count, items });
+        at.add(4 + bytes as usize)
     }
 }
 
@@ -238,6 +332,7 @@ unsafe fn copy_ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
+#[inline(always)]
 unsafe extern "C" fn put_swapped<T: Blittable>(
     numbers: *const u8,
     wire: *mut u8,
@@ -252,6 +347,7 @@ unsafe extern "C" fn put_swapped<T: Blittable>(
     0
 }
 
+#[inline(always)]
 unsafe extern "C" fn get_swapped<T: Blittable>(
     wire: *const u8,
     numbers: *mut u8,
