@@ -19,7 +19,7 @@ mod program;
 pub mod random;
 mod value;
 
-pub use frame::{Frame, Message};
+pub use frame::{Frame, Message, Slot};
 pub use interface::Interface;
 pub use procedure::{FindError, Procedure};
 pub use value::{Union, Value};

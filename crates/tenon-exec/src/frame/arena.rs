@@ -6,18 +6,27 @@ use std::ptr::{self, NonNull};
 /// Bytes of a word. Every address is a multiple of it, the largest alignment in a frame.
 const WORD: usize = size_of::<u64>();
 
-/// Bytes of the first chunk. The more there are the larger is the next, up to [`MOST`].
+/// Bytes of the first chunk and of the second. The more there are the larger is the next, up to
+/// [`MOST`]. The usual allocator hands out what is as small as these two in the shortest time.
 const FIRST: usize = 512;
+const SECOND: usize = 1016;
 const MOST: usize = 16 << 10;
 
-/// Chunks of memory, filled from the front. As small as can be: frames are moved.
+/// Where items go that take no memory, if there is none.
+const NOWHERE: NonNull<u8> = NonNull::<u64>::dangling().cast();
+
+/// Chunks of memory, filled from the front.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    /// The latest chunk, which leads to the one before; null if there is none.
-    chunks: *mut Chunk,
     /// Where the next item goes, and how many bytes are left there.
     at: NonNull<u8>,
     left: usize,
+    /// The first chunk, null if there is none, and its bytes. It has no head: the memory of a
+    /// frame with one array is just that array's.
+    first: *mut u8,
+    first_bytes: usize,
+    /// The latest of the other chunks, which leads to the one before; null if there is none.
+    further: *mut Chunk,
 }
 
 /// What a chunk begins with.
@@ -37,26 +46,21 @@ impl Arena {
     #[inline(always)]
     pub fn new() -> Self {
         Self {
-            chunks: ptr::null_mut(),
-            at: NonNull::<u64>::dangling().cast(),
+            at: NOWHERE,
             left: 0,
+            first: ptr::null_mut(),
+            first_bytes: 0,
+            further: ptr::null_mut(),
         }
     }
 
-    /// Room for `bytes` whose contents are not defined; valid until the arena is dropped.
-    #[inline]
+    /// Room for `bytes` whose contents are not defined; valid until the arena is dropped, or
+    /// emptied.
+    #[inline(always)]
     pub fn take(&mut self, bytes: usize) -> NonNull<u8> {
-        self.take_before(bytes, 0)
-    }
-
-    /// [`take`](Self::take), where about `more` bytes are going to be taken next.
-    #[inline]
-    pub fn take_before(&mut self, bytes: usize, more: usize) -> NonNull<u8> {
-        let Some(bytes) = bytes.checked_next_multiple_of(WORD) else {
-            unreachable!("so much memory was not paid for")
-        };
+        let bytes = whole_words(bytes);
         if bytes > self.left {
-            return self.take_from_new(bytes, more);
+            return self.take_from_new(bytes);
         }
         let taken = self.at;
         // SAFETY: so many bytes are left in the chunk.
@@ -65,34 +69,64 @@ impl Arena {
         taken
     }
 
+    /// Forgets all that was taken. The memory stays here for what is taken next, as much of it in
+    /// one piece as there was.
+    #[inline(always)]
+    pub fn rewind(&mut self) {
+        if !self.further.is_null() {
+            self.join();
+        }
+        if let Some(first) = NonNull::new(self.first) {
+            (self.at, self.left) = (first, self.first_bytes);
+        }
+    }
+
+    /// Forgets all that was taken, and frees the memory.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        if !self.first.is_null() {
+            self.free_all();
+        }
+    }
+
+    #[inline(always)]
+    fn take_from_new(&mut self, bytes: usize) -> NonNull<u8> {
+        match self.first.is_null() {
+            true => self.take_first(bytes),
+            false => self.take_further(bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self, bytes: usize) -> NonNull<u8> {
+        let room = bytes.max(FIRST);
+        let taken = allocate(room);
+        (self.first, self.first_bytes) = (taken.as_ptr(), room);
+        // SAFETY: the chunk is at least so long.
+        self.at = unsafe { taken.add(bytes) };
+        self.left = room - bytes;
+        taken
+    }
+
     /// Large items get a chunk of their own, so that the present one stays in use.
-    #[cold]
     #[inline(never)]
-    fn take_from_new(&mut self, bytes: usize, more: usize) -> NonNull<u8> {
-        let usual = match self.chunks.is_null() {
-            true => FIRST,
+    fn take_further(&mut self, bytes: usize) -> NonNull<u8> {
+        let before = self.further;
+        let usual = match before.is_null() {
+            true => SECOND,
             // SAFETY: the chunk is alive as long as the arena.
-            false => (unsafe { (*self.chunks).bytes } * 2).min(MOST),
+            false => (unsafe { (*before).bytes } * 2).min(MOST),
         };
         let head = size_of::<Chunk>();
-        let Some(room) = bytes.checked_add(more + head) else {
-            unreachable!("so much memory was not paid for")
-        };
-        let room = room.max(usual);
-        let layout = chunk_of(room);
-        // SAFETY: a chunk is not empty.
-        let chunk = unsafe { alloc(layout) }.cast::<Chunk>();
-        let Some(first) = NonNull::new(chunk) else {
-            handle_alloc_error(layout)
-        };
-        let before = self.chunks;
+        let room = sum(bytes, head).max(usual);
+        let chunk = allocate(room).cast::<Chunk>();
         // SAFETY: there is room for the head and what follows.
         let taken = unsafe {
             let bytes = room;
-            first.write(Chunk { before, bytes });
-            first.add(1).cast::<u8>()
+            chunk.write(Chunk { before, bytes });
+            chunk.add(1).cast::<u8>()
         };
-        self.chunks = chunk;
+        self.further = chunk.as_ptr();
         let left = room - head - bytes;
         if left > self.left {
             // SAFETY: the chunk is at least so long.
@@ -101,27 +135,138 @@ impl Arena {
         }
         taken
     }
-}
 
-/// The memory of a chunk of so many bytes, which no caller makes larger than there is memory.
-fn chunk_of(bytes: usize) -> Layout {
-    match Layout::from_size_align(bytes, WORD) {
-        Ok(layout) => layout,
-        Err(_) => unreachable!("so much memory was not paid for"),
+    /// Makes one chunk of all.
+    #[cold]
+    #[inline(never)]
+    fn join(&mut self) {
+        let mut all = self.first_bytes;
+        let mut chunk = self.further;
+        while !chunk.is_null() {
+            // SAFETY: the chunk is alive as long as the arena.
+            let Chunk { before, bytes } = unsafe { chunk.read() };
+            all = sum(all, bytes);
+            chunk = before;
+        }
+        self.free_all();
+        self.take_first(all);
+    }
+
+    /// There is a first chunk.
+    #[inline(always)]
+    fn free_all(&mut self) {
+        while !self.further.is_null() {
+            // SAFETY: it was allocated so, is alive, and nobody else frees it.
+            unsafe {
+                let Chunk { before, bytes } = self.further.read();
+                free(self.further.cast(), bytes);
+                self.further = before;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { free(self.first, self.first_bytes) };
+        self.first = ptr::null_mut();
+        (self.at, self.left) = (NOWHERE, 0);
     }
 }
 
 impl Drop for Arena {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let mut chunk = self.chunks;
-        while !chunk.is_null() {
-            // SAFETY: it was allocated so, is alive, and nobody else frees it.
-            unsafe {
-                let Chunk { before, bytes } = chunk.read();
-                dealloc(chunk.cast(), chunk_of(bytes));
-                chunk = before;
-            }
+        self.clear();
+    }
+}
+
+/// Memory for so many bytes, to be given back to [`free`].
+#[inline(always)]
+pub(super) fn allocate(bytes: usize) -> NonNull<u8> {
+    let Ok(layout) = Layout::from_size_align(bytes.max(WORD), WORD) else {
+        not_paid_for()
+    };
+    // SAFETY: the layout is not empty.
+    match NonNull::new(unsafe { alloc(layout) }) {
+        Some(memory) => memory,
+        None => handle_alloc_error(layout),
+    }
+}
+
+/// Frees memory.
+///
+/// # Safety
+/// It is [allocated](allocate), so many bytes of it, and nobody uses it.
+#[inline(always)]
+pub(super) unsafe fn free(memory: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise: there is such a layout, and it was allocated so.
+    unsafe {
+        let layout = Layout::from_size_align_unchecked(bytes.max(WORD), WORD);
+        dealloc(memory, layout);
+    }
+}
+
+#[inline(always)]
+fn whole_words(bytes: usize) -> usize {
+    sum(bytes, WORD - 1) & !(WORD - 1)
+}
+
+#[inline(always)]
+fn sum(bytes: usize, more: usize) -> usize {
+    match bytes.checked_add(more) {
+        Some(bytes) => bytes,
+        None => not_paid_for(),
+    }
+}
+
+/// No caller asks for more memory than there is.
+#[cold]
+#[inline(never)]
+fn not_paid_for() -> ! {
+    unreachable!("so much memory was not paid for")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fills so many bytes, to be found by Miri if they are not the arena's.
+    fn fill(arena: &mut Arena, bytes: usize) -> NonNull<u8> {
+        let taken = arena.take(bytes);
+        // SAFETY: there is room for so many.
+        unsafe { taken.write_bytes(7, bytes) };
+        taken
+    }
+
+    #[test]
+    fn rewound_memory_is_one_piece() {
+        let sizes = [100, 0, 1, 300, 1000, 5000, 40_000, 7];
+        let mut arena = Arena::new();
+        for bytes in sizes {
+            fill(&mut arena, bytes);
         }
+        assert!(!arena.further.is_null());
+        for _ in 0..2 {
+            arena.rewind();
+            for bytes in sizes {
+                fill(&mut arena, bytes);
+            }
+            assert!(arena.further.is_null(), "there was room for all");
+        }
+    }
+
+    #[test]
+    fn a_cleared_arena_has_nothing_and_can_be_filled_again() {
+        let mut arena = Arena::new();
+        for _ in 0..2 {
+            arena.clear();
+            assert!(arena.first.is_null() && arena.further.is_null());
+            fill(&mut arena, 10);
+            fill(&mut arena, 2000);
+        }
+    }
+
+    #[test]
+    fn an_array_takes_its_own_bytes_and_no_more() {
+        let mut arena = Arena::new();
+        fill(&mut arena, 1024);
+        assert_eq!((arena.first_bytes, arena.left), (1024, 0));
     }
 }

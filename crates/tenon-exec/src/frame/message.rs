@@ -5,13 +5,12 @@ use tenon_schema::TypeId;
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Representation};
 
 use super::Frame;
-use super::interp::{self, Source};
 use super::write::Writer;
 use crate::interface::Ready;
 #[cfg(feature = "jit")]
-use crate::jit::When;
+use crate::jit::{Decode, Encode, When};
 use crate::layout::{LayoutError, Layouts};
-use crate::program::{Entry, Order, Program};
+use crate::program::{Entry, Movers, Program};
 use crate::{Interface, Procedure, Value};
 
 /// A message of an interface, or a part of one that has a name.
@@ -19,7 +18,7 @@ use crate::{Interface, Procedure, Value};
 pub struct Message<'a> {
     interface: &'a Interface,
     ready: &'a Ready,
-    entry: &'a Entry,
+    movers: &'a Movers,
 }
 
 /// Which one. Procedures by their position in the plans.
@@ -53,15 +52,10 @@ impl Interface {
 
     pub(crate) fn message_of(&self, key: Key) -> Result<Message<'_>, LayoutError> {
         let ready = self.ready().map_err(Clone::clone)?;
-        let entry = match key {
-            Key::Type(id) => ready.program.message(id),
-            Key::Arguments(at) => ready.program.arguments(at),
-            Key::Result(at) => ready.program.result(at),
-        };
         Ok(Message {
             interface: self,
             ready,
-            entry,
+            movers: ready.program.movers(key),
         })
     }
 }
@@ -78,7 +72,7 @@ impl<'a> Message<'a> {
         let mut writer = Writer::new(self.interface, self.layouts(), arena);
         // SAFETY: the frame has room for a value of this message.
         unsafe {
-            match self.entry.key {
+            match self.movers.entry.key {
                 Key::Type(id) => writer.message(id, value, root)?,
                 Key::Arguments(at) => {
                     let procedure = self.procedure(at);
@@ -105,11 +99,9 @@ impl<'a> Message<'a> {
         self,
         input: &mut Decoder<'_, R>,
     ) -> Result<Frame<'a>, DecodeError> {
-        #[cfg(feature = "jit")]
-        if let Some(frame) = self.enter_decoder(When::Worth, input) {
-            return Ok(frame);
-        }
-        self.decode_by_interpreter(input)
+        let mut frame = Frame::room(self);
+        frame.fill(input)?;
+        Ok(frame)
     }
 
     /// Reads a value into a frame by the interpreter.
@@ -122,24 +114,8 @@ impl<'a> Message<'a> {
         self,
         input: &mut Decoder<'_, R>,
     ) -> Result<Frame<'a>, DecodeError> {
-        let program = &self.ready.program;
-        let source = Source {
-            rest: input.rest(),
-            end: input.position() + input.left(),
-            is_strict: input.is_strict(),
-            swapped: match program.swaps_received {
-                Order::Swapped(swapped) => swapped,
-                Order::Senders => R::SWAPPED,
-            },
-            depth_left: input.depth_left(),
-            memory_left: input.memory_left(),
-        };
         let mut frame = Frame::room(self);
-        let (root, arena) = frame.parts();
-        // SAFETY: the frame has room for a value of this message.
-        let (read, price) = unsafe { interp::decode(program, self.entry, root, arena, source)? };
-        input.take(read)?;
-        input.pay(price, 1)?;
+        frame.fill_by_interpreter(input)?;
         Ok(frame)
     }
 
@@ -151,27 +127,26 @@ impl<'a> Message<'a> {
         self,
         input: &mut Decoder<'_, R>,
     ) -> Option<Frame<'a>> {
-        self.enter_decoder(When::Now, input)
+        let mut frame = Frame::room(self);
+        let done = frame.fill_by_machine(When::Now, input);
+        done.then_some(frame)
     }
 
+    /// The machine code that reads values of this message, if there is some or it is time to make
+    /// it.
     #[cfg(feature = "jit")]
-    #[inline]
-    fn enter_decoder<R: Representation>(
-        self,
-        when: When,
-        input: &mut Decoder<'_, R>,
-    ) -> Option<Frame<'a>> {
-        let machine = self.interface.machine();
-        let decoder = machine.decoder(self.interface, self.entry.key, R::SWAPPED, when)?;
-        let size = self.bytes();
-        if input.memory_left() < size {
-            return None;
-        }
-        let mut frame = Frame::room(self);
-        let (root, arena) = frame.parts();
-        // SAFETY: the frame has room for a value of this message, and the interface is borrowed.
-        let done = unsafe { decoder.run((root, size), arena, input) };
-        done.then_some(frame)
+    #[inline(always)]
+    pub(super) fn decoder<R: Representation>(&self, when: When) -> Option<Decode> {
+        let Movers { entry, doors } = self.movers;
+        doors.decoder(self.interface, &entry.key, R::SWAPPED, when)
+    }
+
+    /// As [`decoder`](Self::decoder), what appends them.
+    #[cfg(feature = "jit")]
+    #[inline(always)]
+    pub(super) fn encoder(&self, when: When) -> Option<Encode> {
+        let Movers { entry, doors } = self.movers;
+        doors.encoder(self.interface, &entry.key, when)
     }
 
     /// Reads a value. It may take as much memory as the frame that it is read through, once more.
@@ -195,32 +170,18 @@ impl<'a> Message<'a> {
     }
 
     pub(super) fn program(&self) -> (&'a Program, &'a Entry) {
-        (&self.ready.program, self.entry)
+        (&self.ready.program, &self.movers.entry)
     }
 
     /// The room of the value itself, without what it points to.
     #[inline(always)]
     pub(super) fn bytes(&self) -> usize {
-        self.entry.bytes as usize
-    }
-
-    /// Bytes that what the value points to may be expected to take.
-    #[inline(always)]
-    pub(super) fn more(&self) -> usize {
-        match self.entry.leads_on {
-            true => 256,
-            false => 0,
-        }
-    }
-
-    #[cfg(feature = "jit")]
-    pub(super) fn key(self) -> Key {
-        self.entry.key
+        self.movers.entry.bytes as usize
     }
 
     pub(super) fn root(self) -> Root<'a> {
         let schema = self.interface.schema();
-        match self.entry.key {
+        match self.movers.entry.key {
             Key::Type(id) if links::is_link(schema, id) => Root::List(Layout::of_type(schema, id)),
             Key::Type(id) => Root::Body(Layout::of_type(schema, id)),
             Key::Arguments(at) => Root::Body(self.procedure(at).arguments_layout()),

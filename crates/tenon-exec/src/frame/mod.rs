@@ -13,23 +13,25 @@ pub(crate) mod arena;
 mod interp;
 mod message;
 mod read;
+mod slot;
 mod write;
 
-use std::fmt;
 use std::mem::MaybeUninit;
+use std::{fmt, ptr};
 
-use tenon_wire::{EncodeError, Encoder, Representation};
+use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
 
 use crate::Value;
 #[cfg(feature = "jit")]
 use crate::jit::When;
 use arena::Arena;
-use interp::Sink;
+use interp::{Sink, Source};
 use message::Root;
 use read::Reader;
 
 pub(crate) use message::Key;
 pub use message::Message;
+pub use slot::Slot;
 
 /// A value in memory as C has it. Everything it points to is freed together with it.
 pub struct Frame<'a> {
@@ -39,7 +41,7 @@ pub struct Frame<'a> {
     small: [MaybeUninit<u64>; SMALL],
     /// The value itself, if it is not small; otherwise null.
     large: *mut u8,
-    /// Holds `large` and all that the value points to.
+    /// Holds all that the value points to.
     arena: Arena,
 }
 
@@ -57,21 +59,30 @@ impl fmt::Debug for Frame<'_> {
     }
 }
 
+impl Drop for Frame<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !self.large.is_null() {
+            // SAFETY: it was allocated so, and goes with the frame.
+            unsafe { arena::free(self.large, self.message.bytes()) };
+        }
+    }
+}
+
 impl<'a> Frame<'a> {
     /// An empty frame: room for the value itself.
     #[inline(always)]
     fn room(message: Message<'a>) -> Self {
-        let mut arena = Arena::new();
         let bytes = message.bytes();
         let large = match bytes <= size_of::<[u64; SMALL]>() {
-            true => std::ptr::null_mut(),
-            false => arena.take_before(bytes, message.more()).as_ptr(),
+            true => ptr::null_mut(),
+            false => arena::allocate(bytes).as_ptr(),
         };
         Self {
             message,
             small: [MaybeUninit::uninit(); SMALL],
             large,
-            arena,
+            arena: Arena::new(),
         }
     }
 
@@ -83,6 +94,52 @@ impl<'a> Frame<'a> {
             false => self.large,
         };
         (root, &mut self.arena)
+    }
+
+    /// Reads a value into the frame, which is empty: by machine code, if there is some or it is
+    /// worth making now.
+    #[inline(always)]
+    fn fill<R: Representation>(&mut self, input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
+        #[cfg(feature = "jit")]
+        if self.fill_by_machine(When::Worth, input) {
+            return Ok(());
+        }
+        // What machine code has refused is forgotten.
+        self.arena.rewind();
+        self.fill_by_interpreter(input)
+    }
+
+    /// As [`fill`](Self::fill), by machine code alone. Whether that was done; if not nothing is
+    /// read.
+    #[cfg(feature = "jit")]
+    #[inline(always)]
+    fn fill_by_machine<R: Representation>(
+        &mut self,
+        when: When,
+        input: &mut Decoder<'_, R>,
+    ) -> bool {
+        let message = self.message;
+        let Some(decoder) = message.decoder::<R>(when) else {
+            return false;
+        };
+        let (root, arena) = self.parts();
+        // SAFETY: the frame has room for a value of this message, whose interface is borrowed.
+        unsafe { decoder.run((root, message.bytes()), arena, input) }
+    }
+
+    /// As [`fill`](Self::fill), by the interpreter.
+    #[inline(always)]
+    fn fill_by_interpreter<R: Representation>(
+        &mut self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<(), DecodeError> {
+        let (program, entry) = self.message.program();
+        let source = Source::of(input, program);
+        let (root, arena) = self.parts();
+        // SAFETY: the frame has room for a value of this message.
+        let (read, price) = unsafe { interp::decode(program, entry, root, arena, source)? };
+        input.take(read)?;
+        input.pay(price, 1)
     }
 
     /// What it holds a value of.
@@ -169,14 +226,13 @@ impl<'a> Frame<'a> {
     }
 
     #[cfg(feature = "jit")]
-    #[inline]
+    #[inline(always)]
     fn enter_encoder<R: Representation>(&self, when: When, out: &mut Encoder<'_, R>) -> bool {
-        let interface = self.message.interface();
-        let encoder = interface
-            .machine()
-            .encoder(interface, self.message.key(), when);
+        let Some(encoder) = self.message.encoder(when) else {
+            return false;
+        };
         // SAFETY: the frame is filled as the layout of its message says, and its interface is
         // borrowed.
-        encoder.is_some_and(|encoder| unsafe { encoder.run(self.as_ptr(), out) })
+        unsafe { encoder.run(self.as_ptr(), out) }
     }
 }

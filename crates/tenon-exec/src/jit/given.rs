@@ -36,26 +36,10 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Every one.
-    pub const ALL: [Self; 4] = [
-        Self::Encode { swapped: false },
-        Self::Encode { swapped: true },
-        Self::Decode { swapped: false },
-        Self::Decode { swapped: true },
-    ];
-
     /// Whether the order of the bytes of a number is not the processor's.
     pub fn swapped(self) -> bool {
         match self {
             Self::Encode { swapped } | Self::Decode { swapped } => swapped,
-        }
-    }
-
-    /// Its position in [`ALL`](Self::ALL).
-    pub fn index(self) -> usize {
-        match self {
-            Self::Encode { swapped } => usize::from(swapped),
-            Self::Decode { swapped } => 2 + usize::from(swapped),
         }
     }
 }

@@ -28,17 +28,22 @@ type Entry = unsafe extern "C" fn(*mut Cursor, *mut u8, *mut u8) -> *mut u8;
 /// The machine code of an interface.
 pub(crate) struct Machine {
     order: Order,
-    /// How many named types there are.
-    types: usize,
-    /// Of each message that there may be, in each way.
-    slots: Box<[[Slot; Way::ALL.len()]]>,
-    /// Holds the code that the slots lead to.
+    /// Holds the code that the doors lead to.
     code: OnceLock<Option<Arc<Code>>>,
 }
 
+/// The entries to the code of one message. Whoever moves it has them at hand and looks for nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Doors {
+    encode: Door,
+    /// By whether numbers have the order of bytes that this processor does not have. Where the
+    /// interface says that, both lead to the same.
+    decode: [Door; 2],
+}
+
 /// The entry to one function.
-#[derive(Default)]
-struct Slot {
+#[derive(Debug, Default)]
+struct Door {
     /// Null until it is made.
     entry: AtomicPtr<u8>,
     /// Bytes that an encoder is entered with room for.
@@ -105,134 +110,135 @@ impl Decode {
     }
 }
 
+impl Doors {
+    /// What appends a value of the message `key`, if there is such code or it is time to make it.
+    #[inline(always)]
+    pub fn encoder(&self, interface: &Interface, key: &Key, when: When) -> Option<Encode> {
+        let way = Way::Encode { swapped: false };
+        let entry = self.entry(interface, key, way, when)?;
+        let room = self.encode.room.load(Ordering::Relaxed);
+        Some(Encode { entry, room })
+    }
+
+    /// What reads a value of the message `key`, if there is such code or it is time to make it.
+    /// Where the order of bytes is the sender's, `swapped` says whether it is not this
+    /// processor's.
+    #[inline(always)]
+    pub fn decoder(
+        &self,
+        interface: &Interface,
+        key: &Key,
+        swapped: bool,
+        when: When,
+    ) -> Option<Decode> {
+        let way = Way::Decode { swapped };
+        self.entry(interface, key, way, when).map(Decode)
+    }
+
+    #[inline(always)]
+    fn entry(&self, interface: &Interface, key: &Key, way: Way, when: When) -> Option<Entry> {
+        let mut entry = self.door(way).entry.load(Ordering::Acquire);
+        if entry.is_null() {
+            entry = self.missed(interface, key, way, when);
+        }
+        if entry.is_null() {
+            return None;
+        }
+        // SAFETY: functions are made with this signature, for the contexts of their way; nothing
+        // else is stored there, and the interface's machine keeps them.
+        Some(unsafe { std::mem::transmute::<*mut u8, Entry>(entry) })
+    }
+
+    #[inline(always)]
+    fn door(&self, way: Way) -> &Door {
+        match way {
+            Way::Encode { .. } => &self.encode,
+            Way::Decode { swapped } => &self.decode[usize::from(swapped)],
+        }
+    }
+
+    /// The entry that was not there: null, or made now.
+    #[cold]
+    #[inline(never)]
+    fn missed(&self, interface: &Interface, key: &Key, way: Way, when: When) -> *mut u8 {
+        let door = self.door(way);
+        let is_time = match when {
+            When::Now => true,
+            // Once only: if it cannot be made, that takes time.
+            When::Worth => door.misses.fetch_add(1, Ordering::Relaxed) == WORTH,
+        };
+        match is_time && interface.machine().make(interface, &[(*key, way)]) {
+            true => door.entry.load(Ordering::Acquire),
+            false => ptr::null_mut(),
+        }
+    }
+}
+
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Machine({} messages)", self.slots.len())
+        f.debug_struct("Machine").finish_non_exhaustive()
     }
 }
 
 impl Machine {
     /// A machine without code.
     pub fn new(plans: &Plans) -> Self {
-        let messages = plans.types.len() + 2 * plans.procedures.len();
         Self {
             order: plans.representation.order,
-            types: plans.types.len(),
-            slots: (0..messages).map(|_| Default::default()).collect(),
             code: OnceLock::new(),
         }
     }
 
     /// Makes the code of every message, both ways. Whether that could be done.
     pub fn make_all(&self, interface: &Interface) -> bool {
-        let types = (0..self.types as u32).map(|id| Key::Type(TypeId(id)));
-        let procedures = 0..interface.plans().procedures.len();
+        let plans = interface.plans();
+        let types = (0..plans.types.len() as u32).map(|id| Key::Type(TypeId(id)));
+        let procedures = 0..plans.procedures.len();
         let procedures = procedures.flat_map(|at| [Key::Arguments(at), Key::Result(at)]);
-        let ways = [self.encoding(), self.decoding(false)];
+        let swapped = match self.order {
+            Order::Sender => &[false][..],
+            Order::Big | Order::Little => &[false, true],
+        };
+        let decoding = swapped.iter().map(|&swapped| Way::Decode { swapped });
+        let ways = decoding.chain([Way::Encode { swapped: false }]);
         let messages = types.chain(procedures);
-        let messages = messages.flat_map(|key| ways.map(|way| (key, way)));
+        let messages = messages.flat_map(|key| ways.clone().map(move |way| (key, way)));
         self.make(interface, &messages.collect::<Vec<_>>())
-    }
-
-    /// What appends a value of a message, if there is such code or it is time to make it.
-    #[inline]
-    pub fn encoder(&self, interface: &Interface, key: Key, when: When) -> Option<Encode> {
-        let slot = self.slot(key, self.encoding());
-        let entry = self.entry(interface, slot, (key, self.encoding()), when)?;
-        let room = slot.room.load(Ordering::Relaxed);
-        Some(Encode { entry, room })
-    }
-
-    /// What reads a value of a message, if there is such code or it is time to make it. Where the
-    /// order of bytes is the sender's, `swapped` says whether it is not this processor's.
-    #[inline]
-    pub fn decoder(
-        &self,
-        interface: &Interface,
-        key: Key,
-        swapped: bool,
-        when: When,
-    ) -> Option<Decode> {
-        let way = self.decoding(swapped);
-        let entry = self.entry(interface, self.slot(key, way), (key, way), when)?;
-        Some(Decode(entry))
-    }
-
-    fn encoding(&self) -> Way {
-        let swapped = self.is_swapped(false);
-        Way::Encode { swapped }
-    }
-
-    fn decoding(&self, senders: bool) -> Way {
-        let swapped = self.is_swapped(senders);
-        Way::Decode { swapped }
-    }
-
-    /// Whether numbers have the order of bytes that this processor does not have. Where the order
-    /// is the sender's, `senders` says so.
-    fn is_swapped(&self, senders: bool) -> bool {
-        match self.order {
-            Order::Big => cfg!(target_endian = "little"),
-            Order::Little => cfg!(target_endian = "big"),
-            Order::Sender => senders,
-        }
-    }
-
-    fn slot(&self, key: Key, way: Way) -> &Slot {
-        let message = match key {
-            Key::Type(id) => id.0 as usize,
-            Key::Arguments(at) => self.types + 2 * at,
-            Key::Result(at) => self.types + 2 * at + 1,
-        };
-        &self.slots[message][way.index()]
-    }
-
-    #[inline]
-    fn entry(
-        &self,
-        interface: &Interface,
-        slot: &Slot,
-        message: (Key, Way),
-        when: When,
-    ) -> Option<Entry> {
-        let mut entry = slot.entry.load(Ordering::Acquire);
-        if entry.is_null() {
-            entry = self.missed(interface, message, when);
-        }
-        if entry.is_null() {
-            return None;
-        }
-        // SAFETY: functions are made with this signature, for the contexts of their way; nothing
-        // else is stored there, and `code` keeps them.
-        Some(unsafe { std::mem::transmute::<*mut u8, Entry>(entry) })
-    }
-
-    #[cold]
-    fn missed(&self, interface: &Interface, message: (Key, Way), when: When) -> *mut u8 {
-        let slot = self.slot(message.0, message.1);
-        let is_time = match when {
-            When::Now => true,
-            // Once only: if it cannot be made, that takes time.
-            When::Worth => slot.misses.fetch_add(1, Ordering::Relaxed) == WORTH,
-        };
-        match is_time && self.make(interface, &[message]) {
-            true => slot.entry.load(Ordering::Acquire),
-            false => ptr::null_mut(),
-        }
     }
 
     fn make(&self, interface: &Interface, messages: &[(Key, Way)]) -> bool {
         let code = self.code.get_or_init(|| Code::of(interface));
-        let Some(Ok(made)) = code.as_ref().map(|code| code.make(messages)) else {
+        let ways = messages.iter().map(|(key, way)| (*key, self.ordered(*way)));
+        let ways: Vec<_> = ways.collect();
+        let Some(Ok(made)) = code.as_ref().map(|code| code.make(&ways)) else {
             return false;
         };
-        for ((key, way), made) in messages.iter().zip(made) {
-            let slot = self.slot(*key, *way);
-            slot.room.store(made.room as u32, Ordering::Relaxed);
-            slot.entry.store(made.entry.cast_mut(), Ordering::Release);
+        for (message, made) in messages.iter().zip(made) {
+            if let Some(door) = door(interface, *message) {
+                door.room.store(made.room as u32, Ordering::Relaxed);
+                door.entry.store(made.entry.cast_mut(), Ordering::Release);
+            }
         }
         true
     }
+
+    /// The way with the interface's order of bytes, if that says it.
+    fn ordered(&self, way: Way) -> Way {
+        let swapped = match self.order {
+            Order::Big => cfg!(target_endian = "little"),
+            Order::Little => cfg!(target_endian = "big"),
+            Order::Sender => way.swapped(),
+        };
+        match way {
+            Way::Encode { .. } => Way::Encode { swapped },
+            Way::Decode { .. } => Way::Decode { swapped },
+        }
+    }
+}
+
+fn door(interface: &Interface, (key, way): (Key, Way)) -> Option<&Door> {
+    let ready = interface.ready().ok()?;
+    Some(ready.program.movers(key).doors.door(way))
 }
 
 #[cfg(test)]
@@ -250,12 +256,11 @@ mod tests {
 
     /// Which ways there is code for.
     fn made(message: Message<'_>) -> [bool; 2] {
-        let machine = message.interface().machine();
-        [machine.encoding(), machine.decoding(false)].map(|way| {
-            let entry = machine
-                .slot(Key::Type(TypeId(0)), way)
-                .entry
-                .load(Ordering::Acquire);
+        let swapped = <tenon_wire::Xdr as Representation>::SWAPPED;
+        let ways = [Way::Encode { swapped: false }, Way::Decode { swapped }];
+        ways.map(|way| {
+            let door = door(message.interface(), (Key::Type(TypeId(0)), way));
+            let entry = door.expect("a layout").entry.load(Ordering::Acquire);
             !entry.is_null()
         })
     }

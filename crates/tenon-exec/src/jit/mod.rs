@@ -41,4 +41,4 @@ mod linker;
 mod machine;
 mod scalar;
 
-pub(crate) use machine::{Machine, When};
+pub(crate) use machine::{Decode, Doors, Encode, Machine, When};

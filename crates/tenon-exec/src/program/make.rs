@@ -41,10 +41,10 @@ impl Program {
                 (Key::Arguments(position), &plan.arguments, arguments),
                 (Key::Result(position), &plan.result, result),
             ]
-            .map(|(key, plan, layout)| maker.entry(key, plan, layout, &procedure.name));
+            .map(|(key, plan, layout)| maker.entry(key, plan, layout, &procedure.name).into());
             maker.program.procedures.push(entries);
         }
-        maker.program.steps.iter_mut().for_each(shorten);
+        maker.program.steps.iter_mut().for_each(settle);
         maker.program
     }
 
@@ -110,7 +110,7 @@ impl<'a> Maker<'a> {
             true => self.whole_list(id, entry),
             false => entry,
         };
-        self.program.roots.push(root);
+        self.program.roots.push(root.into());
     }
 
     /// What moves a list of such elements of which the first comes bare.
@@ -125,7 +125,6 @@ impl<'a> Maker<'a> {
             body,
             is_recursive: false,
             bytes: size_of::<Counted>() as u32,
-            leads_on: true,
             ..entry
         }
     }
@@ -137,7 +136,6 @@ impl<'a> Maker<'a> {
         Entry {
             key,
             body,
-            leads_on: self.program.steps(body).iter().any(Step::leads_on),
             is_recursive: plan.recursive,
             bytes: self.bytes_of(layout),
             name,
@@ -543,23 +541,55 @@ fn join(last: &Step, next: &Step) -> Option<Step> {
     })
 }
 
-/// Moves a block of one number as that.
-fn shorten(step: &mut Step) {
-    let Step::Blit {
-        item: Item::Units(unit),
-        at,
-        bytes,
-        offset,
-    } = *step
-    else {
-        return;
-    };
-    let number = match (unit, bytes) {
-        (4, 4) => Number::Four,
-        (8, 8) => Number::Eight,
+/// Moves an array of numbers of which every pattern of bytes is a value as a block, and a block of
+/// one number as that.
+fn settle(step: &mut Step) {
+    *step = match *step {
+        Step::Blit {
+            item: Item::Units(4),
+            at,
+            bytes: 4,
+            offset,
+        } => Step::Put {
+            number: Number::Four,
+            at,
+            offset,
+        },
+        Step::Blit {
+            item: Item::Units(8),
+            at,
+            bytes: 8,
+            offset,
+        } => Step::Put {
+            number: Number::Eight,
+            at,
+            offset,
+        },
+        Step::PutArray {
+            number,
+            at,
+            count,
+            offset,
+        } => match number.unit() {
+            Some(unit) => Step::Blit {
+                item: Item::Units(unit),
+                at,
+                bytes: narrow(number.wire_bytes() as u64 * u64::from(count)),
+                offset,
+            },
+            None => return,
+        },
+        Step::PutCounted { number, at, bound } => match number.unit() {
+            Some(unit) => Step::BlitCounted {
+                item: Item::Units(unit),
+                stride: number.wire_bytes() as u32,
+                at,
+                bound,
+            },
+            None => return,
+        },
         _ => return,
     };
-    *step = Step::Put { number, at, offset };
 }
 
 /// Memory holds no item that does not fit; see [`Layouts`].

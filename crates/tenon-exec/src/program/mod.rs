@@ -13,6 +13,8 @@ use tenon_schema::TypeId;
 pub(crate) use number::{Members, Number};
 
 use crate::frame::Key;
+#[cfg(feature = "jit")]
+use crate::jit::Doors;
 
 /// All plans of an interface.
 #[derive(Debug)]
@@ -24,9 +26,9 @@ pub(crate) struct Program {
     /// What moves a value of each named type or, of a link, one element.
     types: Vec<Entry>,
     /// What moves a whole message of each named type: of a link, a list.
-    roots: Vec<Entry>,
+    roots: Vec<Movers>,
     /// The arguments and the result of each procedure.
-    procedures: Vec<[Entry; 2]>,
+    procedures: Vec<[Movers; 2]>,
     switches: Vec<Switch>,
     lists: Vec<List>,
     /// What blocks of several units consist of.
@@ -61,6 +63,15 @@ pub(crate) struct Body {
     length: u32,
 }
 
+/// What moves a message.
+#[derive(Debug)]
+pub(crate) struct Movers {
+    pub entry: Entry,
+    /// Its machine code.
+    #[cfg(feature = "jit")]
+    pub doors: Doors,
+}
+
 /// What moves a whole value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
@@ -71,8 +82,6 @@ pub(crate) struct Entry {
     pub is_recursive: bool,
     /// Bytes of the value in memory, without what it points to.
     pub bytes: u32,
-    /// Whether it may point to something.
-    pub leads_on: bool,
     /// The type or procedure, as a position in `texts`.
     name: u32,
 }
@@ -103,12 +112,14 @@ pub(crate) enum Step {
         at: u32,
         offset: u32,
     },
+    /// Numbers that are looked at one by one; others are a block.
     PutArray {
         number: Number,
         at: u32,
         count: u32,
         offset: u32,
     },
+    /// As above.
     PutCounted {
         number: Number,
         at: u32,
@@ -234,19 +245,13 @@ impl Program {
         &self.types[id.0 as usize]
     }
 
-    /// What moves a message that is a named type.
-    pub fn message(&self, id: TypeId) -> &Entry {
-        &self.roots[id.0 as usize]
-    }
-
-    /// What moves the arguments of a procedure.
-    pub fn arguments(&self, position: usize) -> &Entry {
-        &self.procedures[position][0]
-    }
-
-    /// What moves the result of a procedure.
-    pub fn result(&self, position: usize) -> &Entry {
-        &self.procedures[position][1]
+    /// What moves a message.
+    pub fn movers(&self, key: Key) -> &Movers {
+        match key {
+            Key::Type(id) => &self.roots[id.0 as usize],
+            Key::Arguments(at) => &self.procedures[at][0],
+            Key::Result(at) => &self.procedures[at][1],
+        }
     }
 
     #[inline]
@@ -285,20 +290,12 @@ impl Program {
     }
 }
 
-impl Step {
-    /// Whether what it moves may lie elsewhere in memory.
-    fn leads_on(&self) -> bool {
-        match self {
-            Self::PutCounted { .. } | Self::CopyCounted { .. } | Self::BlitCounted { .. } => true,
-            Self::Optional { .. } | Self::List { .. } | Self::Call { .. } => true,
-            Self::Loop { count, .. } | Self::PutElements { count, .. } => {
-                matches!(count, Count::Counted(_))
-            }
-            Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => false,
-            Self::Put { .. } | Self::PutSlowly { .. } | Self::PutArray { .. } => false,
-            Self::Copy { .. } | Self::Blit { .. } => false,
-            // Their arms have steps of their own.
-            Self::Switch { .. } | Self::External => false,
+impl From<Entry> for Movers {
+    fn from(entry: Entry) -> Self {
+        Self {
+            entry,
+            #[cfg(feature = "jit")]
+            doors: Doors::default(),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(in crate::frame) struct Sink<'o> {
 ///
 /// # Safety
 /// A value as `entry` moves it lies at `from`, with all that it points to.
-#[inline]
+#[inline(always)]
 pub(in crate::frame) unsafe fn encode(
     program: &Program,
     entry: &Entry,
@@ -82,7 +82,7 @@ impl<'p> Encoding<'p, '_> {
         Stop
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn entry<const SWAP: bool>(&mut self, entry: &'p Entry, from: *const u8) -> Done {
         // SAFETY: the caller's promise.
         unsafe { self.value::<SWAP>(entry, from, None) }
@@ -134,8 +134,9 @@ impl<'p> Encoding<'p, '_> {
                     }
                     Step::Put { number, at, offset } => {
                         let (from, to) = (it.add(at as usize), block.add(offset as usize));
-                        let done = number::put::<SWAP>(self.program, number, from, to);
-                        done.map_err(|kind| self.refuse(kind, Some(step)))?;
+                        if !number::move_plain::<SWAP>(number, from, to) {
+                            self.put::<SWAP>(number, from, to, step)?;
+                        }
                     }
                     Step::PutSlowly { number, at, offset } => {
                         let (from, to) = (it.add(at as usize), block.add(offset as usize));
@@ -349,28 +350,9 @@ impl<'p> Encoding<'p, '_> {
         done.map_err(|kind| self.refuse(kind, Some(step)))
     }
 
-    /// Writes an array of numbers.
-    #[inline]
+    /// Writes an array of numbers that are looked at one by one.
+    #[inline(never)]
     unsafe fn numbers<const SWAP: bool>(
-        &mut self,
-        number: Number,
-        from: *const u8,
-        to: *mut u8,
-        count: usize,
-        step: &'p Step,
-    ) -> Done {
-        // SAFETY: the caller's promise: there are so many of them, and room.
-        unsafe {
-            if let Some(unit) = number.unit() {
-                let (item, bytes) = (crate::program::Item::Units(unit), number.wire_bytes());
-                number::put_block::<SWAP>(self.program, item, from, to, count * bytes);
-                return Ok(());
-            }
-            self.checked_numbers::<SWAP>(number, from, to, count, step)
-        }
-    }
-
-    unsafe fn checked_numbers<const SWAP: bool>(
         &mut self,
         number: Number,
         from: *const u8,

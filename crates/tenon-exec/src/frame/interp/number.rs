@@ -106,6 +106,32 @@ pub(super) unsafe fn move_slowly<const SWAP: bool>(
     true
 }
 
+/// Moves a number of which every pattern of bytes is a value, as long on both sides. Whether it
+/// was one.
+///
+/// # Safety
+/// As [`put`] and [`get`].
+#[inline(always)]
+pub(super) unsafe fn move_plain<const SWAP: bool>(
+    number: Number,
+    from: *const u8,
+    to: *mut u8,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match number {
+            Number::One => copy::<1, false>(from, to),
+            Number::Two => copy::<2, SWAP>(from, to),
+            Number::Four => copy::<4, SWAP>(from, to),
+            Number::Eight => copy::<8, SWAP>(from, to),
+            Number::Sixteen => copy::<16, false>(from, to),
+            Number::I8Word | Number::U8Word | Number::I16Word | Number::U16Word => return false,
+            Number::BoolByte | Number::BoolWord | Number::Enum(_) => return false,
+        }
+    }
+    true
+}
+
 /// Writes a number to the wire.
 ///
 /// # Errors
@@ -230,6 +256,40 @@ pub(super) unsafe fn get_word<const SWAP: bool>(from: *const u8) -> u32 {
     word
 }
 
+/// Moves numbers of so many bytes, which change their order, from one place to another.
+type Swapper = unsafe fn(u32, *const u8, *mut u8, usize);
+
+/// Moves a block; `swap` moves those of its numbers that change their order.
+///
+/// # Safety
+/// As [`put_block`] and [`get_block`].
+#[inline(always)]
+unsafe fn move_block<const SWAP: bool>(
+    program: &Program,
+    item: Item,
+    (from, to): (*const u8, *mut u8),
+    bytes: usize,
+    swap: Swapper,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match item {
+            Item::Units(unit) if SWAP => swap(unit, from, to, bytes),
+            Item::Runs(runs) if SWAP => {
+                let mut at = 0;
+                while at < bytes {
+                    for run in program.runs(runs) {
+                        let length = (run.unit * run.units) as usize;
+                        swap(run.unit, from.add(at), to.add(at), length);
+                        at += length;
+                    }
+                }
+            }
+            Item::Units(_) | Item::Runs(_) => ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
 /// Writes a block to the wire.
 ///
 /// # Safety
@@ -244,22 +304,7 @@ pub(super) unsafe fn put_block<const SWAP: bool>(
     bytes: usize,
 ) {
     // SAFETY: the caller's promise.
-    unsafe {
-        match item {
-            Item::Units(unit) if SWAP => put_swapped(unit, from, to, bytes),
-            Item::Runs(runs) if SWAP => {
-                let mut at = 0;
-                while at < bytes {
-                    for run in program.runs(runs) {
-                        let length = (run.unit * run.units) as usize;
-                        put_swapped(run.unit, from.add(at), to.add(at), length);
-                        at += length;
-                    }
-                }
-            }
-            Item::Units(_) | Item::Runs(_) => ptr::copy_nonoverlapping(from, to, bytes),
-        }
-    }
+    unsafe { move_block::<SWAP>(program, item, (from, to), bytes, put_swapped) }
 }
 
 unsafe fn put_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
@@ -295,22 +340,7 @@ pub(super) unsafe fn get_block<const SWAP: bool>(
     bytes: usize,
 ) {
     // SAFETY: the caller's promise.
-    unsafe {
-        match item {
-            Item::Units(unit) if SWAP => get_swapped(unit, from, to, bytes),
-            Item::Runs(runs) if SWAP => {
-                let mut at = 0;
-                while at < bytes {
-                    for run in program.runs(runs) {
-                        let length = (run.unit * run.units) as usize;
-                        get_swapped(run.unit, from.add(at), to.add(at), length);
-                        at += length;
-                    }
-                }
-            }
-            Item::Units(_) | Item::Runs(_) => ptr::copy_nonoverlapping(from, to, bytes),
-        }
-    }
+    unsafe { move_block::<SWAP>(program, item, (from, to), bytes, get_swapped) }
 }
 
 unsafe fn get_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {

@@ -4,7 +4,8 @@
 //! the price of what it takes (and of one byte for each element that takes none). The value itself
 //! is paid for like what it points to. Machine code pays the same.
 
-use std::borrow::Cow;
+mod source;
+
 use std::ptr;
 
 use tenon_plan::Count;
@@ -14,24 +15,10 @@ use super::{Done, Stop, number};
 use crate::frame::arena::Arena;
 use crate::frame::read::discriminant;
 use crate::layout::Counted;
-use crate::program::{Entry, Item, List, Number, Program, Step};
+use crate::program::{Entry, List, Number, Program, Step};
 
-/// What is read from, and what it may cost.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::frame) struct Source<'i> {
-    /// Not read yet.
-    pub rest: &'i [u8],
-    /// Where in the message the rest ends.
-    pub end: usize,
-    /// Whether nothing is forgiven.
-    pub is_strict: bool,
-    /// Whether the bytes have another order than memory.
-    pub swapped: bool,
-    /// Levels of recursive types that may be entered.
-    pub depth_left: u32,
-    /// Bytes of memory that may be taken.
-    pub memory_left: usize,
-}
+use source::Fault;
+pub(in crate::frame) use source::Source;
 
 /// Reads a value to `to`, and what it points to into `arena`. Gives how many bytes were read, and
 /// what was paid.
@@ -41,7 +28,7 @@ pub(in crate::frame) struct Source<'i> {
 ///
 /// # Safety
 /// There is room for a value as `entry` moves it at `to`.
-#[inline]
+#[inline(always)]
 pub(in crate::frame) unsafe fn decode(
     program: &Program,
     entry: &Entry,
@@ -79,62 +66,11 @@ struct Decoding<'p, 'i, 'm> {
     fault: Option<Fault<'p>>,
 }
 
-/// What is wrong, and where.
-#[derive(Clone, Copy)]
-struct Fault<'p> {
-    kind: DecodeErrorKind,
-    /// In the message.
-    offset: usize,
-    /// None: it is the whole value.
-    step: Option<&'p Step>,
-}
-
 /// What `body` says before there is a block. Nobody reads there.
 const NO_BLOCK: *const u8 = ptr::dangling();
 
 impl<'p, 'i> Decoding<'p, 'i, '_> {
-    #[cold]
-    fn error(&self, entry: &Entry) -> DecodeError {
-        let Some(fault) = self.fault else {
-            unreachable!("whoever stops says why");
-        };
-        let name = match fault.step {
-            Some(step) => self.program.name_of(step),
-            None => self.program.name_of_entry(entry),
-        };
-        let mut error = DecodeError::new(fault.kind, fault.offset);
-        error.field = Cow::Owned(name.to_owned());
-        error
-    }
-
-    /// Refuses what comes next.
-    #[cold]
-    #[inline(never)]
-    fn refuse(&mut self, kind: DecodeErrorKind, step: Option<&'p Step>) -> Stop {
-        let offset = self.source.end - self.source.rest.len();
-        self.fault = Some(Fault { kind, offset, step });
-        Stop
-    }
-
-    /// Refuses what lies at `at`, which has been read.
-    #[cold]
-    #[inline(never)]
-    fn refuse_at(&mut self, kind: DecodeErrorKind, at: *const u8, step: &'p Step) -> Stop {
-        let behind = self.source.rest.as_ptr().addr() - at.addr();
-        let offset = self.source.end - self.source.rest.len() - behind;
-        let step = Some(step);
-        self.fault = Some(Fault { kind, offset, step });
-        Stop
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn truncated(&mut self, needed: u64, step: &'p Step) -> Stop {
-        let left = self.source.rest.len() as u64;
-        self.refuse(DecodeErrorKind::Truncated { needed, left }, Some(step))
-    }
-
-    #[inline]
+    #[inline(always)]
     unsafe fn entry<const SWAP: bool>(&mut self, entry: &'p Entry, to: *mut u8) -> Done {
         self.pay(1, entry.bytes as usize, None)?;
         // SAFETY: the caller's promise.
@@ -187,9 +123,9 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                     }
                     Step::Put { number, at, offset } => {
                         let (to, from) = (it.add(at as usize), block.add(offset as usize));
-                        let strict = self.source.is_strict;
-                        let done = number::get::<SWAP>(self.program, strict, number, from, to);
-                        done.map_err(|kind| self.refuse_at(kind, from, step))?;
+                        if !number::move_plain::<SWAP>(number, from, to) {
+                            self.get::<SWAP>(number, from, to, step)?;
+                        }
                     }
                     Step::PutSlowly { number, at, offset } => {
                         let (to, from) = (it.add(at as usize), block.add(offset as usize));
@@ -324,61 +260,6 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
         Ok(())
     }
 
-    /// The next `bytes`, if they are there.
-    #[inline]
-    fn take(&mut self, bytes: usize, step: &'p Step) -> Result<*const u8, Stop> {
-        match self.source.rest.split_at_checked(bytes) {
-            Some((taken, rest)) => {
-                self.source.rest = rest;
-                Ok(taken.as_ptr())
-            }
-            None => Err(self.truncated(bytes as u64, step)),
-        }
-    }
-
-    /// Pays for `count` items of `bytes` each.
-    #[inline]
-    fn pay(&mut self, count: usize, bytes: usize, step: Option<&'p Step>) -> Done {
-        // An item that takes no memory still costs the time to make it.
-        let price = count.saturating_mul(bytes.max(1));
-        match self.source.memory_left.checked_sub(price) {
-            Some(left) => {
-                self.source.memory_left = left;
-                Ok(())
-            }
-            None => Err(self.refuse(DecodeErrorKind::TooMuchMemory, step)),
-        }
-    }
-
-    /// Memory for `count` items of `bytes` each.
-    #[inline]
-    fn memory(&mut self, count: usize, bytes: usize, step: &'p Step) -> Result<*mut u8, Stop> {
-        self.pay(count, bytes, Some(step))?;
-        Ok(self.arena.take(count * bytes).as_ptr())
-    }
-
-    /// Reads a count and holds it against `bound` and against the bytes that are left, of which
-    /// every item takes at least `fewest`.
-    #[inline]
-    fn count<const SWAP: bool>(
-        &mut self,
-        bound: u32,
-        fewest: usize,
-        step: &'p Step,
-    ) -> Result<usize, Stop> {
-        let from = self.take(4, step)?;
-        // SAFETY: so many bytes were just found to be there.
-        let length = unsafe { number::get_word::<SWAP>(from) };
-        if length > bound {
-            return Err(self.refuse_at(DecodeErrorKind::TooLong { length, bound }, from, step));
-        }
-        let needed = u64::from(length) * fewest as u64;
-        match needed <= self.source.rest.len() as u64 {
-            true => Ok(length as usize),
-            false => Err(self.truncated(needed, step)),
-        }
-    }
-
     /// How many elements there are, and where they belong: those that are counted into memory of
     /// their own. `sizes` are the bytes of an element in memory and the fewest on the wire.
     ///
@@ -401,31 +282,6 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                 Ok((count, items))
             }
         }
-    }
-
-    /// Refuses in strict mode what is not zero.
-    ///
-    /// # Safety
-    /// There are so many bytes.
-    #[inline]
-    unsafe fn zeros(&mut self, from: *const u8, bytes: usize, step: &'p Step) -> Done {
-        if !self.source.is_strict {
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { std::slice::from_raw_parts(from, bytes) };
-        match bytes.iter().all(|byte| *byte == 0) {
-            true => Ok(()),
-            false => Err(self.refuse_at(DecodeErrorKind::Padding, from, step)),
-        }
-    }
-
-    fn align(&mut self, to: u32, before: u32, step: &'p Step) -> Done {
-        let position = self.source.end - self.source.rest.len() + before as usize;
-        let hole = position.wrapping_neg() & (to as usize - 1);
-        let from = self.take(hole, step)?;
-        // SAFETY: so many bytes were just found to be there.
-        unsafe { self.zeros(from, hole, step) }
     }
 
     /// Whether something follows.
@@ -452,28 +308,9 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
         done.map_err(|kind| self.refuse_at(kind, from, step))
     }
 
-    /// Reads an array of numbers.
-    #[inline]
+    /// Reads an array of numbers that are looked at one by one.
+    #[inline(never)]
     unsafe fn numbers<const SWAP: bool>(
-        &mut self,
-        number: Number,
-        from: *const u8,
-        to: *mut u8,
-        count: usize,
-        step: &'p Step,
-    ) -> Done {
-        // SAFETY: the caller's promise: there are so many of them, and room.
-        unsafe {
-            if let Some(unit) = number.unit() {
-                let (item, bytes) = (Item::Units(unit), number.wire_bytes());
-                number::get_block::<SWAP>(self.program, item, from, to, count * bytes);
-                return Ok(());
-            }
-            self.checked_numbers::<SWAP>(number, from, to, count, step)
-        }
-    }
-
-    unsafe fn checked_numbers<const SWAP: bool>(
         &mut self,
         number: Number,
         from: *const u8,

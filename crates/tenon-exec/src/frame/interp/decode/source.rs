@@ -1,0 +1,187 @@
+//! What is read from and what it may cost; and what is wrong with it, and where.
+
+use std::borrow::Cow;
+
+use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, Representation};
+
+use super::Decoding;
+use crate::frame::interp::{Done, Stop, number};
+use crate::program::{Entry, Order, Program, Step};
+
+/// What is read from, and what it may cost.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::frame) struct Source<'i> {
+    /// Not read yet.
+    pub rest: &'i [u8],
+    /// Where in the message the rest ends.
+    pub end: usize,
+    /// Whether nothing is forgiven.
+    pub is_strict: bool,
+    /// Whether the bytes have another order than memory.
+    pub swapped: bool,
+    /// Levels of recursive types that may be entered.
+    pub depth_left: u32,
+    /// Bytes of memory that may be taken.
+    pub memory_left: usize,
+}
+
+impl<'i> Source<'i> {
+    /// What is left of `input`, for this program.
+    #[inline(always)]
+    pub fn of<R: Representation>(input: &Decoder<'i, R>, program: &Program) -> Self {
+        Self {
+            rest: input.rest(),
+            end: input.position() + input.left(),
+            is_strict: input.is_strict(),
+            swapped: match program.swaps_received {
+                Order::Swapped(swapped) => swapped,
+                Order::Senders => R::SWAPPED,
+            },
+            depth_left: input.depth_left(),
+            memory_left: input.memory_left(),
+        }
+    }
+}
+
+/// What is wrong, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Fault<'p> {
+    kind: DecodeErrorKind,
+    /// In the message.
+    offset: usize,
+    /// None: it is the whole value.
+    step: Option<&'p Step>,
+}
+
+impl<'p> Decoding<'p, '_, '_> {
+    /// The next `bytes`, if they are there.
+    #[inline]
+    pub(super) fn take(&mut self, bytes: usize, step: &'p Step) -> Result<*const u8, Stop> {
+        match self.source.rest.split_at_checked(bytes) {
+            Some((taken, rest)) => {
+                self.source.rest = rest;
+                Ok(taken.as_ptr())
+            }
+            None => Err(self.truncated(bytes as u64, step)),
+        }
+    }
+
+    /// Pays for `count` items of `bytes` each.
+    #[inline]
+    pub(super) fn pay(&mut self, count: usize, bytes: usize, step: Option<&'p Step>) -> Done {
+        // An item that takes no memory still costs the time to make it.
+        let price = count.saturating_mul(bytes.max(1));
+        match self.source.memory_left.checked_sub(price) {
+            Some(left) => {
+                self.source.memory_left = left;
+                Ok(())
+            }
+            None => Err(self.refuse(DecodeErrorKind::TooMuchMemory, step)),
+        }
+    }
+
+    /// Memory for `count` items of `bytes` each.
+    #[inline]
+    pub(super) fn memory(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        step: &'p Step,
+    ) -> Result<*mut u8, Stop> {
+        self.pay(count, bytes, Some(step))?;
+        Ok(self.arena.take(count * bytes).as_ptr())
+    }
+
+    /// Reads a count and holds it against `bound` and against the bytes that are left, of which
+    /// every item takes at least `fewest`.
+    #[inline]
+    pub(super) fn count<const SWAP: bool>(
+        &mut self,
+        bound: u32,
+        fewest: usize,
+        step: &'p Step,
+    ) -> Result<usize, Stop> {
+        let from = self.take(4, step)?;
+        // SAFETY: so many bytes were just found to be there.
+        let length = unsafe { number::get_word::<SWAP>(from) };
+        if length > bound {
+            return Err(self.refuse_at(DecodeErrorKind::TooLong { length, bound }, from, step));
+        }
+        let needed = u64::from(length) * fewest as u64;
+        match needed <= self.source.rest.len() as u64 {
+            true => Ok(length as usize),
+            false => Err(self.truncated(needed, step)),
+        }
+    }
+
+    /// Refuses in strict mode what is not zero.
+    ///
+    /// # Safety
+    /// There are so many bytes.
+    #[inline]
+    pub(super) unsafe fn zeros(&mut self, from: *const u8, bytes: usize, step: &'p Step) -> Done {
+        if !self.source.is_strict {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { std::slice::from_raw_parts(from, bytes) };
+        match bytes.iter().all(|byte| *byte == 0) {
+            true => Ok(()),
+            false => Err(self.refuse_at(DecodeErrorKind::Padding, from, step)),
+        }
+    }
+
+    pub(super) fn align(&mut self, to: u32, before: u32, step: &'p Step) -> Done {
+        let position = self.source.end - self.source.rest.len() + before as usize;
+        let hole = position.wrapping_neg() & (to as usize - 1);
+        let from = self.take(hole, step)?;
+        // SAFETY: so many bytes were just found to be there.
+        unsafe { self.zeros(from, hole, step) }
+    }
+
+    #[cold]
+    pub(super) fn error(&self, entry: &Entry) -> DecodeError {
+        let Some(fault) = self.fault else {
+            unreachable!("whoever stops says why");
+        };
+        let name = match fault.step {
+            Some(step) => self.program.name_of(step),
+            None => self.program.name_of_entry(entry),
+        };
+        let mut error = DecodeError::new(fault.kind, fault.offset);
+        error.field = Cow::Owned(name.to_owned());
+        error
+    }
+
+    /// Refuses what comes next.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse(&mut self, kind: DecodeErrorKind, step: Option<&'p Step>) -> Stop {
+        let offset = self.source.end - self.source.rest.len();
+        self.fault = Some(Fault { kind, offset, step });
+        Stop
+    }
+
+    /// Refuses what lies at `at`, which has been read.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse_at(
+        &mut self,
+        kind: DecodeErrorKind,
+        at: *const u8,
+        step: &'p Step,
+    ) -> Stop {
+        let behind = self.source.rest.as_ptr().addr() - at.addr();
+        let offset = self.source.end - self.source.rest.len() - behind;
+        let step = Some(step);
+        self.fault = Some(Fault { kind, offset, step });
+        Stop
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn truncated(&mut self, needed: u64, step: &'p Step) -> Stop {
+        let left = self.source.rest.len() as u64;
+        self.refuse(DecodeErrorKind::Truncated { needed, left }, Some(step))
+    }
+}

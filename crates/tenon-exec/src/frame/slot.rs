@@ -1,0 +1,82 @@
+//! Places that values are decoded to one after the other.
+
+use std::fmt;
+
+use tenon_wire::{DecodeError, Decoder, Representation};
+
+use super::{Frame, Message};
+#[cfg(feature = "jit")]
+use crate::jit::When;
+
+/// A place for one value of a message after the other. What is decoded stays until the next value
+/// comes; the memory is kept and used again, so that whoever goes on decoding messages of the same
+/// type soon allocates nothing.
+pub struct Slot<'a> {
+    /// Filled or not: only those see it who have filled it.
+    frame: Frame<'a>,
+}
+
+impl<'a> Message<'a> {
+    /// A place for values of this message.
+    pub fn slot(self) -> Slot<'a> {
+        let frame = Frame::room(self);
+        Slot { frame }
+    }
+}
+
+impl fmt::Debug for Slot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // There may be no value.
+        f.debug_struct("Slot").finish_non_exhaustive()
+    }
+}
+
+impl<'a> Slot<'a> {
+    /// Reads a value: by machine code, if there is some or it is worth making now.
+    ///
+    /// # Errors
+    /// As [`Message::decode`].
+    #[inline]
+    pub fn decode<R: Representation>(
+        &mut self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<&Frame<'a>, DecodeError> {
+        self.frame.arena.rewind();
+        self.frame.fill(input)?;
+        Ok(&self.frame)
+    }
+
+    /// Reads a value by the interpreter.
+    ///
+    /// # Errors
+    /// As [`Message::decode_by_interpreter`].
+    #[inline]
+    pub fn decode_by_interpreter<R: Representation>(
+        &mut self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<&Frame<'a>, DecodeError> {
+        self.frame.arena.rewind();
+        self.frame.fill_by_interpreter(input)?;
+        Ok(&self.frame)
+    }
+
+    /// Reads a value by machine code alone. `None`, and nothing read, as
+    /// [`Message::decode_by_machine`].
+    #[cfg(feature = "jit")]
+    #[inline]
+    pub fn decode_by_machine<R: Representation>(
+        &mut self,
+        input: &mut Decoder<'_, R>,
+    ) -> Option<&Frame<'a>> {
+        self.frame.arena.rewind();
+        let done = self.frame.fill_by_machine(When::Now, input);
+        done.then_some(&self.frame)
+    }
+
+    /// Frees all memory but that of the value itself, without what it points to: after a message
+    /// that was larger than most, for instance.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.frame.arena.clear();
+    }
+}
