@@ -3,4 +3,5 @@
 //!
 //! [`onc`] is ONC RPC version 2 (RFC 5531).
 
+mod in_flight;
 pub mod onc;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tenon_wire::Decoder;
 
 use super::message::{Refused, ReplyBody, ReplyHeader, Violation};
+use crate::in_flight::InFlight;
 
 /// When a call over datagrams is sent again: after `first`, then after twice as long each time, but
 /// never after longer than `longest`.
@@ -84,34 +85,20 @@ pub enum Timeout<W> {
 }
 
 /// The calls in flight on one connection or socket. `W` is what the owner needs to find whoever
-/// waits.
-///
-/// A call lives in the slot that the low bits of its xid name. The next xid is the next number
-/// whose slot is free, so no xid in flight is ever taken, none comes again before all others have,
-/// and a reply finds its call without a search.
+/// waits. No xid in flight is ever taken, and none comes again before all others have.
 #[derive(Debug)]
 pub struct ClientEngine<W> {
-    slots: Vec<Option<InFlight<W>>>,
-    in_flight: usize,
-    next_xid: u32,
+    calls: InFlight<Pending<W>>,
     retransmission: Option<Retransmission>,
     counters: ClientCounters,
 }
 
 #[derive(Debug)]
-struct InFlight<W> {
-    xid: u32,
+struct Pending<W> {
     deadline: Instant,
     /// When to send again, and how long to wait after that.
     resend: Option<(Instant, Duration)>,
     waiter: W,
-}
-
-/// Slots at first, a power of two.
-const SLOTS_FIRST: usize = 16;
-
-fn empty_slots<W>(count: usize) -> Vec<Option<InFlight<W>>> {
-    std::iter::repeat_with(|| None).take(count).collect()
 }
 
 impl<W> ClientEngine<W> {
@@ -129,9 +116,7 @@ impl<W> ClientEngine<W> {
 
     fn new(seed: u32, retransmission: Option<Retransmission>) -> Self {
         Self {
-            slots: empty_slots(SLOTS_FIRST),
-            in_flight: 0,
-            next_xid: seed,
+            calls: InFlight::new(seed),
             retransmission,
             counters: ClientCounters::default(),
         }
@@ -139,22 +124,11 @@ impl<W> ClientEngine<W> {
 
     /// Puts a call in flight until `deadline` and gives it its xid.
     pub fn start(&mut self, now: Instant, deadline: Instant, waiter: W) -> u32 {
-        if self.in_flight * 2 >= self.slots.len() {
-            self.grow();
-        }
-        while self.slots[self.slot_of(self.next_xid)].is_some() {
-            self.next_xid = self.next_xid.wrapping_add(1);
-        }
-        let xid = self.next_xid;
-        self.next_xid = xid.wrapping_add(1);
-        let slot = self.slot_of(xid);
-        self.slots[slot] = Some(InFlight {
-            xid,
+        let xid = self.calls.insert(Pending {
             deadline,
             resend: self.retransmission.map(|r| (now + r.first, r.first)),
             waiter,
         });
-        self.in_flight += 1;
         self.counters.calls += 1;
         xid
     }
@@ -229,16 +203,13 @@ impl<W> ClientEngine<W> {
     /// When the call has something to do: to be sent again or to be given up. `None` if it is no
     /// longer in flight.
     pub fn next_timeout(&self, xid: u32) -> Option<Instant> {
-        self.slots[self.slot_of(xid)]
-            .as_ref()
-            .filter(|call| call.xid == xid)
-            .map(InFlight::next_timeout)
+        self.calls.get(xid).map(Pending::next_timeout)
     }
 
     /// What the call is to do at `now`. `None` if it is no longer in flight.
     pub fn handle_timeout(&mut self, xid: u32, now: Instant) -> Option<Timeout<W>> {
         let longest = self.retransmission.map(|r| r.longest);
-        let call = self.get_mut(xid)?;
+        let call = self.calls.get_mut(xid)?;
         if now >= call.deadline {
             self.counters.timeouts += 1;
             return self.take(xid).map(Timeout::Expired);
@@ -265,18 +236,14 @@ impl<W> ClientEngine<W> {
     /// Gives all calls up, for when the connection is lost. None is in flight any more, even before
     /// the iterator has come to it.
     pub fn cancel_all(&mut self) -> impl Iterator<Item = (u32, W)> + use<W> {
-        self.counters.cancellations += self.in_flight as u64;
-        self.in_flight = 0;
-        let calls = std::mem::replace(&mut self.slots, empty_slots(SLOTS_FIRST));
-        calls
-            .into_iter()
-            .flatten()
-            .map(|call| (call.xid, call.waiter))
+        self.counters.cancellations += self.calls.len() as u64;
+        let calls = self.calls.take_all();
+        calls.map(|(xid, call)| (xid, call.waiter))
     }
 
     /// Number of calls in flight.
     pub fn in_flight(&self) -> usize {
-        self.in_flight
+        self.calls.len()
     }
 
     /// What has been seen so far.
@@ -285,36 +252,12 @@ impl<W> ClientEngine<W> {
     }
 
     #[inline]
-    fn slot_of(&self, xid: u32) -> usize {
-        xid as usize & (self.slots.len() - 1)
-    }
-
-    fn get_mut(&mut self, xid: u32) -> Option<&mut InFlight<W>> {
-        let slot = self.slot_of(xid);
-        self.slots[slot].as_mut().filter(|call| call.xid == xid)
-    }
-
-    #[inline]
     fn take(&mut self, xid: u32) -> Option<W> {
-        let slot = self.slot_of(xid);
-        let call = self.slots[slot].take_if(|call| call.xid == xid)?;
-        self.in_flight -= 1;
-        Some(call.waiter)
-    }
-
-    /// Doubles the slots. Two calls that had different slots have different slots again.
-    #[cold]
-    fn grow(&mut self) {
-        let doubled = empty_slots(self.slots.len() * 2);
-        let calls = std::mem::replace(&mut self.slots, doubled);
-        for call in calls.into_iter().flatten() {
-            let slot = self.slot_of(call.xid);
-            self.slots[slot] = Some(call);
-        }
+        self.calls.take(xid).map(|call| call.waiter)
     }
 }
 
-impl<W> InFlight<W> {
+impl<W> Pending<W> {
     fn next_timeout(&self) -> Instant {
         match self.resend {
             Some((at, _)) => at.min(self.deadline),
