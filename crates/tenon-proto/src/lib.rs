@@ -1,7 +1,10 @@
 //! Protocol engines without input or output: no socket, no clock, no thread. Bytes and the time
 //! are handed in (`handle_*`), what is to be done next is asked for (`poll_*`, `next_*`).
 //!
-//! [`onc`] is ONC RPC version 2 (RFC 5531).
+//! [`onc`] is ONC RPC version 2 (RFC 5531); [`lean`] is the protocol between two ends that are both
+//! Tenon. [`sniff`] tells the one from the other by the first bytes of a connection.
 
 mod in_flight;
+pub mod lean;
 pub mod onc;
+pub mod sniff;

@@ -1,0 +1,139 @@
+//! Why a call has no result.
+
+use std::fmt;
+
+use tenon_wire::{BStr, Buffer};
+
+use super::fault::Fault;
+use super::order::{ByteOrder, Input, pad};
+
+/// Why a call has no result. Numbers that have no name here are legal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Status(pub u32);
+
+impl Status {
+    /// No service is bound to the number that the call names.
+    pub const UNBOUND: Self = Self(1);
+    /// The service does not have the procedure.
+    pub const NO_PROCEDURE: Self = Self(2);
+    /// The arguments cannot be decoded.
+    pub const ARGUMENTS: Self = Self(3);
+    /// The service failed.
+    pub const FAILED: Self = Self(4);
+    /// The call was cancelled.
+    pub const CANCELLED: Self = Self(5);
+    /// The time of the call ran out.
+    pub const DEADLINE: Self = Self(6);
+    /// There are too many calls; it was not begun.
+    pub const OVERLOADED: Self = Self(7);
+    /// The server stops; it was not begun.
+    pub const STOPPING: Self = Self(8);
+    /// The server must understand something that stands in front of the arguments and does not; it
+    /// was not begun.
+    pub const EXTENSION: Self = Self(9);
+    /// The caller may not.
+    pub const FORBIDDEN: Self = Self(10);
+    /// The result is larger than the client takes in.
+    pub const TOO_LARGE: Self = Self(11);
+    /// The procedure raised an exception of its interface, which the details hold.
+    pub const RAISED: Self = Self(12);
+
+    /// Whether a call that ended so may have been carried out, in part at least.
+    pub fn may_have_executed(self) -> bool {
+        !matches!(
+            self,
+            Self::UNBOUND
+                | Self::NO_PROCEDURE
+                | Self::ARGUMENTS
+                | Self::OVERLOADED
+                | Self::STOPPING
+                | Self::EXTENSION
+                | Self::FORBIDDEN
+        )
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Self::UNBOUND => "the service is not bound",
+            Self::NO_PROCEDURE => "the service does not have the procedure",
+            Self::ARGUMENTS => "the peer cannot decode the arguments",
+            Self::FAILED => "the service failed",
+            Self::CANCELLED => "the call was cancelled",
+            Self::DEADLINE => "the time of the call ran out",
+            Self::OVERLOADED => "the peer has too many calls",
+            Self::STOPPING => "the peer stops",
+            Self::EXTENSION => "the peer does not understand what the call demands",
+            Self::FORBIDDEN => "the caller may not",
+            Self::TOO_LARGE => "the result is larger than this end takes in",
+            Self::RAISED => "the procedure raised an exception",
+            Self(other) => return write!(f, "status {other}"),
+        })
+    }
+}
+
+/// What a call has instead of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exception<'m> {
+    /// Why.
+    pub status: Status,
+    /// The same in words, perhaps with more; perhaps empty.
+    pub message: &'m BStr,
+    /// An encoded value of the interface.
+    pub details: &'m [u8],
+}
+
+/// Bytes of a text in a message of the protocol's own; what is longer is cut.
+pub(super) const TEXT_MAX: usize = 4096;
+
+impl<'m> Exception<'m> {
+    /// One without details.
+    pub fn new(status: Status, message: &'m str) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            details: &[],
+        }
+    }
+
+    pub(super) fn encode(&self, buffer: &mut Buffer, order: ByteOrder) {
+        buffer.extend(&order.bytes_of_u32(self.status.0));
+        put_text(buffer, order, self.message);
+        buffer.extend(self.details);
+    }
+
+    pub(super) fn decode(input: &mut Input<'m>) -> Result<Self, Fault> {
+        let status = Status(input.u32()?);
+        let message = get_text(input)?;
+        let details = std::mem::take(&mut input.rest);
+        Ok(Self {
+            status,
+            message,
+            details,
+        })
+    }
+}
+
+impl fmt::Display for Exception<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.message.is_empty() {
+            true => write!(f, "{}", self.status),
+            false => write!(f, "{}: {}", self.status, self.message),
+        }
+    }
+}
+
+/// Appends the length of a text, the text and zeros up to a multiple of 8; the length stands 4 bytes
+/// before such a multiple.
+pub(super) fn put_text(buffer: &mut Buffer, order: ByteOrder, text: &BStr) {
+    let text = &text[..text.len().min(TEXT_MAX)];
+    buffer.extend(&order.bytes_of_u32(text.len() as u32));
+    buffer.extend(text);
+    pad(buffer, text.len());
+}
+
+pub(super) fn get_text<'m>(input: &mut Input<'m>) -> Result<&'m BStr, Fault> {
+    let length = input.u32()?;
+    input.bytes(length).map(BStr::new)
+}

@@ -1,0 +1,244 @@
+//! A message: what stands behind its header, read and written.
+
+use std::time::Duration;
+
+use tenon_wire::Buffer;
+
+use super::extension::{self, Extension, Extensions};
+use super::fault::{Fault, Violation};
+use super::header::{Flags, HEADER, Header, Kind};
+use super::order::{ByteOrder, Input, pad, padding_of};
+
+/// A message as it was received.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'m> {
+    /// Its header.
+    pub header: Header,
+    /// Where in the stream it begins.
+    pub at: u64,
+    /// The order of its bytes.
+    pub order: ByteOrder,
+    pub(super) content: &'m [u8],
+}
+
+/// What a message says.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'m> {
+    /// The time that a call has from when it was received, if it has an end.
+    pub time_left: Option<Duration>,
+    /// What it carries beside.
+    pub extensions: Extensions<'m>,
+    /// The first extension that its receiver must understand and does not.
+    pub unknown_extension: Option<u16>,
+    /// The body.
+    pub body: &'m [u8],
+}
+
+impl<'m> Message<'m> {
+    /// Takes the message apart.
+    ///
+    /// # Errors
+    /// It ends inside of what stands in front of its body.
+    #[inline]
+    pub fn parts(&self) -> Result<Parts<'m>, Violation> {
+        match self.header.flags.0 {
+            0 => Ok(Parts {
+                time_left: None,
+                extensions: Extensions::none(self.order),
+                unknown_extension: None,
+                body: self.content,
+            }),
+            _ => self.parts_behind_flags(),
+        }
+    }
+
+    fn parts_behind_flags(&self) -> Result<Parts<'m>, Violation> {
+        let mut input = Input::new(self.content, self.order);
+        let flags = self.header.flags;
+        let time_left = match flags.has(Flags::DEADLINE) {
+            true => Some(input.u64().map_err(|fault| self.violation(fault, 0))?),
+            false => None,
+        };
+        let mut parts = Parts {
+            time_left: time_left.map(Duration::from_micros),
+            extensions: Extensions::none(self.order),
+            unknown_extension: None,
+            body: input.rest,
+        };
+        if flags.has(Flags::EXTENSIONS) {
+            let before = input.position();
+            let found = Extensions::find(input.rest, self.order)
+                .map_err(|(fault, offset)| self.violation(fault, before + offset))?;
+            parts.extensions = found.extensions;
+            parts.unknown_extension = found.unknown;
+            parts.body = found.body;
+        }
+        Ok(parts)
+    }
+
+    /// The body of a message whose receiver must understand all of it.
+    pub(super) fn understood(&self) -> Result<Parts<'m>, Violation> {
+        let parts = self.parts()?;
+        match parts.unknown_extension {
+            None => Ok(parts),
+            Some(kind) => Err(self.violation(Fault::Extension(kind), 0)),
+        }
+    }
+
+    /// Reads all of the body, which is no stub's, by `read`.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&mut Input<'m>) -> Result<T, Fault>,
+    ) -> Result<T, Violation> {
+        let body = self.understood()?.body;
+        let before = self.content.len() - body.len();
+        let mut input = Input::new(body, self.order);
+        let read = read(&mut input);
+        let end = before + input.position();
+        match (read, input.rest.len()) {
+            (Ok(value), 0) => Ok(value),
+            (Ok(_), more) => Err(self.violation(Fault::Long(more as u64), end)),
+            (Err(fault), _) => Err(self.violation(fault, end)),
+        }
+    }
+
+    /// A fault so many bytes behind the header.
+    pub(super) fn violation(&self, fault: Fault, offset: usize) -> Violation {
+        fault.at(self.at + (HEADER + offset) as u64)
+    }
+
+    /// A fault of the header itself, so many bytes into it.
+    pub(super) fn header_violation(&self, fault: Fault, offset: u64) -> Violation {
+        fault.at(self.at + offset)
+    }
+}
+
+/// What a call carries in front of its arguments, and a reply in front of its result.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'e> {
+    /// The time that the call has; only calls have one.
+    pub time_left: Option<Duration>,
+    /// Extensions.
+    pub extensions: &'e [Extension<'e>],
+}
+
+/// A message that is being written at the end of a buffer. Its body follows what is there once it
+/// was begun, and is 8-byte aligned if the message is.
+#[derive(Debug, Clone, Copy)]
+pub struct Draft {
+    start: usize,
+    order: ByteOrder,
+}
+
+impl Draft {
+    /// Begins a call: header, time and extensions. Its number and its service are
+    /// [stamped](Self::stamp) when they are known.
+    #[inline]
+    pub fn call(
+        buffer: &mut Buffer,
+        order: ByteOrder,
+        procedure: u16,
+        extras: &Extras<'_>,
+    ) -> Self {
+        let header = Header {
+            kind: Kind::Call,
+            flags: flags(extras),
+            id: 0,
+            service: 0,
+            procedure,
+            length: 0,
+        };
+        Self::begin(buffer, order, header, extras)
+    }
+
+    #[inline]
+    pub(super) fn begin(
+        buffer: &mut Buffer,
+        order: ByteOrder,
+        header: Header,
+        extras: &Extras<'_>,
+    ) -> Self {
+        let start = buffer.len();
+        *buffer.chunk() = header.encode(order);
+        if header.flags.0 != 0 {
+            put_extras(buffer, order, extras);
+        }
+        Self { start, order }
+    }
+
+    /// Gives a call its number and its service.
+    ///
+    /// # Panics
+    /// The message is no longer in `buffer`.
+    #[inline]
+    pub fn stamp(self, buffer: &mut Buffer, id: u32, service: u16) {
+        let place = &mut buffer.as_mut_slice()[self.start + 4..self.start + 10];
+        let [a, b, c, d] = self.order.bytes_of_u32(id);
+        let [e, f] = self.order.bytes_of_u16(service);
+        place.copy_from_slice(&[a, b, c, d, e, f]);
+    }
+
+    /// Ends the message where the buffer ends: writes its length and its padding. Returns its bytes.
+    /// One of 4 GiB and more has no length; it is over every limit.
+    ///
+    /// # Panics
+    /// The message is no longer in `buffer`.
+    #[inline]
+    pub fn seal(self, buffer: &mut Buffer) -> usize {
+        let length = buffer.len() - self.start - HEADER;
+        pad(buffer, length);
+        let field = u32::try_from(length).unwrap_or(u32::MAX);
+        let place = self.start + 12..self.start + HEADER;
+        buffer.as_mut_slice()[place].copy_from_slice(&self.order.bytes_of_u32(field));
+        HEADER + length + padding_of(length)
+    }
+
+    /// Where in the buffer the message begins.
+    pub(super) fn start(self) -> usize {
+        self.start
+    }
+}
+
+/// Appends a message with a short body of words.
+pub(super) fn put_message(
+    buffer: &mut Buffer,
+    order: ByteOrder,
+    header: Header,
+    body: impl FnOnce(&mut Buffer),
+) {
+    let draft = Draft::begin(buffer, order, header, &Extras::default());
+    body(buffer);
+    draft.seal(buffer);
+}
+
+/// A header without flags, whose length is not known yet.
+pub(super) fn plain(kind: Kind, id: u32, service: u16) -> Header {
+    Header {
+        kind,
+        flags: Flags::default(),
+        id,
+        service,
+        procedure: 0,
+        length: 0,
+    }
+}
+
+pub(super) fn flags(extras: &Extras<'_>) -> Flags {
+    let deadline = match extras.time_left {
+        Some(_) => Flags::DEADLINE,
+        None => 0,
+    };
+    let extensions = match extras.extensions {
+        [] => 0,
+        _ => Flags::EXTENSIONS,
+    };
+    Flags(deadline | extensions)
+}
+
+fn put_extras(buffer: &mut Buffer, order: ByteOrder, extras: &Extras<'_>) {
+    if let Some(time_left) = extras.time_left {
+        let micros = u64::try_from(time_left.as_micros()).unwrap_or(u64::MAX);
+        buffer.extend(&order.bytes_of_u64(micros));
+    }
+    extension::encode(extras.extensions, buffer, order);
+}

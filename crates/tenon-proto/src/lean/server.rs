@@ -1,0 +1,521 @@
+//! The server's side of a connection: what the peer can do and asks for, which services it has
+//! bound, and how answers are written.
+//!
+//! [`Catalog`] is made once and shared. A [`ServerEngine`] belongs to whoever receives on the
+//! connection; whoever carries a call out needs no more than its [`Caller`] to write the answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tenon_wire::Buffer;
+
+use super::exception::{Exception, Status};
+use super::extension::Extensions;
+use super::fault::{Fault, Violation};
+use super::goodbye::{Goodbye, Reason};
+use super::header::{Flags, Header, Kind};
+use super::interface::{Bind, Interface, Unbound, put_bound};
+use super::message::{Draft, Extras, Message, Parts, flags, plain, put_message};
+use super::order::ByteOrder;
+use super::preamble::{Preamble, RefusalReason, Refused};
+
+/// The procedure that every program answers without arguments and results.
+const NULL_PROCEDURE: u16 = 0;
+
+/// Services that one connection may bind.
+pub const SERVICES_MAX: usize = 1024;
+
+/// What a server has seen of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerCounters {
+    /// Calls handed to a service.
+    pub calls: u64,
+    /// Calls of procedure 0, and pings.
+    pub pings: u64,
+    /// Calls refused before a service saw them.
+    pub refusals: u64,
+    /// Services bound.
+    pub binds: u64,
+    /// Services refused.
+    pub bind_refusals: u64,
+    /// Cancellations.
+    pub cancellations: u64,
+}
+
+/// The versions of programs that a server has.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    interfaces: Vec<Arc<Interface>>,
+}
+
+impl Catalog {
+    /// Adds a version of a program and gives its service the next number. `None` if it is there
+    /// already.
+    pub fn add(&mut self, interface: Arc<Interface>) -> Option<usize> {
+        let is_same = |entry: &Arc<Interface>| {
+            (entry.program, entry.version) == (interface.program, interface.version)
+        };
+        if self.interfaces.iter().any(is_same) {
+            return None;
+        }
+        self.interfaces.push(interface);
+        Some(self.interfaces.len() - 1)
+    }
+
+    fn find(&self, bind: &Bind) -> Result<(usize, &Interface), Unbound<'_>> {
+        let wanted = (bind.program, bind.version);
+        let mut entries = self.interfaces.iter().enumerate();
+        match entries.find(|(_, entry)| (entry.program, entry.version) == wanted) {
+            None => Err(self.why_not(bind.program)),
+            Some((service, entry)) if entry.agrees_with(bind.fingerprint) => Ok((service, entry)),
+            Some((_, entry)) => Err(Unbound::OtherInterface(entry)),
+        }
+    }
+
+    fn why_not(&self, program: u32) -> Unbound<'_> {
+        let versions = || {
+            let of_program = self.interfaces.iter();
+            let of_program = of_program.filter(|entry| entry.program == program);
+            of_program.map(|entry| entry.version)
+        };
+        match (versions().min(), versions().max()) {
+            (Some(low), Some(high)) => Unbound::NoVersion { low, high },
+            _ => Unbound::NoProgram,
+        }
+    }
+}
+
+/// What to do with a message.
+#[derive(Debug)]
+pub enum Received<'m> {
+    /// Hand the call to its service.
+    Call(Call<'m>),
+    /// The client no longer waits for this call.
+    Cancel(u32),
+    /// The client calls nothing any more; what it called is still to be answered.
+    Goodbye(Goodbye<'m>),
+    /// The client is there: it answers the ping of this number.
+    Pong(u32),
+    /// Nothing; what there is to answer has been appended.
+    Handled,
+}
+
+/// A call for a service.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'m> {
+    /// The number of the service in the [`Catalog`].
+    pub service: usize,
+    /// Procedure number, not 0.
+    pub procedure: u16,
+    /// The time that the call has from when it was received, if it has an end.
+    pub time_left: Option<Duration>,
+    /// What it carries beside.
+    pub extensions: Extensions<'m>,
+    /// The order of the bytes of the arguments.
+    pub order: ByteOrder,
+    /// The encoded arguments.
+    pub arguments: &'m [u8],
+    /// Whom to answer.
+    pub caller: Caller,
+}
+
+impl Call<'_> {
+    /// When the time of the call runs out, if it was received at `now`.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        now.checked_add(self.time_left?)
+    }
+}
+
+/// What is needed to answer a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// The number of the call.
+    pub id: u32,
+    service: u16,
+    procedure: u16,
+    /// The order of the answer.
+    order: ByteOrder,
+    /// Bytes of the largest message that the client takes in.
+    message_max: u32,
+}
+
+/// A connection as its server sees it.
+#[derive(Debug)]
+pub struct ServerEngine {
+    own: Preamble,
+    /// The server has said its preamble.
+    has_greeted: bool,
+    /// Bytes of the largest message that the peer takes in.
+    message_max: u32,
+    /// By the numbers of the client; `None` where the binding was refused.
+    bound: Vec<Option<usize>>,
+    /// Services that the client asked for.
+    asked: u32,
+    last_call: Option<u32>,
+    /// The client has said goodbye.
+    is_left: bool,
+    /// The server has said goodbye, and accepts no calls.
+    is_closed: bool,
+    counters: ServerCounters,
+}
+
+impl ServerEngine {
+    /// A connection that was just accepted. `own` is the answer to the client's preamble.
+    pub fn new(own: Preamble) -> Self {
+        Self {
+            own,
+            has_greeted: false,
+            message_max: 0,
+            bound: Vec::new(),
+            asked: 0,
+            last_call: None,
+            is_left: false,
+            is_closed: false,
+            counters: ServerCounters::default(),
+        }
+    }
+
+    /// Answers the client's preamble.
+    ///
+    /// # Errors
+    /// The connection is refused, which the answer says: send it and close.
+    pub fn handle_preamble(&mut self, theirs: &Preamble, out: &mut Buffer) -> Result<(), Refused> {
+        let (ours, offered) = (self.own.versions, theirs.versions);
+        let reason = match (theirs.refusal, ours.common(offered)) {
+            _ if self.is_closed => Some(RefusalReason::STOPPING),
+            (Some(_), _) => Some(RefusalReason::PREAMBLE),
+            (None, None) => Some(RefusalReason::VERSION),
+            (None, Some(_)) => None,
+        };
+        self.message_max = theirs.message_max;
+        self.greet(reason, out);
+        match reason {
+            None => Ok(()),
+            Some(reason) => Err(Refused {
+                reason,
+                theirs: offered,
+                ours,
+            }),
+        }
+    }
+
+    /// Refuses the connection before anything has come, or because what has come is no preamble.
+    pub fn refuse(&mut self, reason: RefusalReason, out: &mut Buffer) {
+        self.is_closed = true;
+        self.greet(Some(reason), out);
+    }
+
+    /// Says the preamble, once.
+    fn greet(&mut self, refusal: Option<RefusalReason>, out: &mut Buffer) {
+        if !std::mem::replace(&mut self.has_greeted, true) {
+            out.extend(
+                &Preamble {
+                    refusal,
+                    ..self.own
+                }
+                .encode(),
+            );
+        }
+    }
+
+    /// Finds out what a message asks for, and appends to `out` what the engine answers itself.
+    ///
+    /// # Errors
+    /// The peer broke the protocol: say [goodbye](Self::goodbye) for that and close the connection.
+    #[inline]
+    pub fn handle_message<'m>(
+        &mut self,
+        catalog: &Catalog,
+        message: &Message<'m>,
+        out: &mut Buffer,
+    ) -> Result<Received<'m>, Violation> {
+        if message.header.kind == Kind::Call && !self.is_left {
+            return self.handle_call(message, out);
+        }
+        self.handle_rare(catalog, message, out)
+    }
+
+    #[cold]
+    fn handle_rare<'m>(
+        &mut self,
+        catalog: &Catalog,
+        message: &Message<'m>,
+        out: &mut Buffer,
+    ) -> Result<Received<'m>, Violation> {
+        let kind = message.header.kind;
+        if self.is_left && !matches!(kind, Kind::Cancel | Kind::Ping | Kind::Pong) {
+            return Err(message.header_violation(Fault::AfterGoodbye(kind), 0));
+        }
+        match kind {
+            Kind::Call => self.handle_call(message, out),
+            Kind::Bind => self.handle_bind(catalog, message, out),
+            Kind::Cancel => {
+                message.read(|_| Ok(()))?;
+                self.counters.cancellations += 1;
+                Ok(Received::Cancel(message.header.id))
+            }
+            Kind::Ping => {
+                message.read(|_| Ok(()))?;
+                self.counters.pings += 1;
+                put_message(
+                    out,
+                    self.own.order,
+                    plain(Kind::Pong, message.header.id, 0),
+                    |_| {},
+                );
+                Ok(Received::Handled)
+            }
+            Kind::Pong => message.read(|_| Ok(Received::Pong(message.header.id))),
+            Kind::Goodbye => {
+                let goodbye = Goodbye::decode(message)?;
+                self.is_left = true;
+                Ok(Received::Goodbye(goodbye))
+            }
+            Kind::Reply | Kind::Exception | Kind::Bound | Kind::Unbound => {
+                Err(message.header_violation(Fault::WrongEnd(kind), 0))
+            }
+        }
+    }
+
+    #[inline]
+    fn handle_call<'m>(
+        &mut self,
+        message: &Message<'m>,
+        out: &mut Buffer,
+    ) -> Result<Received<'m>, Violation> {
+        let parts = message.parts()?;
+        let header = message.header;
+        if let Some(last) = self.last_call
+            && header.id.wrapping_sub(last).wrapping_sub(1) >= i32::MAX as u32
+        {
+            let got = header.id;
+            return Err(message.header_violation(Fault::CallBehind { last, got }, 4));
+        }
+        if self.is_closed {
+            return Ok(Received::Handled);
+        }
+        self.last_call = Some(header.id);
+        let caller = Caller {
+            id: header.id,
+            service: header.service,
+            procedure: header.procedure,
+            order: self.own.order,
+            message_max: self.message_max,
+        };
+        let bound = self.bound.get(usize::from(header.service));
+        match bound.copied().flatten() {
+            Some(service) if header.procedure != NULL_PROCEDURE && message.header.flags.0 == 0 => {
+                self.counters.calls += 1;
+                Ok(Received::Call(call(service, message, &parts, caller)))
+            }
+            service => {
+                let handed = self.judge(service, message, &parts, caller, out);
+                Ok(handed.map_or(Received::Handled, Received::Call))
+            }
+        }
+    }
+
+    /// What is to be done with a call that is not of the commonest form.
+    fn judge<'m>(
+        &mut self,
+        service: Option<usize>,
+        message: &Message<'m>,
+        parts: &Parts<'m>,
+        caller: Caller,
+        out: &mut Buffer,
+    ) -> Option<Call<'m>> {
+        let refusal = match (service, parts) {
+            (None, _) => Some(Exception::new(Status::UNBOUND, "")),
+            (
+                _,
+                Parts {
+                    unknown_extension: Some(_),
+                    ..
+                },
+            ) => Some(Exception::new(Status::EXTENSION, "")),
+            (
+                _,
+                Parts {
+                    time_left: Some(Duration::ZERO),
+                    ..
+                },
+            ) => Some(Exception::new(
+                Status::DEADLINE,
+                "it had run out when the call came",
+            )),
+            (Some(_), _) => None,
+        };
+        let reply = match (refusal, service) {
+            (Some(exception), _) => {
+                self.counters.refusals += 1;
+                Reply::begin(out, caller).refuse(out, &exception)
+            }
+            (None, Some(service)) if caller.procedure != NULL_PROCEDURE => {
+                self.counters.calls += 1;
+                return Some(call(service, message, parts, caller));
+            }
+            (None, _) => {
+                self.counters.pings += 1;
+                Reply::begin(out, caller)
+            }
+        };
+        reply.seal(out);
+        None
+    }
+
+    fn handle_bind<'m>(
+        &mut self,
+        catalog: &Catalog,
+        message: &Message<'_>,
+        out: &mut Buffer,
+    ) -> Result<Received<'m>, Violation> {
+        let (got, expected) = (message.header.service, self.asked);
+        if u32::from(got) != expected {
+            return Err(message.header_violation(Fault::ServiceNumber { expected, got }, 8));
+        }
+        let bind = Bind::decode(message)?;
+        self.asked += 1;
+        let order = self.own.order;
+        let found = match self.bound.len() {
+            SERVICES_MAX.. => Err(Unbound::TooMany),
+            _ => {
+                let found = catalog.find(&bind);
+                self.bound.push(found.ok().map(|(service, _)| service));
+                found
+            }
+        };
+        match found {
+            Ok((_, interface)) => {
+                self.counters.binds += 1;
+                put_bound(out, order, got, interface.fingerprint);
+            }
+            Err(unbound) => {
+                self.counters.bind_refusals += 1;
+                unbound.encode(out, order, got);
+            }
+        }
+        Ok(Received::Handled)
+    }
+
+    /// Asks whether the client is there; its [`Received::Pong`] has the same number.
+    pub fn ping(&self, id: u32, out: &mut Buffer) {
+        put_message(out, self.own.order, plain(Kind::Ping, id, 0), |_| {});
+    }
+
+    /// Says that no further call is accepted, and why. Those that were are still answered. If there
+    /// was no preamble yet the connection is refused instead.
+    pub fn goodbye(&mut self, reason: Reason, message: &str, out: &mut Buffer) {
+        if !self.has_greeted {
+            return self.refuse(refusal_for(reason), out);
+        }
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
+        let goodbye = Goodbye {
+            reason,
+            last_call: self.last_call,
+            message: message.into(),
+        };
+        goodbye.encode(out, self.own.order);
+    }
+
+    /// Whether the client has said goodbye.
+    pub fn is_left(&self) -> bool {
+        self.is_left
+    }
+
+    /// What has been seen so far.
+    pub fn counters(&self) -> ServerCounters {
+        self.counters
+    }
+}
+
+/// Why a connection is refused that would have been ended for `reason`.
+fn refusal_for(reason: Reason) -> RefusalReason {
+    match reason {
+        Reason::VIOLATION => RefusalReason::PREAMBLE,
+        Reason::IDLE | Reason::LIMITS => RefusalReason::BUSY,
+        _ => RefusalReason::STOPPING,
+    }
+}
+
+fn call<'m>(service: usize, message: &Message<'m>, parts: &Parts<'m>, caller: Caller) -> Call<'m> {
+    Call {
+        service,
+        procedure: message.header.procedure,
+        time_left: parts.time_left,
+        extensions: parts.extensions,
+        order: message.order,
+        arguments: parts.body,
+        caller,
+    }
+}
+
+/// An answer that is being written at the end of a buffer, which holds whole messages before it. In
+/// the end it is [sealed](Self::seal).
+#[derive(Debug, Clone, Copy)]
+pub struct Reply {
+    draft: Draft,
+    caller: Caller,
+}
+
+impl Reply {
+    /// Appends the header of a result, which is encoded right behind.
+    #[inline]
+    pub fn begin(buffer: &mut Buffer, caller: Caller) -> Self {
+        Self::begin_with(buffer, caller, &Extras::default())
+    }
+
+    /// Appends the header of a result and extensions.
+    #[inline]
+    pub fn begin_with(buffer: &mut Buffer, caller: Caller, extras: &Extras<'_>) -> Self {
+        let extras = Extras {
+            time_left: None,
+            ..*extras
+        };
+        let header = caller.header(Kind::Reply, flags(&extras));
+        let draft = Draft::begin(buffer, caller.order, header, &extras);
+        Self { draft, caller }
+    }
+
+    /// Drops whatever was written of the result and refuses the call instead.
+    #[must_use]
+    pub fn refuse(self, buffer: &mut Buffer, exception: &Exception<'_>) -> Self {
+        buffer.truncate(self.draft.start());
+        let caller = self.caller;
+        let header = caller.header(Kind::Exception, Flags::default());
+        let draft = Draft::begin(buffer, caller.order, header, &Extras::default());
+        exception.encode(buffer, caller.order);
+        Self { draft, caller }
+    }
+
+    /// Ends the answer. One that is larger than the client takes in becomes an exception.
+    #[inline]
+    pub fn seal(self, buffer: &mut Buffer) {
+        let size = self.draft.seal(buffer);
+        if size as u64 > u64::from(self.caller.message_max) {
+            self.refuse_for_size(buffer, size);
+        }
+    }
+
+    #[cold]
+    fn refuse_for_size(self, buffer: &mut Buffer, size: usize) {
+        let limit = self.caller.message_max;
+        let message = format!("{size} bytes, where {limit} are the most");
+        let exception = Exception::new(Status::TOO_LARGE, &message);
+        self.refuse(buffer, &exception).draft.seal(buffer);
+    }
+}
+
+impl Caller {
+    fn header(self, kind: Kind, flags: Flags) -> Header {
+        Header {
+            kind,
+            flags,
+            id: self.id,
+            service: self.service,
+            procedure: self.procedure,
+            length: 0,
+        }
+    }
+}
