@@ -6,6 +6,7 @@ mod blittable;
 mod blocks;
 pub mod cost;
 mod explain;
+mod fingerprint;
 mod graph;
 mod item;
 mod layout;
@@ -22,6 +23,7 @@ mod verify;
 
 pub use blittable::ARRAY_MAX;
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
+pub use fingerprint::Fingerprints;
 pub use item::{Blittable, Place, Run, Scalar};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};

@@ -1,0 +1,342 @@
+//! Fingerprints: numbers by which two ends find out whether they were built from the same interface.
+//! How they are made is specified in `docs/lean-protocol.md`.
+//!
+//! A fingerprint is the hash of a text that has everything that decides the bytes of a value in the
+//! lean representation, or which bytes are accepted, and nothing else: neither names nor comments nor
+//! typedefs. It protects from mistakes, not from malice.
+
+use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union, Version};
+
+use crate::graph::{components, contained};
+use crate::links::{is_link, linked_list, memory_fields};
+
+/// Types that contain each other, beyond this, have no fingerprint: the work grows with the square.
+const COMPONENT_MAX: usize = 1000;
+
+/// Typedefs of typedefs among types that contain each other, beyond this, have none either.
+const DEPTH_MAX: usize = 1000;
+
+/// The fingerprint of what has none: nobody compares it.
+const UNKNOWN: u64 = 0;
+
+/// The fingerprints of an interface's types, procedures and versions.
+#[derive(Debug)]
+pub struct Fingerprints<'s> {
+    schema: &'s Schema,
+    /// All types, those that others are made of first.
+    order: Vec<TypeId>,
+    /// How each type is written where it is used: what it is, if that is short, or `#` and its
+    /// fingerprint. `None` if it has none.
+    references: Vec<Option<String>>,
+    types: Vec<u64>,
+}
+
+impl<'s> Fingerprints<'s> {
+    /// Finds those of all types.
+    pub fn new(schema: &'s Schema) -> Self {
+        let mut all = Self {
+            schema,
+            order: Vec::new(),
+            references: vec![None; schema.types.len()],
+            types: vec![UNKNOWN; schema.types.len()],
+        };
+        // A union has no edge to its discriminant's type, which has none to others.
+        let ids = (0..schema.types.len() as u32).map(TypeId);
+        ids.filter(|id| matches!(schema.type_def(*id).kind, TypeKind::Enum(_)))
+            .for_each(|id| all.add_component(&[id]));
+        for component in components(schema).order {
+            match component[..] {
+                [id] if all.references[id.0 as usize].is_some() => {}
+                _ => all.add_component(&component),
+            }
+        }
+        all
+    }
+
+    fn add_component(&mut self, members: &[TypeId]) {
+        self.order.extend(members);
+        if members.len() > COMPONENT_MAX {
+            return;
+        }
+        let is_typedef = |id: TypeId| typedef_target(self.schema, id).is_some();
+        let found: Vec<(TypeId, Option<u64>)> = members
+            .iter()
+            .filter(|id| !is_typedef(**id))
+            .map(|id| (*id, self.text_of(*id).map(|text| hash(&text))))
+            .collect();
+        for (id, fingerprint) in found {
+            self.types[id.0 as usize] = fingerprint.unwrap_or(UNKNOWN);
+            self.references[id.0 as usize] = fingerprint.map(hashed);
+        }
+        for id in members {
+            if let Some(to) = typedef_target(self.schema, *id) {
+                self.references[id.0 as usize] = Writer::new(self).reference(to, 0);
+            }
+        }
+    }
+
+    /// The text of a type that is no typedef, and of those among which it contains itself.
+    fn text_of(&self, root: TypeId) -> Option<String> {
+        let mut writer = Writer::new(self);
+        writer.members.push(root);
+        let mut texts = Vec::new();
+        while let Some(id) = writer.members.get(texts.len()) {
+            texts.push(writer.definition(*id)?);
+        }
+        Some(texts.join(";"))
+    }
+
+    /// The fingerprint of a struct, a union, an enum or a type that is only named. 0 for a typedef,
+    /// and for a type that has none.
+    pub fn of_type(&self, id: TypeId) -> u64 {
+        self.types[id.0 as usize]
+    }
+
+    /// The fingerprint of a procedure; 0 if it has none.
+    pub fn of_procedure(&self, procedure: &Procedure) -> u64 {
+        let mut writer = Writer::new(self);
+        let arguments = writer.list(&procedure.arguments);
+        let result = match &procedure.result {
+            Some(ty) => writer.reference(ty, 0),
+            None => Some("void".to_owned()),
+        };
+        match (arguments, result) {
+            (Some(arguments), Some(result)) => {
+                hash(&format!("{}({arguments}){result}", procedure.number))
+            }
+            _ => UNKNOWN,
+        }
+    }
+
+    /// The fingerprint of a version of a program; 0 if it has none.
+    pub fn of_version(&self, version: &Version) -> u64 {
+        let mut procedures: Vec<&Procedure> = version.procedures.iter().collect();
+        procedures.retain(|procedure| !is_null(procedure));
+        procedures.sort_by_key(|procedure| procedure.number);
+        let found: Vec<u64> = procedures.iter().map(|p| self.of_procedure(p)).collect();
+        match found.contains(&UNKNOWN) {
+            true => UNKNOWN,
+            false => {
+                let digits: Vec<String> =
+                    found.iter().map(|found| format!("{found:016x}")).collect();
+                hash(&digits.join(","))
+            }
+        }
+    }
+
+    /// The parts of a version: the structs, unions and enums that it uses, those that others are
+    /// made of first, then its procedures; each as an error names it and with its fingerprint.
+    pub fn parts(&self, version: &Version) -> Vec<(String, u64)> {
+        let used = self.used_by(version);
+        let types = self
+            .order
+            .iter()
+            .filter(|id| used[id.0 as usize] && typedef_target(self.schema, **id).is_none());
+        let types = types.map(|id| (self.schema.type_def(*id).name.clone(), self.of_type(*id)));
+        let procedures = version.procedures.iter().filter(|p| !is_null(p));
+        let procedures =
+            procedures.map(|p| (format!("procedure {}", p.name), self.of_procedure(p)));
+        types.chain(procedures).collect()
+    }
+
+    /// Which types the procedures of a version use, directly or not.
+    fn used_by(&self, version: &Version) -> Vec<bool> {
+        let arguments = version.procedures.iter().flat_map(|p| &p.arguments);
+        let results = version.procedures.iter().flat_map(|p| &p.result);
+        let mut left: Vec<TypeId> = arguments
+            .map(|field| &field.ty)
+            .chain(results)
+            .filter_map(named)
+            .collect();
+        let mut used = vec![false; self.schema.types.len()];
+        while let Some(id) = left.pop() {
+            if std::mem::replace(&mut used[id.0 as usize], true) {
+                continue;
+            }
+            left.extend(contained(self.schema, id));
+            if let TypeKind::Union(union) = &self.schema.type_def(id).kind {
+                left.extend(named(&union.discriminant_type));
+            }
+        }
+        used
+    }
+}
+
+/// Writes texts. What is known of types is taken from it; the others are numbered.
+struct Writer<'a> {
+    all: &'a Fingerprints<'a>,
+    /// Types without a fingerprint yet, in the order in which they were mentioned.
+    members: Vec<TypeId>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(all: &'a Fingerprints<'a>) -> Self {
+        Self {
+            all,
+            members: Vec::new(),
+        }
+    }
+
+    /// What a type that is no typedef is made of.
+    fn definition(&mut self, id: TypeId) -> Option<String> {
+        let def = self.all.schema.type_def(id);
+        Some(match &def.kind {
+            TypeKind::Enum(members) => {
+                let mut values: Vec<i32> = members.iter().map(|member| member.value).collect();
+                values.sort_unstable();
+                values.dedup();
+                let values: Vec<String> = values.iter().map(i32::to_string).collect();
+                format!("enum({})", values.join(","))
+            }
+            TypeKind::Struct(_) => {
+                let fields = memory_fields(self.all.schema, id).unwrap_or_default();
+                let what = match is_link(self.all.schema, id) {
+                    true => "link",
+                    false => "struct",
+                };
+                format!("{what}({})", self.list(fields)?)
+            }
+            TypeKind::Union(union) => self.union(union)?,
+            TypeKind::Typedef(to) => self.reference(to, 0)?,
+            TypeKind::External => format!("external({})", def.name),
+        })
+    }
+
+    fn union(&mut self, union: &Union) -> Option<String> {
+        let mut text = format!("union({}", self.reference(&union.discriminant_type, 0)?);
+        let cases = union.arms.iter().flat_map(|arm| {
+            let cases = arm.cases.iter();
+            cases.map(|case| (case.value, arm.field.as_ref()))
+        });
+        let mut cases: Vec<(i32, Option<&Field>)> = cases.collect();
+        cases.sort_by_key(|(value, _)| *value);
+        for (value, field) in cases {
+            text += &format!(",{value}:{}", self.arm(field)?);
+        }
+        if let Some(default) = &union.default {
+            text += &format!(",default:{}", self.arm(default.as_ref())?);
+        }
+        Some(text + ")")
+    }
+
+    fn arm(&mut self, field: Option<&Field>) -> Option<String> {
+        match field {
+            Some(field) => self.reference(&field.ty, 0),
+            None => Some("void".to_owned()),
+        }
+    }
+
+    fn list(&mut self, fields: &[Field]) -> Option<String> {
+        let texts: Option<Vec<String>> = fields
+            .iter()
+            .map(|field| self.reference(&field.ty, 0))
+            .collect();
+        texts.map(|texts| texts.join(","))
+    }
+
+    /// A type as it is used. `depth` counts the typedefs on the way.
+    fn reference(&mut self, ty: &Type, depth: usize) -> Option<String> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        if let Some(list) = linked_list(self.all.schema, ty) {
+            let element = self.named(list.element)?;
+            let what = match list.first_bare {
+                true => "list+",
+                false => "list",
+            };
+            return Some(hashed(hash(&format!("{what}({element})"))));
+        }
+        Some(match ty {
+            Type::Named(id) => match (typedef_target(self.all.schema, *id), self.known(*id)) {
+                (_, Some(known)) => known,
+                (Some(to), None) => self.reference(to, depth + 1)?,
+                (None, None) => self.named(*id)?,
+            },
+            Type::Array(element, length) => {
+                let element = self.reference(element, depth + 1)?;
+                hashed(hash(&format!("{element}{}", bounds(*length))))
+            }
+            Type::Optional(to) => {
+                let to = self.reference(to, depth + 1)?;
+                hashed(hash(&format!("*{to}")))
+            }
+            Type::Opaque(length) => format!("opaque{}", bounds(*length)),
+            Type::String(bound) => format!("string<{bound}>"),
+            Type::Int => "int".to_owned(),
+            Type::Uint => "uint".to_owned(),
+            Type::Hyper => "hyper".to_owned(),
+            Type::Uhyper => "uhyper".to_owned(),
+            Type::Short => "short".to_owned(),
+            Type::Ushort => "ushort".to_owned(),
+            Type::Char => "char".to_owned(),
+            Type::Uchar => "uchar".to_owned(),
+            Type::Float => "float".to_owned(),
+            Type::Double => "double".to_owned(),
+            Type::Quadruple => "quadruple".to_owned(),
+            Type::Bool => "bool".to_owned(),
+        })
+    }
+
+    fn known(&self, id: TypeId) -> Option<String> {
+        self.all.references[id.0 as usize].clone()
+    }
+
+    /// A type that is no typedef: by its fingerprint, or by its number if it has none yet.
+    fn named(&mut self, id: TypeId) -> Option<String> {
+        if let Some(known) = self.known(id) {
+            return Some(known);
+        }
+        // Only where a text is written of a type itself there are others without a fingerprint yet.
+        if self.members.is_empty() {
+            return None;
+        }
+        let number = match self.members.iter().position(|member| *member == id) {
+            Some(number) => number,
+            None => {
+                self.members.push(id);
+                self.members.len() - 1
+            }
+        };
+        (number < COMPONENT_MAX).then(|| format!("^{number}"))
+    }
+}
+
+fn typedef_target(schema: &Schema, id: TypeId) -> Option<&Type> {
+    match &schema.type_def(id).kind {
+        TypeKind::Typedef(to) => Some(to),
+        _ => None,
+    }
+}
+
+fn named(ty: &Type) -> Option<TypeId> {
+    match ty {
+        Type::Named(id) => Some(*id),
+        Type::Array(element, _) => named(element),
+        Type::Optional(to) => named(to),
+        _ => None,
+    }
+}
+
+/// Whether it is procedure 0 as the protocol itself answers it.
+fn is_null(procedure: &Procedure) -> bool {
+    procedure.number == 0 && procedure.arguments.is_empty() && procedure.result.is_none()
+}
+
+fn bounds(length: Length) -> String {
+    match length {
+        Length::Fixed(count) => format!("[{count}]"),
+        Length::Counted(bound) => format!("<{bound}>"),
+    }
+}
+
+fn hashed(fingerprint: u64) -> String {
+    format!("#{fingerprint:016x}")
+}
+
+/// FNV-1a of 64 bits.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
