@@ -16,13 +16,15 @@ use crate::work::Work;
 const SECTION: &str = "marshal";
 
 /// Tenon in each representation, by each engine.
-const OURS: [&str; 7] = [
+const OURS: [&str; 9] = [
     "xdr",
     "xdr jit",
+    "xdr jit reused",
     "xdr interp",
     "lean",
     "lean swapped",
     "lean jit",
+    "lean jit reused",
     "lean interp",
 ];
 
@@ -276,7 +278,8 @@ Time to encode into a reused buffer, and to decode to an owned value and drop it
 in the cache where it fits. `xdr` and `lean`: stubs compiled from the interface, in these
 representations; `lean swapped`: from and for a machine of the other byte order; `jit` and `interp`:
 machine code made at run time, and the interpreter, both on memory in C's layout, for types known
-only at run time; `libtirpc`: rpcgen's routines on memory streams, decoding into new memory and
+only at run time, decoding to a place that stays, as the stack frame does that a stub returns to, and
+freeing what the value points to; `jit reused`: that memory is used again, too; `libtirpc`: rpcgen's routines on memory streams, decoding into new memory and
 freeing it; `libtirpc reused`: decoding into memory that is there already; `rkyv`: checked access,
 then an owned value; `memcpy`: as many bytes as xdr writes, into a reused buffer. The direction
 `view` makes a view that borrows from the bytes: tenon's views of lean, rkyv's checked access. Only

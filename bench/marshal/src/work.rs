@@ -6,8 +6,8 @@ use std::rc::Rc;
 use tenon::wire::{Lean, Native, Swapped, Xdr};
 
 use crate::codecs::{
-    Bincode, Bitcode, Compiled, Interpreted, Lent, Machine, Named, Postcard, Prost, Rkyv, Viewed,
-    Wincode, libtirpc, memcpy, message,
+    Bincode, Bitcode, Compiled, Interpreted, Lent, Machine, Named, Postcard, Prost, Reusing, Rkyv,
+    Viewed, Wincode, libtirpc, memcpy, message,
 };
 use crate::entrant::{Codec, Entrant};
 use crate::{messages, stubs, values};
@@ -207,11 +207,16 @@ fn wide(value: &Rc<values::Members1000>) -> Vec<Result<Entrant, String>> {
 fn dynamic<R: Named>(
     name: &str,
     bytes: &[u8],
-) -> Result<[Result<Entrant, String>; 2], Box<dyn Error>> {
+) -> Result<[Result<Entrant, String>; 3], Box<dyn Error>> {
     let message = message::<R>(name)?;
+    let reusing = same_bytes(|| Reusing::<R>::new(message), bytes);
     Ok([
         same_bytes(|| Interpreted::<R>::new(message), bytes),
         same_bytes(|| Machine::<R>::new(message), bytes),
+        reusing.map(|entrant| Entrant {
+            encode: None,
+            ..entrant
+        }),
     ])
 }
 

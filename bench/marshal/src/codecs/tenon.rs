@@ -8,7 +8,7 @@ use tenon::wire::{
     Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Marshal, Native, Representation, Swapped,
     View, Xdr,
 };
-use tenon_exec::{Frame, Interface, Message};
+use tenon_exec::{Frame, Interface, Message, Slot};
 
 use crate::entrant::{self, Codec};
 
@@ -20,6 +20,8 @@ pub trait Named: Representation {
     const COMPILED: &'static str;
     /// Of machine code.
     const MACHINE: &'static str;
+    /// Of machine code that decodes into memory that is there already.
+    const REUSING: &'static str;
     /// Of the interpreter.
     const INTERPRETER: &'static str;
     /// The representation as a plan has it.
@@ -29,6 +31,7 @@ pub trait Named: Representation {
 impl Named for Xdr {
     const COMPILED: &'static str = "xdr";
     const MACHINE: &'static str = "xdr jit";
+    const REUSING: &'static str = "xdr jit reused";
     const INTERPRETER: &'static str = "xdr interp";
     const OF_PLANS: tenon_plan::Representation = tenon_plan::Representation::XDR;
 }
@@ -36,6 +39,7 @@ impl Named for Xdr {
 impl Named for Lean<Native> {
     const COMPILED: &'static str = "lean";
     const MACHINE: &'static str = "lean jit";
+    const REUSING: &'static str = "lean jit reused";
     const INTERPRETER: &'static str = "lean interp";
     const OF_PLANS: tenon_plan::Representation = tenon_plan::Representation::LEAN;
 }
@@ -43,6 +47,7 @@ impl Named for Lean<Native> {
 impl Named for Lean<Swapped> {
     const COMPILED: &'static str = "lean swapped";
     const MACHINE: &'static str = "lean swapped jit";
+    const REUSING: &'static str = "lean swapped jit reused";
     const INTERPRETER: &'static str = "lean swapped interp";
     const OF_PLANS: tenon_plan::Representation = tenon_plan::Representation::LEAN;
 }
@@ -131,13 +136,34 @@ pub fn message<R: Named>(name: &str) -> Result<Message<'static>, Box<dyn Error>>
     Ok(Box::leak(Box::new(interface)).message(id)?)
 }
 
+/// A type, and a place for values of it. The place of the value itself stays from one to the next,
+/// as the stack frame does that a stub returns a value to; what a value points to is freed, if it
+/// is not to be used again.
+struct Place<R> {
+    message: Message<'static>,
+    slot: Slot<'static>,
+    buffer: Buffer,
+    representation: PhantomData<R>,
+}
+
+impl<R> Place<R> {
+    fn new(message: Message<'static>) -> Self {
+        Self {
+            message,
+            slot: message.slot(),
+            buffer: Buffer::default(),
+            representation: PhantomData,
+        }
+    }
+}
+
 /// The interpreter, for one type.
-pub struct Interpreted<R>(Message<'static>, Buffer, PhantomData<R>);
+pub struct Interpreted<R>(Place<R>);
 
 impl<R> Interpreted<R> {
     /// For this type.
     pub fn new(message: Message<'static>) -> Self {
-        Self(message, Buffer::default(), PhantomData)
+        Self(Place::new(message))
     }
 }
 
@@ -145,26 +171,41 @@ impl<R: Named> Codec<Held> for Interpreted<R> {
     const NAME: &'static str = R::INTERPRETER;
 
     fn encode(&mut self, value: &Held) -> &[u8] {
-        self.1.clear();
-        let mut out = Encoder::<R>::over(&mut self.1);
+        self.0.buffer.clear();
+        let mut out = Encoder::<R>::over(&mut self.0.buffer);
         let done = value.0.encode_by_interpreter(&mut out);
         done.expect("the value fits its interface");
-        self.1.as_slice()
+        self.0.buffer.as_slice()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> Held {
-        let frame = self.0.decode_by_interpreter(&mut decoder::<R>(bytes));
+        let message = self.0.message;
+        let frame = message.decode_by_interpreter(&mut decoder::<R>(bytes));
         Held(frame.expect("the bytes are a value"))
+    }
+
+    fn spend(&mut self, bytes: &[u8]) {
+        let slot = &mut self.0.slot;
+        slot.clear();
+        let frame = slot.decode_by_interpreter(&mut decoder::<R>(bytes));
+        black_box(frame.expect("the bytes are a value"));
     }
 }
 
 /// Machine code, for one type.
-pub struct Machine<R>(Message<'static>, Buffer, PhantomData<R>);
+pub struct Machine<R>(Place<R>);
 
 impl<R> Machine<R> {
     /// For this type.
     pub fn new(message: Message<'static>) -> Self {
-        Self(message, Buffer::default(), PhantomData)
+        Self(Place::new(message))
+    }
+}
+
+impl<R: Named> Machine<R> {
+    fn fill(&mut self, bytes: &[u8]) {
+        let frame = self.0.slot.decode_by_machine(&mut decoder::<R>(bytes));
+        black_box(frame.expect("there is machine code, and the bytes are a value"));
     }
 }
 
@@ -172,14 +213,45 @@ impl<R: Named> Codec<Held> for Machine<R> {
     const NAME: &'static str = R::MACHINE;
 
     fn encode(&mut self, value: &Held) -> &[u8] {
-        self.1.clear();
-        let mut out = Encoder::<R>::over(&mut self.1);
+        self.0.buffer.clear();
+        let mut out = Encoder::<R>::over(&mut self.0.buffer);
         assert!(value.0.encode_by_machine(&mut out), "there is machine code");
-        self.1.as_slice()
+        self.0.buffer.as_slice()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> Held {
-        let frame = self.0.decode_by_machine(&mut decoder::<R>(bytes));
+        let frame = self.0.message.decode_by_machine(&mut decoder::<R>(bytes));
         Held(frame.expect("there is machine code, and the bytes are a value"))
+    }
+
+    fn spend(&mut self, bytes: &[u8]) {
+        self.0.slot.clear();
+        self.fill(bytes);
+    }
+}
+
+/// Machine code, for one type, decoding into memory that is there already.
+pub struct Reusing<R>(Machine<R>);
+
+impl<R> Reusing<R> {
+    /// For this type.
+    pub fn new(message: Message<'static>) -> Self {
+        Self(Machine::new(message))
+    }
+}
+
+impl<R: Named> Codec<Held> for Reusing<R> {
+    const NAME: &'static str = R::REUSING;
+
+    fn encode(&mut self, value: &Held) -> &[u8] {
+        self.0.encode(value)
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> Held {
+        self.0.decode(bytes)
+    }
+
+    fn spend(&mut self, bytes: &[u8]) {
+        self.0.fill(bytes);
     }
 }
