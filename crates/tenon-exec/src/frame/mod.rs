@@ -104,6 +104,15 @@ impl<'a> Frame<'a> {
         if self.fill_by_machine(When::Worth, input) {
             return Ok(());
         }
+        self.fill_by_interpreter_apart(input)
+    }
+
+    /// [`fill_by_interpreter`](Self::fill_by_interpreter) where that is not expected.
+    #[inline(never)]
+    fn fill_by_interpreter_apart<R: Representation>(
+        &mut self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<(), DecodeError> {
         // What machine code has refused is forgotten.
         self.arena.rewind();
         self.fill_by_interpreter(input)

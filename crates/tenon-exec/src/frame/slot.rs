@@ -36,7 +36,7 @@ impl<'a> Slot<'a> {
     ///
     /// # Errors
     /// As [`Message::decode`].
-    #[inline]
+    #[inline(always)]
     pub fn decode<R: Representation>(
         &mut self,
         input: &mut Decoder<'_, R>,
@@ -50,7 +50,7 @@ impl<'a> Slot<'a> {
     ///
     /// # Errors
     /// As [`Message::decode_by_interpreter`].
-    #[inline]
+    #[inline(always)]
     pub fn decode_by_interpreter<R: Representation>(
         &mut self,
         input: &mut Decoder<'_, R>,
@@ -63,7 +63,7 @@ impl<'a> Slot<'a> {
     /// Reads a value by machine code alone. `None`, and nothing read, as
     /// [`Message::decode_by_machine`].
     #[cfg(feature = "jit")]
-    #[inline]
+    #[inline(always)]
     pub fn decode_by_machine<R: Representation>(
         &mut self,
         input: &mut Decoder<'_, R>,

@@ -86,10 +86,12 @@ impl<'e> Encoding<'e> {
     /// Keeps what was written up to `behind`, or nothing if that is null. Whether it was kept.
     #[inline(always)]
     pub fn finish(self, behind: *mut u8) -> bool {
-        let is_done = !behind.is_null();
-        let written = if is_done { self.written(behind) } else { 0 };
-        self.out.truncate(self.start + written);
-        is_done
+        if behind.is_null() {
+            self.out.truncate(self.start);
+            return false;
+        }
+        self.out.truncate(self.start + self.written(behind));
+        true
     }
 }
 

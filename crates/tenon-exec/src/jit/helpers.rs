@@ -139,6 +139,8 @@ helpers! {
 // Safety of all below: machine code hands over the context that it was entered with, places in
 // the frame or the context's bytes, and sizes that it has checked.
 
+#[cold]
+#[inline(never)]
 unsafe extern "C" fn grow(context: *mut Encoding<'_>, at: *mut u8, bytes: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe { (*context).grow(at, bytes as usize) }
@@ -160,7 +162,7 @@ unsafe extern "C" fn put_opaque(
         let bytes = count as usize;
         let padded = shape.padded(bytes);
         if ((*context).cursor.end as usize - at as usize) < 4 + padded {
-            at = (*context).grow(at, 4 + padded);
+            at = grow(context, at, 4 + padded as u64);
         }
         at.cast::<u32>().write_unaligned(shape.count(count));
         let to = at.add(4);
@@ -230,7 +232,7 @@ unsafe extern "C" fn put_counted<T: Blittable>(
         let bytes = u64::from(count) * shape.bytes();
         let all = 4 + bytes as usize;
         if ((*context).cursor.end as usize - at as usize) < all {
-            at = (*context).grow(at, all);
+            at = grow(context, at, all as u64);
         }
         at.cast::<u32>().write_unaligned(shape.shape().count(count));
         put_swapped::<T>(items, at.add(4), bytes);

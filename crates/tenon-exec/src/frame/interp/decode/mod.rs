@@ -147,7 +147,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         let (wire, memory) = (number.wire_bytes(), number.memory_bytes());
                         let count = self.count::<SWAP>(bound, wire, step)?;
                         let items = self.memory(count, memory, step)?;
-                        let from = self.take(count * wire, step)?;
+                        let from = self.take_counted(count * wire);
                         self.numbers::<SWAP>(number, from, items, count, step)?;
                         put_counted(count, items, it.add(at as usize));
                     }
@@ -189,7 +189,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         let count = self.count::<SWAP>(bound, stride, step)?;
                         let items = self.memory(count, stride, step)?;
                         let bytes = count * stride;
-                        let from = self.take(bytes, step)?;
+                        let from = self.take_counted(bytes);
                         number::get_block::<SWAP>(self.program, item, from, items, bytes);
                         put_counted(count, items, it.add(at as usize));
                     }

@@ -66,6 +66,18 @@ impl<'p> Decoding<'p, '_, '_> {
         }
     }
 
+    /// The next `bytes`, which [`count`](Self::count) has found to be there.
+    ///
+    /// # Safety
+    /// It has.
+    #[inline(always)]
+    pub(super) unsafe fn take_counted(&mut self, bytes: usize) -> *const u8 {
+        // SAFETY: the caller's promise.
+        let (taken, rest) = unsafe { self.source.rest.split_at_unchecked(bytes) };
+        self.source.rest = rest;
+        taken.as_ptr()
+    }
+
     /// Pays for `count` items of `bytes` each.
     #[inline]
     pub(super) fn pay(&mut self, count: usize, bytes: usize, step: Option<&'p Step>) -> Done {
