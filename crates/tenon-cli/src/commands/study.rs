@@ -22,6 +22,10 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
         eprintln!("tenon: built without optimisation, so these are not the figures to quote");
     }
+    if let Some(folder) = &args.svg {
+        // Before the minutes that measuring takes.
+        fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    }
     let options = Options {
         wire: match args.representation {
             Representation::Xdr => Wire::Xdr,
@@ -59,7 +63,6 @@ fn predict(study: &mut Study, representation: Representation) -> Result<(), Fail
 }
 
 fn draw(study: &Study, folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     let draw_one = |plot: tenon_study::Plot| write(&folder.join(plot.name + ".svg"), &plot.svg);
     study.charts().into_iter().try_for_each(draw_one)
 }
