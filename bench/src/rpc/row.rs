@@ -12,7 +12,7 @@ use crate::contestant::Contestant;
 use crate::report::{Figures, Measured};
 
 /// Rounds that each contestant measures, in turns. The first, which warms up, does not count.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 14;
 
 /// How long a round takes.
 const ROUND: Duration = Duration::from_millis(30);
