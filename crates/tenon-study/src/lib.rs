@@ -11,6 +11,7 @@ pub mod cost;
 pub mod design;
 mod engine;
 pub mod measure;
+mod pace;
 mod paper;
 mod report;
 mod study;

@@ -6,6 +6,7 @@ use thiserror::Error;
 use crate::design::{DESIGNS, Design};
 use crate::engine::{self, Contests, Interfaces, Stage};
 use crate::measure::{Contest, Effort, Summary, Timing};
+use crate::pace;
 use crate::work::{Sample, Work};
 
 /// What to study.
@@ -53,7 +54,9 @@ pub struct Cell {
     pub direction: Direction,
     /// Its turns.
     pub timing: Timing,
-    /// Nanoseconds that a model says it should take.
+    /// Nanoseconds that a yardstick took meanwhile.
+    pub yardstick: f64,
+    /// Nanoseconds that a model says it should take, at this pace of the machine.
     pub predicted: Option<f64>,
 }
 
@@ -97,20 +100,27 @@ pub fn study(options: Options, mut progress: impl FnMut(&str, f64)) -> Result<St
             interfaces: &interfaces,
         };
         let mut contests = Contests::default();
-        for design in DESIGNS {
-            engine::enter(design, &stage, &mut contests)?;
-        }
+        pace::enter_all(&mut contests, DESIGNS, |contests, design| {
+            engine::enter(design, &stage, contests)
+        })?;
         let Contests { encode, decode } = contests;
         for (direction, contest) in [(Direction::Encode, encode), (Direction::Decode, decode)] {
             let doing = format!("{} {}", direction.name(), work.notation());
             let timings = run(contest, options.effort, |part| progress(&doing, part));
-            cells.extend(DESIGNS.iter().zip(timings).map(|(design, timing)| Cell {
-                design: *design,
-                work,
-                direction,
-                timing,
-                predicted: None,
-            }));
+            let timings = pace::in_yardsticks(&timings);
+            cells.extend(
+                DESIGNS
+                    .iter()
+                    .zip(timings)
+                    .map(|(design, (timing, yardsticks))| Cell {
+                        design: *design,
+                        work,
+                        direction,
+                        timing: timing.clone(),
+                        yardstick: timing.summary().median / yardsticks,
+                        predicted: None,
+                    }),
+            );
         }
     }
     Ok(Study { options, cells })
@@ -150,11 +160,12 @@ impl Study {
         &self.cells
     }
 
-    /// Has a model say what each design should take for each work, in nanoseconds. The tables show
-    /// it beside what was measured.
+    /// Has a model say what each design should take for each work, in yardsticks. The tables show it
+    /// beside what was measured.
     pub fn predict(&mut self, model: impl Fn(Design, Work, Direction) -> Option<f64>) {
         for cell in &mut self.cells {
-            cell.predicted = model(cell.design, cell.work, cell.direction);
+            let yardsticks = model(cell.design, cell.work, cell.direction);
+            cell.predicted = yardsticks.map(|yardsticks| yardsticks * cell.yardstick);
         }
     }
 

@@ -4,8 +4,9 @@ use std::hint::black_box;
 
 use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean, Marshal, Representation, Xdr};
 
-use super::entrant::{Contests, decoder};
+use super::entrant::decoder;
 use crate::design::Movement;
+use crate::engine::Contests;
 
 /// Lets a stub enter with the message that some bytes are. `None`: they are none.
 pub(super) type Entrance = for<'a> fn(&str, &'a [u8], &mut Contests<'a>) -> Option<()>;

@@ -10,16 +10,7 @@ use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Representat
 
 use super::planned::Planned;
 use super::{CostError, compiled};
-use crate::measure::Contest;
-
-/// Those who write and those who read.
-#[derive(Default)]
-pub struct Contests<'a> {
-    /// Into a buffer that is used again.
-    pub encode: Contest<'a>,
-    /// To an owned value, which is dropped.
-    pub decode: Contest<'a>,
-}
+use crate::engine::Contests;
 
 /// A message of a type.
 pub struct Message {

@@ -12,7 +12,6 @@ mod entrant;
 mod estimate;
 mod fit;
 mod known;
-mod pace;
 mod planned;
 mod predict;
 mod processor;

@@ -6,11 +6,12 @@ use tenon_plan::cost::{Deriving, Direction, Engine, Equations, Tally};
 use tenon_schema::{Schema, TypeId};
 
 use super::CostError;
-use super::entrant::{Contests, Message};
+use super::entrant::Message;
 use super::known::Known;
-use super::pace;
 use crate::design::{self, Design, Movement};
+use crate::engine::Contests;
 use crate::measure::Effort;
+use crate::pace;
 
 /// The plans of an interface by one movement, and their equations in both directions.
 pub struct Planned {
@@ -114,15 +115,17 @@ impl Planned {
         let Contests { encode, decode } = contests;
         let encode = encode.run(effort, |part| progress(part / 2.0));
         let decode = decode.run(effort, |part| progress(0.5 + part / 2.0));
-        let (encode, encode_pace) = pace::in_yardsticks(&encode);
-        let (decode, decode_pace) = pace::in_yardsticks(&decode);
-        let timings = encode.iter().zip(&decode).zip(&messages);
-        let timed = timings.map(|((encode, decode), Message { id, value, .. })| Timed {
-            name: self.name_of(*id).to_owned(),
-            tallies: Direction::ALL.map(|direction| self.tally(direction, *id, value)),
-            taken: [*encode, *decode],
-        });
-        Ok((timed.collect(), encode_pace.min(decode_pace)))
+        let yardstick = pace::yardstick(&encode).min(pace::yardstick(&decode));
+        let taken = pace::in_yardsticks(&encode).zip(pace::in_yardsticks(&decode));
+        let timed = taken.zip(&messages);
+        let timed = timed.map(
+            |(((_, encode), (_, decode)), Message { id, value, .. })| Timed {
+                name: self.name_of(*id).to_owned(),
+                tallies: Direction::ALL.map(|direction| self.tally(direction, *id, value)),
+                taken: [encode, decode],
+            },
+        );
+        Ok((timed.collect(), yardstick))
     }
 }
 

@@ -34,7 +34,8 @@ pub fn predict(study: &mut Study, calibrations: &[[Calibration; 2]]) -> Result<(
             for calibration in of_engine {
                 let tally = planned.tally(calibration.direction, id, &value);
                 let nanoseconds = calibration.parameters.price(&tally);
-                predicted.push((*design, work, calibration.direction, nanoseconds));
+                let yardsticks = nanoseconds / calibration.yardstick;
+                predicted.push((*design, work, calibration.direction, yardsticks));
             }
         }
     }
@@ -42,7 +43,7 @@ pub fn predict(study: &mut Study, calibrations: &[[Calibration; 2]]) -> Result<(
         let cell = (design, work, in_direction(direction));
         let mut known = predicted.iter();
         let known = known.find(|(design, work, way, _)| (*design, *work, *way) == cell);
-        known.map(|(_, _, _, nanoseconds)| *nanoseconds)
+        known.map(|(_, _, _, yardsticks)| *yardsticks)
     });
     Ok(())
 }

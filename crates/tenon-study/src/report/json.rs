@@ -32,6 +32,7 @@ impl Study {
             "work": cell.work.notation(),
             "direction": cell.direction.name(),
             "ns": summary(cell.nanoseconds()),
+            "yardstick_ns": cell.yardstick,
             "predicted_ns": cell.predicted,
             "over_baseline": self.multiple(cell).map(|it| figure(&it)),
             "paper_ms": paper::milliseconds(cell.design, cell.work),

@@ -4,6 +4,7 @@ use tenon_plan::{Mover, Moves, Unit};
 
 use super::figures::{BASELINE, Figure, movements, procedural};
 use crate::DESIGNS;
+use crate::cost::Errors;
 use crate::design::{Design, Engine, Movement};
 use crate::paper;
 use crate::study::{Cell, Direction, Study};
@@ -16,7 +17,28 @@ impl Study {
     /// Tables 1 to 4, for encoding, then for decoding.
     pub fn tables(&self) -> String {
         let both = Direction::ALL.map(|direction| self.tables_of(direction));
-        self.explained() + &both.concat()
+        self.explained() + &both.concat() + &self.predictions()
+    }
+
+    /// How good they are, if there are any.
+    fn predictions(&self) -> String {
+        let errors = Direction::ALL.map(|direction| {
+            let cells = self.cells().iter();
+            let cells = cells.filter(|cell| cell.direction == direction);
+            let pairs = cells.filter_map(|cell| Some((cell.predicted?, cell.nanoseconds().median)));
+            (direction.name(), Errors::of(pairs))
+        });
+        let errors = errors.into_iter().filter(|(_, errors)| errors.count > 0);
+        let lines = errors.map(|(name, errors)| {
+            format!(
+                "\nIn parentheses what the cost model predicted of {name}: median error {:.0} %, \
+                 worst {:.0} %, of {} cells.\n",
+                errors.median * 100.0,
+                errors.worst * 100.0,
+                errors.count,
+            )
+        });
+        lines.collect()
     }
 
     fn explained(&self) -> String {
