@@ -10,6 +10,7 @@ mod chart;
 pub mod cost;
 pub mod design;
 mod engine;
+mod entry;
 pub mod measure;
 mod pace;
 mod paper;

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use crate::engine::Contests;
+use crate::entry::Contests;
 use crate::measure::{Contest, Summary, Timing};
 
 /// Contestants between one yardstick and the next.

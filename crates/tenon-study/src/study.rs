@@ -4,7 +4,8 @@ use tenon_plan::{PlanError, Representation};
 use thiserror::Error;
 
 use crate::design::{DESIGNS, Design};
-use crate::engine::{self, Contests, Interfaces, Stage};
+use crate::engine::{self, Interfaces, Stage};
+use crate::entry::Contests;
 use crate::measure::{Contest, Effort, Summary, Timing};
 use crate::pace;
 use crate::work::{Sample, Work};

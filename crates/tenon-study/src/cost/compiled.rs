@@ -1,12 +1,9 @@
 //! Stubs that were compiled together with this crate.
 
-use std::hint::black_box;
+use tenon_wire::{Buffer, Lean, Marshal, Representation, Xdr};
 
-use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean, Marshal, Representation, Xdr};
-
-use super::entrant::decoder;
 use crate::design::Movement;
-use crate::engine::Contests;
+use crate::entry::{Contests, read, write};
 
 /// Lets a stub enter with the message that some bytes are. `None`: they are none.
 pub(super) type Entrance = for<'a> fn(&str, &'a [u8], &mut Contests<'a>) -> Option<()>;
@@ -87,30 +84,6 @@ where
     if buffer.as_slice() != bytes {
         return None;
     }
-    contests.encode.enter(name, move || {
-        buffer.clear();
-        let done = write(black_box(&value), &mut buffer);
-        // Somebody might read them.
-        black_box(buffer.as_slice());
-        done
-    });
-    contests
-        .decode
-        .enter(name, move || read::<T, R>(black_box(bytes)));
+    contests.enter_stub(name, value, bytes);
     Some(())
-}
-
-/// Compiled once for each stub, whoever calls it: there are hundreds.
-#[inline(never)]
-fn write<T: Marshal<R>, R: Representation>(
-    value: &T,
-    buffer: &mut Buffer,
-) -> Result<(), EncodeError> {
-    value.encode(&mut Encoder::over(buffer))
-}
-
-/// Compiled once for each stub, as [`write`] is.
-#[inline(never)]
-fn read<T: Marshal<R>, R: Representation>(bytes: &[u8]) -> Result<T, DecodeError> {
-    T::decode(&mut decoder(bytes))
 }

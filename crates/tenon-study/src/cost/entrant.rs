@@ -1,16 +1,14 @@
 //! What is timed: a message that an engine writes, and one that it reads.
 
-use std::hint::black_box;
-
-use tenon_exec::{Frame, Value};
+use tenon_exec::Value;
 use tenon_plan as plan;
 use tenon_plan::cost::Engine;
 use tenon_schema::TypeId;
-use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Representation, Xdr};
+use tenon_wire::{Buffer, Encoder, Lean, Representation, Xdr};
 
 use super::planned::Planned;
 use super::{CostError, compiled};
-use crate::engine::Contests;
+use crate::entry::{ByInterpreter, ByMachine, Contests, Run, decoder, write_frame};
 
 /// A message of a type.
 pub struct Message {
@@ -105,71 +103,12 @@ impl<'a> Contests<'a> {
         let message = planned.interface.message(*id).ok()?;
         let frame = message.frame(value).ok()?;
         let mut buffer = Buffer::default();
-        let done = E::encode::<R>(&frame, &mut Encoder::over(&mut buffer));
-        E::decode::<R>(message, &mut decoder(bytes))?;
-        if !done || buffer.as_slice() != bytes {
+        write_frame::<E, R>(&frame, &mut buffer).ok()?;
+        E::decode::<R>(message, &mut decoder(bytes)).ok()?;
+        if buffer.as_slice() != bytes {
             return None;
         }
-        self.encode.enter(name, move || {
-            buffer.clear();
-            let done = E::encode::<R>(black_box(&frame), &mut Encoder::over(&mut buffer));
-            // Somebody might read them.
-            black_box(buffer.as_slice());
-            done
-        });
-        self.decode.enter(name, move || {
-            E::decode::<R>(message, &mut decoder(black_box(bytes)))
-        });
+        self.enter_frame::<E, R>(name, (message, frame), bytes);
         Some(())
     }
-}
-
-/// How an engine that learns interfaces at run time moves a frame.
-trait Run {
-    fn encode<R: Representation>(frame: &Frame<'_>, out: &mut Encoder<'_, R>) -> bool;
-
-    fn decode<'i, R: Representation>(
-        message: tenon_exec::Message<'i>,
-        input: &mut Decoder<'_, R>,
-    ) -> Option<Frame<'i>>;
-}
-
-struct ByMachine;
-
-impl Run for ByMachine {
-    #[inline]
-    fn encode<R: Representation>(frame: &Frame<'_>, out: &mut Encoder<'_, R>) -> bool {
-        frame.encode_by_machine(out)
-    }
-
-    #[inline]
-    fn decode<'i, R: Representation>(
-        message: tenon_exec::Message<'i>,
-        input: &mut Decoder<'_, R>,
-    ) -> Option<Frame<'i>> {
-        message.decode_by_machine(input)
-    }
-}
-
-struct ByInterpreter;
-
-impl Run for ByInterpreter {
-    #[inline]
-    fn encode<R: Representation>(frame: &Frame<'_>, out: &mut Encoder<'_, R>) -> bool {
-        frame.encode_by_interpreter(out).is_ok()
-    }
-
-    #[inline]
-    fn decode<'i, R: Representation>(
-        message: tenon_exec::Message<'i>,
-        input: &mut Decoder<'_, R>,
-    ) -> Option<Frame<'i>> {
-        message.decode_by_interpreter(input).ok()
-    }
-}
-
-/// A decoder within the usual limits.
-#[inline]
-pub fn decoder<R: Representation>(bytes: &[u8]) -> Decoder<'_, R> {
-    Decoder::over(bytes, DecodeMode::Lenient, Limits::default())
 }

@@ -9,7 +9,7 @@ use super::CostError;
 use super::entrant::Message;
 use super::known::Known;
 use crate::design::{self, Design, Movement};
-use crate::engine::Contests;
+use crate::entry::Contests;
 use crate::measure::Effort;
 use crate::pace;
 

@@ -1,11 +1,10 @@
 //! Stubs that were compiled together with this crate, a module for each design.
 
-use std::hint::black_box;
+use tenon_wire::{Buffer, Lean, Marshal, Representation, Xdr};
 
-use tenon_wire::{Buffer, EncodeError, Encoder, Lean, Marshal, Representation, Xdr};
-
-use super::{Contests, Stage, check_bytes, check_value, decoder};
+use super::{Stage, check_bytes, check_value};
 use crate::design::Design;
+use crate::entry::{Contests, read, write};
 use crate::study::Wire;
 use crate::work::{Sample, Work};
 
@@ -98,27 +97,10 @@ fn enter_as<'a, T: Stub + Marshal<R> + 'a, R: Representation>(
 ) -> Result<(), String> {
     let (value, bytes) = (T::of(stage.sample), stage.bytes);
     let mut buffer = Buffer::default();
-    encode(&value, &mut buffer).map_err(|error| error.to_string())?;
+    write(&value, &mut buffer).map_err(|error| error.to_string())?;
     check_bytes(buffer.as_slice(), bytes)?;
-    let read = T::decode(&mut decoder(bytes)).map_err(|error| error.to_string())?;
+    let read = read(bytes).map_err(|error| error.to_string())?;
     check_value(&read, &value)?;
-    contests.encode.enter(&design.name(), move || {
-        encode(black_box(&value), &mut buffer)
-    });
-    contests.decode.enter(&design.name(), move || {
-        T::decode(&mut decoder(black_box(bytes)))
-    });
+    contests.enter_stub(&design.name(), value, bytes);
     Ok(())
-}
-
-#[inline]
-fn encode<T: Marshal<R>, R: Representation>(
-    value: &T,
-    buffer: &mut Buffer,
-) -> Result<(), EncodeError> {
-    buffer.clear();
-    let done = value.encode(&mut Encoder::over(buffer));
-    // Somebody might read them.
-    black_box(buffer.as_slice());
-    done
 }

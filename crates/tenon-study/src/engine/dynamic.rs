@@ -1,13 +1,12 @@
 //! Designs that learn the interface at run time: the interpreter, and machine code.
 
-use std::hint::black_box;
-
-use tenon_exec::{Frame, Interface, Message};
+use tenon_exec::{Interface, Message};
 use tenon_schema::Schema;
-use tenon_wire::{Buffer, Decoder, Encoder, Lean, Representation, Xdr};
+use tenon_wire::{Buffer, Lean, Representation, Xdr};
 
-use super::{Contests, Stage, check_bytes, check_value, decoder};
+use super::{Stage, check_bytes, check_value};
 use crate::design::{DESIGNS, Design, Engine};
+use crate::entry::{ByInterpreter, ByMachine, Contests, Run, decoder, write_frame};
 use crate::study::{StudyError, Wire};
 
 const FILE: &str = "study.x";
@@ -51,63 +50,6 @@ impl Interfaces {
     }
 }
 
-/// How an engine moves a frame.
-trait Run: 'static {
-    fn encode<R: Representation>(frame: &Frame<'_>, out: &mut Encoder<'_, R>)
-    -> Result<(), String>;
-
-    fn decode<'a, R: Representation>(
-        message: Message<'a>,
-        input: &mut Decoder<'_, R>,
-    ) -> Result<Frame<'a>, String>;
-}
-
-struct ByInterpreter;
-
-impl Run for ByInterpreter {
-    #[inline]
-    fn encode<R: Representation>(
-        frame: &Frame<'_>,
-        out: &mut Encoder<'_, R>,
-    ) -> Result<(), String> {
-        let done = frame.encode_by_interpreter(out);
-        done.map_err(|error| error.to_string())
-    }
-
-    #[inline]
-    fn decode<'a, R: Representation>(
-        message: Message<'a>,
-        input: &mut Decoder<'_, R>,
-    ) -> Result<Frame<'a>, String> {
-        let frame = message.decode_by_interpreter(input);
-        frame.map_err(|error| error.to_string())
-    }
-}
-
-struct ByMachine;
-
-const REFUSES: &str = "machine code refuses";
-
-impl Run for ByMachine {
-    #[inline]
-    fn encode<R: Representation>(
-        frame: &Frame<'_>,
-        out: &mut Encoder<'_, R>,
-    ) -> Result<(), String> {
-        let done = frame.encode_by_machine(out);
-        done.then_some(()).ok_or_else(|| REFUSES.to_owned())
-    }
-
-    #[inline]
-    fn decode<'a, R: Representation>(
-        message: Message<'a>,
-        input: &mut Decoder<'_, R>,
-    ) -> Result<Frame<'a>, String> {
-        let frame = message.decode_by_machine(input);
-        frame.ok_or_else(|| REFUSES.to_owned())
-    }
-}
-
 /// Lets the interpreter enter the contests with the plans of a design.
 pub fn enter_interpreted<'a>(
     design: &Design,
@@ -147,20 +89,11 @@ fn enter_as<'a, E: Run, R: Representation>(
     let value = stage.work.value(stage.sample);
     let frame = message.frame(&value).map_err(|error| error.to_string())?;
     let mut buffer = Buffer::default();
-    E::encode(&frame, &mut Encoder::<R>::over(&mut buffer))?;
+    write_frame::<E, R>(&frame, &mut buffer)?;
     check_bytes(buffer.as_slice(), bytes)?;
     let read = E::decode(message, &mut decoder::<R>(bytes))?;
     check_value(&read.value(), &value)?;
-    contests.encode.enter(&design.name(), move || {
-        buffer.clear();
-        let done = E::encode(black_box(&frame), &mut Encoder::<R>::over(&mut buffer));
-        // Somebody might read them.
-        black_box(buffer.as_slice());
-        done
-    });
-    contests.decode.enter(&design.name(), move || {
-        E::decode(message, &mut decoder::<R>(black_box(bytes)))
-    });
+    contests.enter_frame::<E, R>(&design.name(), (message, frame), bytes);
     Ok(())
 }
 

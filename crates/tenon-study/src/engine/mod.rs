@@ -9,12 +9,11 @@ mod run_time {
 }
 
 use crate::design::{Design, Engine};
-use crate::measure::Contest;
+use crate::entry::Contests;
 use crate::study::{StudyError, Wire};
 use crate::work::{Sample, Work};
 
 pub use dynamic::{Interfaces, interface};
-use tenon_wire::{DecodeMode, Decoder, Limits, Representation};
 
 /// One work, made ready: everything that all designs are given.
 pub struct Stage<'a> {
@@ -28,15 +27,6 @@ pub struct Stage<'a> {
     pub bytes: &'a [u8],
     /// For the engines that learn an interface at run time.
     pub interfaces: &'a Interfaces,
-}
-
-/// Those who encode and those who decode a work.
-#[derive(Default)]
-pub struct Contests<'a> {
-    /// Into a buffer that is used again.
-    pub encode: Contest<'a>,
-    /// To an owned value, which is dropped.
-    pub decode: Contest<'a>,
 }
 
 /// Lets a design enter the contests of a work.
@@ -59,12 +49,6 @@ pub fn enter<'a>(
         Engine::Machine => dynamic::enter_machine(design, stage, contests),
     }
     .map_err(refused)
-}
-
-/// Reads a message as one that comes from a peer is read.
-#[inline]
-fn decoder<R: Representation>(bytes: &[u8]) -> Decoder<'_, R> {
-    Decoder::over(bytes, DecodeMode::Lenient, Limits::default())
 }
 
 /// Holds the bytes that a design has written against those it had to write.
