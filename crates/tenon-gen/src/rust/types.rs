@@ -153,12 +153,16 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         .zip(&names.parts)
         .collect();
     let is_wide = marshal::is_wide(fields.len());
+    let is_whole = is_wide && rust.is_block(id);
     let has_default = fields
         .iter()
         .all(|((_, shape), _)| rust.traits.has_default(shape));
     let declare = |w: &mut Writer| {
         write_doc(w, rust.schema.type_def(id));
-        write_derives(w, rust, id, is_wide, has_default);
+        match is_whole {
+            true => w.line(format!("#[derive({})]", rust.derives("Debug"))),
+            false => write_derives(w, rust, id, is_wide, has_default),
+        }
         let head = format!("pub struct {}", names.name);
         match fields.is_empty() {
             true => w.line(format!("{head} {{}}")),
@@ -178,8 +182,11 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         ),
         false => declare(w),
     }
-    if is_wide {
+    if is_wide && !(is_whole && rust.traits.is_exact(id)) {
         write_equality(w, names);
+    }
+    if is_whole {
+        return write_whole(w, rust, id);
     }
     if !has_default {
         let values = fields
@@ -190,6 +197,34 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
             &names.name,
             Expr::Struct("Self".to_owned(), values.collect()),
         );
+    }
+}
+
+/// The traits of a wide struct without holes, which work on all of it at once: the compiler takes
+/// many seconds over what `derive` writes.
+fn write_whole(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+    rust.uses(&["wire::kernels"]);
+    let name = &rust.names.of_type(id).name;
+    let mut method = |of: &str, head: &str, value: &str| {
+        w.gap();
+        w.braces(&format!("impl {of} for {name}"), |w| {
+            w.braces(head, |w| w.line(value));
+        });
+    };
+    method(
+        "Clone",
+        "fn clone(&self) -> Self",
+        "kernels::duplicate(self)",
+    );
+    method("Default", "fn default() -> Self", "kernels::zeroed()");
+    if rust.traits.is_exact(id) {
+        method(
+            "PartialEq",
+            "fn eq(&self, other: &Self) -> bool",
+            "kernels::same(self, other)",
+        );
+        w.gap();
+        w.line(format!("impl Eq for {name} {{}}"));
     }
 }
 

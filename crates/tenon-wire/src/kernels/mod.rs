@@ -22,6 +22,7 @@ mod portable;
 mod select;
 #[cfg(test)]
 mod tests;
+mod whole;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -34,6 +35,7 @@ pub use blit::{get, put_one};
 pub use blittable::{Blittable, Part, Run, has_no_order};
 pub use item::Item;
 pub use select::Kernel;
+pub use whole::{duplicate, same, zeroed};
 
 pub(crate) use array::boxed;
 pub(crate) use number::{put as put_number, take as take_number};
