@@ -73,6 +73,9 @@ fn contestants() -> Vec<Contestant> {
         let swap = move |data: &mut Data| kernel.swap::<u32>(&data.bytes, &mut data.to);
         all.push(Contestant::new(kernel.name(), swap));
     }
+    all.push(Contestant::new("copy", |data| {
+        kernels::put(&data.bytes, &mut data.to, false);
+    }));
     all.push(Contestant::new("put", |data| {
         kernels::put(&data.items, &mut data.to, true);
     }));

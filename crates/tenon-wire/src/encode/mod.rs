@@ -12,10 +12,7 @@ use core::marker::PhantomData;
 pub use block::BlockMut;
 
 use crate::word::width;
-use crate::{Blittable, Buffer, EncodeError, EncodeErrorKind, Representation, Word, Xdr};
-
-/// No hole is larger: numbers of 8 bytes are the largest.
-const HOLE_MAX: usize = 8;
+use crate::{Blittable, Buffer, EncodeError, EncodeErrorKind, Representation, Word, Xdr, kernels};
 
 /// How deep a value to be encoded may nest.
 const DEPTH: u32 = 128;
@@ -112,10 +109,7 @@ impl<'a, R: Representation> Encoder<'a, R> {
         }
         let position = self.buffer.len() - self.start;
         let hole = (position + before).wrapping_neg() & (to - 1);
-        // More zeros than needed, then back: a store of fixed size instead of a call.
-        *self.buffer.chunk() = [0; HOLE_MAX];
-        self.buffer
-            .truncate(self.start + position + hole.min(HOLE_MAX));
+        self.buffer.storage.append_zeros(hole);
     }
 
     /// Appends the count and the items, which lie on the wire as in memory.
@@ -129,9 +123,7 @@ impl<'a, R: Representation> Encoder<'a, R> {
         bound: u32,
     ) -> Result<(), EncodeError> {
         let count = bounded(items.len(), bound)?;
-        let mut block = self.block_of(4 + size_of_val(items));
-        block.put(0, count);
-        block.put_array(4, items);
+        kernels::put_counted(&mut self.buffer.storage, count, items, R::SWAPPED);
         Ok(())
     }
 
@@ -159,9 +151,7 @@ impl<'a, R: Representation> Encoder<'a, R> {
     #[inline]
     pub fn put_opaque(&mut self, bytes: &[u8], bound: u32) -> Result<(), EncodeError> {
         let count = bounded(bytes.len(), bound)?;
-        let mut block = self.block_of(4 + R::padded(bytes.len()));
-        block.put(0, count);
-        block.put_bytes(4, bytes);
+        kernels::put_opaque::<R>(&mut self.buffer.storage, count, bytes);
         Ok(())
     }
 

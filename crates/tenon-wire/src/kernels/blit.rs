@@ -1,10 +1,12 @@
 //! Moving values that lie on the wire as they lie in memory.
 
 use core::mem::MaybeUninit;
-use core::ptr;
+use core::{ptr, slice};
 
 use super::blittable::unit;
-use super::{Blittable, swap, swap_few};
+use super::storage::WORD;
+use super::{Bits, Blittable, SHORT, Storage, copy, put, swap, swap_few};
+use crate::Representation;
 
 /// Moves values between memory and the wire; both directions are the same. `FEW` says that the
 /// compiler knows how many.
@@ -21,7 +23,8 @@ pub(super) unsafe fn convert<T: Blittable, const FEW: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         match (swapped, const { unit::<T>() }) {
-            (false, _) | (true, Some(1)) => ptr::copy_nonoverlapping(from, to, bytes),
+            (false, _) | (true, Some(1)) if FEW => ptr::copy_nonoverlapping(from, to, bytes),
+            (false, _) | (true, Some(1)) => copy(from, to, bytes),
             (true, Some(2)) if FEW => swap_few::<u16>(from, to, bytes),
             (true, Some(4)) if FEW => swap_few::<u32>(from, to, bytes),
             (true, Some(8)) if FEW => swap_few::<u64>(from, to, bytes),
@@ -29,6 +32,56 @@ pub(super) unsafe fn convert<T: Blittable, const FEW: bool>(
             (true, Some(4)) => swap::<u32>(from, to, bytes),
             (true, Some(8)) => swap::<u64>(from, to, bytes),
             (true, _) => convert_runs::<T>(from, to, bytes),
+        }
+    }
+}
+
+/// Appends a count and the values that it counts, their numbers `swapped` if they are to have the
+/// other order of bytes.
+#[inline(always)]
+pub(crate) fn put_counted<T: Blittable>(
+    storage: &mut Storage,
+    count: u32,
+    values: &[T],
+    swapped: bool,
+) {
+    // SAFETY: values have no padding (the contract of `Blittable`), so that all of their bytes are
+    // initialised; they are borrowed as long.
+    let bytes = unsafe { slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
+    let swapped_count = count.swap_bytes();
+    // SAFETY: values are whole, and they consist of numbers of that size alone.
+    unsafe {
+        match (swapped, const { unit::<T>() }) {
+            (false, _) => storage.append(count, bytes),
+            (true, Some(1)) => storage.append(swapped_count, bytes),
+            (true, Some(2)) => storage.append_swapped(swapped_count, bytes, u16::chosen()),
+            (true, Some(4)) => storage.append_swapped(swapped_count, bytes, u32::chosen()),
+            (true, Some(8)) => storage.append_swapped(swapped_count, bytes, u64::chosen()),
+            (true, _) => {
+                *storage.take_chunk() = swapped_count.to_ne_bytes();
+                put(values, storage.take(bytes.len()), swapped);
+            }
+        }
+    }
+}
+
+/// Appends a count, the bytes that it counts and their padding, as `R` has them.
+#[inline(always)]
+pub(crate) fn put_opaque<R: Representation>(storage: &mut Storage, count: u32, bytes: &[u8]) {
+    let count = match R::SWAPPED {
+        true => count.swap_bytes(),
+        false => count,
+    };
+    match R::PADDING {
+        1 => storage.append(count, bytes),
+        WORD => storage.append_padded(count, bytes),
+        _ => {
+            *storage.take_chunk() = count.to_ne_bytes();
+            let (to, padding) = storage
+                .take(R::padded(bytes.len()))
+                .split_at_mut(bytes.len());
+            to.copy_from_slice(bytes);
+            padding.fill(0);
         }
     }
 }
@@ -66,15 +119,14 @@ unsafe fn convert_runs<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize)
 #[inline(always)]
 pub fn put_one<T: Blittable>(item: &T, to: &mut [u8], swapped: bool) {
     assert!(to.len() == size_of::<T>(), "the items fill their bytes");
+    let (from, to) = (ptr::from_ref(item).cast(), to.as_mut_ptr());
     // SAFETY: there are as many bytes at both places; one is borrowed mutably, so they do not
     // overlap.
     unsafe {
-        convert::<T, true>(
-            ptr::from_ref(item).cast(),
-            to.as_mut_ptr(),
-            size_of::<T>(),
-            swapped,
-        );
+        match const { size_of::<T>() <= SHORT } {
+            true => convert::<T, true>(from, to, size_of::<T>(), swapped),
+            false => convert::<T, false>(from, to, size_of::<T>(), swapped),
+        }
     }
 }
 

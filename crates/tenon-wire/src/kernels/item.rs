@@ -1,5 +1,7 @@
 //! What an array consists of.
 
+use super::select::{Chosen, find};
+
 /// A number that kernels move.
 ///
 /// # Safety
@@ -10,10 +12,14 @@ pub unsafe trait Item: Copy {
     type Bits: Bits;
 }
 
-/// An unsigned integer of 2, 4 or 8 bytes.
+/// An unsigned integer of 1, 2, 4 or 8 bytes. A single byte has no order: to swap an array of them
+/// is to copy it.
 pub trait Bits: Copy {
     /// The integer with its bytes in the other order.
     fn swapped(self) -> Self;
+
+    /// What moves arrays of such integers.
+    fn chosen() -> &'static Chosen;
 }
 
 macro_rules! items {
@@ -22,6 +28,12 @@ macro_rules! items {
             #[inline(always)]
             fn swapped(self) -> Self {
                 self.swap_bytes()
+            }
+
+            #[inline(always)]
+            fn chosen() -> &'static Chosen {
+                static CHOSEN: Chosen = Chosen::at_first(find::<$bits>);
+                &CHOSEN
             }
         }
 
@@ -35,6 +47,7 @@ macro_rules! items {
 }
 
 items! {
+    u8: i8 u8;
     u16: i16 u16;
     u32: i32 u32 f32;
     u64: i64 u64 f64;

@@ -20,6 +20,7 @@ mod neon;
 mod number;
 mod portable;
 mod select;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -29,6 +30,7 @@ mod x86;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
+use core::ptr;
 
 pub use array::{boxed_array, map_boxed, try_array};
 pub use blit::{get, put_one};
@@ -38,13 +40,14 @@ pub use select::Kernel;
 pub use whole::{duplicate, same, zeroed};
 
 pub(crate) use array::boxed;
+pub(crate) use blit::{put_counted, put_opaque};
 pub(crate) use number::{put as put_number, take as take_number};
+pub(crate) use storage::Storage;
 
 use blit::convert;
 use item::Bits;
 
-/// Bytes from which on an array is worth choosing a kernel for; no kernel is handed less. The
-/// widest vector there is.
+/// Bytes from which on an array is cut into vectors; the widest one there is.
 const LONG: usize = 64;
 
 /// Writes `items` to `to`, their numbers `swapped` if they are to have the other order of bytes.
@@ -134,18 +137,30 @@ unsafe fn swap_few<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Copies items and reverses the bytes of each, by the best kernel if they are many. In one place:
-/// the loops would be larger than everything around them.
+/// Bytes up to which the platform's copy is as fast as any kernel; it knows the short lengths best.
+const SHORT: usize = 128;
+
+/// Copies bytes.
+///
+/// # Safety
+/// `bytes` can be read at `from` and written at `to`, which do not overlap.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes <= SHORT {
+            true => ptr::copy_nonoverlapping(from, to, bytes),
+            false => swap::<u8>(from, to, bytes),
+        }
+    }
+}
+
+/// Copies items and reverses the bytes of each, by the best kernel there is.
 ///
 /// # Safety
 /// As [`swap_few`].
-#[inline(never)]
+#[inline(always)]
 unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise; no kernel but the portable one gets less than `LONG`.
-    unsafe {
-        match bytes < LONG {
-            true => portable::swap::<B>(from, to, bytes),
-            false => Kernel::best().run::<B>(from, to, bytes),
-        }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { B::chosen().get()(from, to, bytes) }
 }

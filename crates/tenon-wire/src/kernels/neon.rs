@@ -20,10 +20,11 @@ impl Vector for uint8x16_t {
 
     #[inline(always)]
     unsafe fn swapped<B: Bits>(self) -> Self {
-        const { assert!(matches!(size_of::<B>(), 2 | 4 | 8)) }
+        const { assert!(size_of::<B>().is_power_of_two() && size_of::<B>() <= 8) }
         // SAFETY: the caller's promise.
         unsafe {
             match size_of::<B>() {
+                1 => self,
                 2 => vrev16q_u8(self),
                 4 => vrev32q_u8(self),
                 _ => vrev64q_u8(self),

@@ -1,6 +1,9 @@
 //! Which kernels this processor can run, and which of them is best: the one place that asks.
 
-use super::{Bits, Item, LONG, portable};
+use core::mem;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::{Bits, Item, portable};
 
 /// A kernel that this processor can run. One that it cannot run is never handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +74,7 @@ impl Kernel {
         here.copied().map(Kernel)
     }
 
-    /// The kernel that the functions of this module use for arrays of 64 bytes and more.
+    /// The kernel that the functions of this module use where bytes are swapped.
     #[inline(always)]
     pub fn best() -> Kernel {
         let best = ALL.iter().find(|instructions| instructions.are_here());
@@ -102,7 +105,7 @@ impl Kernel {
         assert_eq!(from.len() % size_of::<T>(), 0, "whole items");
         // SAFETY: both slices have as many bytes, whole items; one is borrowed mutably, so they do
         // not overlap.
-        unsafe { self.swap_any::<T::Bits>(from.as_ptr(), to.as_mut_ptr(), from.len()) }
+        unsafe { self.of::<T::Bits>()(from.as_ptr(), to.as_mut_ptr(), from.len()) }
     }
 
     /// Reverses the bytes of each of the items that fill `bytes`, where they lie.
@@ -114,39 +117,74 @@ impl Kernel {
         let at = bytes.as_mut_ptr();
         // SAFETY: all bytes are those of the slice, whole items; source and destination are the
         // same.
-        unsafe { self.swap_any::<T::Bits>(at, at, bytes.len()) }
+        unsafe { self.of::<T::Bits>()(at, at, bytes.len()) }
     }
 
-    /// [`run`](Self::run) for arrays of any length.
-    ///
-    /// # Safety
-    /// As [`super::swap`].
-    unsafe fn swap_any<B: Bits>(self, from: *const u8, to: *mut u8, bytes: usize) {
-        let kernel = if bytes < LONG { Kernel(Portable) } else { self };
-        // SAFETY: the caller's promise, and other kernels get long arrays only.
-        unsafe { kernel.run::<B>(from, to, bytes) }
-    }
-
-    /// Copies items and reverses the bytes of each.
-    ///
-    /// # Safety
-    /// As [`super::swap`]; `bytes` are [`LONG`] or more unless the kernel is the portable one.
-    #[inline(always)]
-    pub(super) unsafe fn run<B: Bits>(self, from: *const u8, to: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise; the instructions are here, or the kernel would not have
-        // been handed out.
-        unsafe {
-            match self.0 {
-                #[cfg(target_arch = "x86_64")]
-                Avx512 => super::x86::avx512::<B>(from, to, bytes),
-                #[cfg(target_arch = "x86_64")]
-                Avx2 => super::x86::avx2::<B>(from, to, bytes),
-                #[cfg(target_arch = "x86_64")]
-                Ssse3 => super::x86::ssse3::<B>(from, to, bytes),
-                #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-                Neon => super::neon::neon::<B>(from, to, bytes),
-                Portable => portable::swap::<B>(from, to, bytes),
-            }
+    /// Whether it moves such items better than the portable kernel does, if it is here. To copy,
+    /// vectors of 16 bytes gain nothing on the platform's own copy.
+    fn suits<B: Bits>(self) -> bool {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Avx512 | Avx2 => true,
+            #[cfg(target_arch = "x86_64")]
+            Ssse3 => size_of::<B>() > 1,
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            Neon => size_of::<B>() > 1,
+            Portable => true,
         }
     }
+
+    /// What moves such items. The instructions are here, or the kernel would not have been handed
+    /// out.
+    fn of<B: Bits>(self) -> Move {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Avx512 => super::x86::avx512::<B>,
+            #[cfg(target_arch = "x86_64")]
+            Avx2 => super::x86::avx2::<B>,
+            #[cfg(target_arch = "x86_64")]
+            Ssse3 => super::x86::ssse3::<B>,
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            Neon => super::neon::neon::<B>,
+            Portable => portable::swap::<B>,
+        }
+    }
+}
+
+/// Copies items and reverses the bytes of each; what it may be handed, [`super::swap`] says.
+pub(super) type Move = unsafe fn(*const u8, *mut u8, usize);
+
+/// What moves items of one size on this processor. To find out anew each time would take longer than
+/// to move a short array.
+pub struct Chosen(AtomicPtr<()>);
+
+impl Chosen {
+    /// `find`, as long as nothing is [`set`](Self::set).
+    pub(super) const fn at_first(find: Move) -> Self {
+        Self(AtomicPtr::new(find as *mut ()))
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self) -> Move {
+        let chosen = self.0.load(Ordering::Relaxed);
+        // SAFETY: nothing but such functions is ever put there; they are the same from the start of
+        // the program to its end, so that there is nothing to be ordered.
+        unsafe { mem::transmute::<*mut (), Move>(chosen) }
+    }
+
+    fn set(&self, chosen: Move) {
+        self.0.store(chosen as *mut (), Ordering::Relaxed);
+    }
+}
+
+/// Chooses what moves such items, and lets it.
+///
+/// # Safety
+/// As [`super::swap`].
+pub(super) unsafe fn find<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+    let suitable = Kernel::available().find(|kernel| kernel.suits::<B>());
+    let chosen = suitable.unwrap_or(Kernel(Portable)).of::<B>();
+    B::chosen().set(chosen);
+    // SAFETY: the caller's promise.
+    unsafe { chosen(from, to, bytes) }
 }

@@ -8,7 +8,7 @@ use std::vec;
 use std::vec::Vec;
 
 use super::{Blittable, Item, Kernel, Part, Run, get, get_boxed, get_vec, put, put_one};
-use super::{borrowed, swap_in_place, try_array};
+use super::{Storage, borrowed, put_counted, swap_in_place, try_array};
 
 /// Miri runs these tests too, a thousand times slower.
 const LONGEST: usize = if cfg!(miri) { 140 } else { 300 };
@@ -111,6 +111,7 @@ fn every_alignment<T: Item>() {
 
 #[test]
 fn every_length_is_swapped() {
+    every_length::<u8>();
     every_length::<u16>();
     every_length::<u32>();
     every_length::<u64>();
@@ -118,6 +119,7 @@ fn every_length_is_swapped() {
 
 #[test]
 fn every_alignment_is_swapped() {
+    every_alignment::<u8>();
     every_alignment::<u16>();
     every_alignment::<u32>();
     every_alignment::<u64>();
@@ -126,7 +128,8 @@ fn every_alignment_is_swapped() {
 #[test]
 #[cfg_attr(miri, ignore = "hours")]
 fn large_arrays_are_swapped() {
-    for bytes in [4096, 65_536 + 8, (1 << 20) + 24] {
+    for bytes in [4096, 65_536 + 8, (1 << 20) + 24, (2 << 20) + 328] {
+        for_each_kernel(|kernel| Case::<u8>::new(bytes).check(kernel, 3, 5));
         for_each_kernel(|kernel| Case::<u16>::new(bytes).check(kernel, 1, 2));
         for_each_kernel(|kernel| Case::<u32>::new(bytes).check(kernel, 4, 20));
         for_each_kernel(|kernel| Case::<u64>::new(bytes).check(kernel, 0, 8));
@@ -158,6 +161,7 @@ fn there_and_back<T: Item + Blittable + PartialEq + Debug>(
 
 #[test]
 fn items_go_there_and_back() {
+    there_and_back(|bits| bits as u8, |item| vec![*item]);
     there_and_back(|bits| bits as i16, |item| item.to_be_bytes().to_vec());
     there_and_back(|bits| bits as u16, |item| item.to_be_bytes().to_vec());
     there_and_back(|bits| bits as i32, |item| item.to_be_bytes().to_vec());
@@ -176,6 +180,78 @@ fn arrays_are_read_from_bytes() {
     assert_eq!(get_boxed::<[u32; 100]>(&bytes, SWAPPED).as_slice(), numbers);
     assert_eq!(get::<[u16; 2]>(&bytes[..4], SWAPPED), [0x00A7, 0x4EF5]);
     assert_eq!(get::<[u64; 0]>(&[], SWAPPED), []);
+}
+
+/// Lengths on both sides of those from which on bytes are copied in another way.
+const STRINGS: [usize; 20] = [
+    0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 128, 129, 191, 400,
+];
+
+/// A storage that grows on the way, and what it must hold.
+fn check_appended(append: impl Fn(&mut Storage, &[u8]), expected: impl Fn(&[u8]) -> Vec<u8>) {
+    for length in STRINGS {
+        let bytes = pattern(length);
+        let mut storage = Storage::default();
+        let mut all = Vec::new();
+        for _ in 0..4 {
+            append(&mut storage, &bytes);
+            all.extend(expected(&bytes));
+            assert_eq!(storage.in_use(), all, "{length}");
+        }
+        // Once more, over what it held before.
+        storage.in_use_mut().fill(UNTOUCHED);
+        storage.truncate(0);
+        append(&mut storage, &bytes);
+        assert_eq!(storage.in_use(), expected(&bytes), "{length}");
+    }
+}
+
+#[test]
+fn strings_are_appended_behind_their_count() {
+    let counted = |bytes: &[u8]| [&0x0102_0304_u32.to_ne_bytes(), bytes].concat();
+    check_appended(|storage, bytes| storage.append(0x0102_0304, bytes), counted);
+    check_appended(
+        |storage, bytes| storage.append_padded(0x0102_0304, bytes),
+        |bytes| {
+            let mut expected = counted(bytes);
+            expected.resize(expected.len().next_multiple_of(4), 0);
+            expected
+        },
+    );
+}
+
+#[test]
+fn numbers_are_appended_behind_their_count() {
+    for swapped in [false, true] {
+        check_appended(
+            |storage, bytes| {
+                let numbers = get_vec::<u16>(&bytes[..bytes.len() / 2 * 2], bytes.len() / 2, false);
+                put_counted(storage, numbers.len() as u32, &numbers, swapped);
+            },
+            |bytes| {
+                let mut expected = (bytes.len() as u32 / 2).to_ne_bytes().to_vec();
+                expected.extend(bytes.chunks_exact(2).flatten());
+                if swapped {
+                    expected[..4].reverse();
+                    expected[4..].chunks_exact_mut(2).for_each(<[u8]>::reverse);
+                }
+                expected
+            },
+        );
+    }
+}
+
+#[test]
+fn zeros_are_appended() {
+    let mut storage = Storage::default();
+    let mut expected = Vec::new();
+    for zeros in (0..8).cycle().take(100) {
+        storage.append_zeros(zeros);
+        expected.resize(expected.len() + zeros, 0);
+        *storage.take_chunk() = [UNTOUCHED; 3];
+        expected.extend([UNTOUCHED; 3]);
+        assert_eq!(storage.in_use(), expected);
+    }
 }
 
 #[test]

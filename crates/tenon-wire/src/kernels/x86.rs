@@ -1,9 +1,9 @@
 //! The vectors of x86-64: a byte shuffle in each lane of 16 bytes.
 
 use core::arch::x86_64::{
-    __m128i, __m256i, __m512i, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128,
-    _mm256_loadu_si256, _mm256_shuffle_epi8, _mm256_storeu_si256, _mm512_loadu_si512,
-    _mm512_shuffle_epi8, _mm512_storeu_si512,
+    __m128i, __m256i, __m512i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_shuffle_epi8,
+    _mm_storeu_si128, _mm256_loadu_si256, _mm256_shuffle_epi8, _mm256_storeu_si256,
+    _mm512_loadu_si512, _mm512_shuffle_epi8, _mm512_storeu_si512,
 };
 
 use super::lanes::{self, Vector};
@@ -14,7 +14,7 @@ struct Order<B>(core::marker::PhantomData<B>);
 
 impl<B> Order<B> {
     const BYTES: [u8; LONG] = {
-        assert!(matches!(size_of::<B>(), 2 | 4 | 8));
+        assert!(size_of::<B>().is_power_of_two() && size_of::<B>() <= 8);
         let mut order = [0; LONG];
         let mut index = 0;
         while index < LONG {
@@ -43,8 +43,17 @@ macro_rules! vector {
 
             #[inline(always)]
             unsafe fn swapped<B: Bits>(self) -> Self {
+                if size_of::<B>() == 1 {
+                    return self;
+                }
                 // SAFETY: the caller's promise; the order is as long as the longest vector.
                 unsafe { $shuffle(self, $load(Order::<B>::BYTES.as_ptr().cast())) }
+            }
+
+            #[inline(always)]
+            fn fetch(at: *const u8) {
+                // SAFETY: it asks for no memory to be there.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
             }
         }
 

@@ -1,0 +1,230 @@
+//! Bytes that stay initialised, and how many of them are in use. What was compared once need not be
+//! compared again: whoever writes a short message would spend more on that than on the message.
+
+use alloc::vec::Vec;
+use core::slice;
+
+use super::select::Chosen;
+use super::{SHORT, portable, swap};
+
+/// The smallest storage that is taken.
+const SMALLEST: usize = 256;
+
+/// Bytes of a count.
+const COUNT: usize = size_of::<u32>();
+
+/// Bytes of a word, to which opaque data is padded.
+pub(super) const WORD: usize = 4;
+
+/// Initialised bytes of which the first are in use.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Storage {
+    bytes: Vec<u8>,
+    /// Never more than there are.
+    used: usize,
+}
+
+impl Storage {
+    /// So many bytes, none of them in use.
+    pub(crate) fn of(bytes: usize) -> Self {
+        Self {
+            bytes: alloc::vec![0; bytes],
+            used: 0,
+        }
+    }
+
+    /// How many are in use.
+    #[inline(always)]
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Lets no more than the first `used` be in use.
+    #[inline(always)]
+    pub(crate) fn truncate(&mut self, used: usize) {
+        self.used = self.used.min(used);
+    }
+
+    /// Gives back what is not in use, but for the first `bytes`.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        self.bytes.truncate(bytes.max(self.used));
+        self.bytes.shrink_to_fit();
+    }
+
+    /// Those in use.
+    #[inline(always)]
+    pub(crate) fn in_use(&self) -> &[u8] {
+        // SAFETY: there are so many, all of them initialised, and they are borrowed as long.
+        unsafe { slice::from_raw_parts(self.bytes.as_ptr(), self.used) }
+    }
+
+    /// Those in use.
+    #[inline(always)]
+    pub(crate) fn in_use_mut(&mut self) -> &mut [u8] {
+        // SAFETY: there are so many, all of them initialised, and they are borrowed as long.
+        unsafe { slice::from_raw_parts_mut(self.bytes.as_mut_ptr(), self.used) }
+    }
+
+    /// Takes `bytes` more into use: these, whatever they hold.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, bytes: usize) -> &mut [u8] {
+        let start = self.prepare(bytes);
+        // SAFETY: they were just prepared, and they are borrowed as long.
+        unsafe { slice::from_raw_parts_mut(self.bytes.as_mut_ptr().add(start), bytes) }
+    }
+
+    /// Takes `N` bytes more into use, as [`take`](Self::take).
+    #[inline(always)]
+    pub(crate) fn take_chunk<const N: usize>(&mut self) -> &mut [u8; N] {
+        let start = self.prepare(N);
+        // SAFETY: they were just prepared, and they are borrowed as long; an array of bytes may lie
+        // anywhere.
+        unsafe { &mut *self.bytes.as_mut_ptr().add(start).cast() }
+    }
+
+    /// Takes `zeros` more into use, at most 8, and zeroes them.
+    #[inline(always)]
+    pub(crate) fn append_zeros(&mut self, zeros: usize) {
+        const MOST: usize = size_of::<u64>();
+        let start = self.used;
+        if self.bytes.len() - start < MOST {
+            self.grow(MOST);
+        }
+        // More zeros than needed: a store of fixed size instead of a loop.
+        // SAFETY: there is room for so many.
+        unsafe {
+            let to = self.bytes.as_mut_ptr().add(start);
+            to.cast::<[u8; MOST]>().write([0; MOST]);
+        }
+        self.used = start + zeros.min(MOST);
+    }
+
+    /// Takes a count, whose bytes are in their order already, and the bytes that it counts into use.
+    /// In one place: so whoever appends a string has but to hand it over.
+    #[inline(never)]
+    pub(crate) fn append(&mut self, count: u32, bytes: &[u8]) {
+        let Some(to) = self.take_counted(count, bytes.len()) else {
+            return self.append_to_more(count, bytes);
+        };
+        // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
+        unsafe { copy_string(bytes.as_ptr(), to, bytes.len()) }
+    }
+
+    /// [`append`](Self::append) where there is not enough.
+    #[cold]
+    #[inline(never)]
+    fn append_to_more(&mut self, count: u32, bytes: &[u8]) {
+        self.grow(COUNT + bytes.len());
+        self.append(count, bytes);
+    }
+
+    /// As [`append`](Self::append), but zeros behind the bytes until there are a multiple of four.
+    #[inline(never)]
+    pub(crate) fn append_padded(&mut self, count: u32, bytes: &[u8]) {
+        let padded = bytes.len().next_multiple_of(WORD);
+        let Some(to) = self.take_counted(count, padded) else {
+            return self.append_padded_to_more(count, bytes);
+        };
+        // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
+        // The last word is zeroed first and then overwritten, so that its size is known.
+        unsafe {
+            if padded > 0 {
+                to.add(padded - WORD).cast::<[u8; WORD]>().write([0; WORD]);
+            }
+            copy_string(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+
+    /// [`append_padded`](Self::append_padded) where there is not enough.
+    #[cold]
+    #[inline(never)]
+    fn append_padded_to_more(&mut self, count: u32, bytes: &[u8]) {
+        self.grow(COUNT + WORD + bytes.len());
+        self.append_padded(count, bytes);
+    }
+
+    /// As [`append`](Self::append), but the bytes are items that `chosen` moves.
+    ///
+    /// # Safety
+    /// They are whole items.
+    #[inline(never)]
+    pub(super) unsafe fn append_swapped(&mut self, count: u32, items: &[u8], chosen: &Chosen) {
+        // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
+        // The items are whole, as the caller promises.
+        unsafe {
+            match self.take_counted(count, items.len()) {
+                Some(to) => chosen.get()(items.as_ptr(), to, items.len()),
+                None => self.append_swapped_to_more(count, items, chosen),
+            }
+        }
+    }
+
+    /// [`append_swapped`](Self::append_swapped) where there is not enough.
+    ///
+    /// # Safety
+    /// As there.
+    #[cold]
+    #[inline(never)]
+    unsafe fn append_swapped_to_more(&mut self, count: u32, items: &[u8], chosen: &Chosen) {
+        self.grow(COUNT + items.len());
+        // SAFETY: the caller's promise.
+        unsafe { self.append_swapped(count, items, chosen) }
+    }
+
+    /// Takes a count and `bytes` behind it into use, writes the count and hands out where the bytes
+    /// are to be; if there are enough.
+    #[inline(always)]
+    fn take_counted(&mut self, count: u32, bytes: usize) -> Option<*mut u8> {
+        if self.bytes.len() - self.used < COUNT + bytes {
+            return None;
+        }
+        *self.take_chunk() = count.to_ne_bytes();
+        let start = self.used;
+        self.used += bytes;
+        // SAFETY: there are so many.
+        Some(unsafe { self.bytes.as_mut_ptr().add(start) })
+    }
+
+    /// Takes `bytes` more into use. They are there, and begin where is returned.
+    #[inline(always)]
+    fn prepare(&mut self, bytes: usize) -> usize {
+        let start = self.used;
+        if self.bytes.len() - start < bytes {
+            self.grow(bytes);
+        }
+        self.used = start + bytes;
+        start
+    }
+
+    /// Gets `bytes` more than are in use.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, bytes: usize) {
+        // What no memory could hold, the allocator refuses.
+        let needed = self.used.saturating_add(bytes);
+        let target = needed.max(self.bytes.len() * 2).max(SMALLEST);
+        self.bytes.resize(target, 0);
+    }
+}
+
+/// Copies bytes, mostly those of a short string.
+///
+/// # Safety
+/// `bytes` can be read at `from` and written at `to`, which do not overlap.
+#[inline(always)]
+unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) {
+    const { assert!(SHORT == 128) }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes <= SHORT {
+            true => portable::copy_few(from, to, bytes),
+            false => swap::<u8>(from, to, bytes),
+        }
+    }
+}
