@@ -25,6 +25,7 @@ where
 {
     const NAME: &'static str = "wincode";
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
         let done = wincode::config::serialize_into(&mut self.0, value, WINCODE);
@@ -32,6 +33,7 @@ where
         &self.0
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         wincode::config::deserialize(bytes, WINCODE).expect("wincode decodes its bytes")
     }
@@ -47,10 +49,12 @@ where
 {
     const NAME: &'static str = "bitcode";
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.encode(value)
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         self.0.decode(bytes).expect("bitcode decodes its bytes")
     }
@@ -74,6 +78,7 @@ where
 {
     const NAME: &'static str = "rkyv";
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         let mut buffer = std::mem::take(&mut self.0);
         buffer.clear();
@@ -81,6 +86,7 @@ where
         &self.0
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         rkyv::from_bytes::<T, rkyv::rancor::Error>(bytes).expect("rkyv decodes its bytes")
     }
@@ -106,6 +112,7 @@ where
 {
     const NAME: &'static str = "bincode";
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
         let done = bincode::encode_into_std_write(value, &mut self.0, BINCODE);
@@ -113,6 +120,7 @@ where
         &self.0
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         let decoded = bincode::decode_from_slice(bytes, BINCODE);
         decoded.expect("bincode decodes its bytes").0
@@ -129,6 +137,7 @@ where
 {
     const NAME: &'static str = "postcard";
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         let mut buffer = std::mem::take(&mut self.0);
         buffer.clear();
@@ -136,6 +145,7 @@ where
         &self.0
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         postcard::from_bytes(bytes).expect("postcard decodes its bytes")
     }
@@ -151,12 +161,14 @@ where
 {
     const NAME: &'static str = "prost";
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
         value.encode(&mut self.0).expect("a vector has room");
         &self.0
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         T::decode(bytes).expect("prost decodes its bytes")
     }

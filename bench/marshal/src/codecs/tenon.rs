@@ -67,6 +67,7 @@ where
 {
     const NAME: &'static str = R::COMPILED;
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
         let done = value.encode(&mut Encoder::over(&mut self.0));
@@ -74,6 +75,7 @@ where
         self.0.as_slice()
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         T::decode(&mut decoder(bytes)).expect("the bytes are a value")
     }
@@ -97,10 +99,12 @@ pub trait Lent: 'static {
 impl<V: Lent, T: Marshal<Lean<Native>>> Codec<T> for Viewed<V> {
     const NAME: &'static str = <Lean<Native> as Named>::COMPILED;
 
+    #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.encode(value)
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         self.0.decode(bytes)
     }
@@ -170,6 +174,7 @@ impl<R> Interpreted<R> {
 impl<R: Named> Codec<Held> for Interpreted<R> {
     const NAME: &'static str = R::INTERPRETER;
 
+    #[inline]
     fn encode(&mut self, value: &Held) -> &[u8] {
         self.0.buffer.clear();
         let mut out = Encoder::<R>::over(&mut self.0.buffer);
@@ -178,12 +183,14 @@ impl<R: Named> Codec<Held> for Interpreted<R> {
         self.0.buffer.as_slice()
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> Held {
         let message = self.0.message;
         let frame = message.decode_by_interpreter(&mut decoder::<R>(bytes));
         Held(frame.expect("the bytes are a value"))
     }
 
+    #[inline]
     fn spend(&mut self, bytes: &[u8]) {
         let slot = &mut self.0.slot;
         slot.clear();
@@ -212,6 +219,7 @@ impl<R: Named> Machine<R> {
 impl<R: Named> Codec<Held> for Machine<R> {
     const NAME: &'static str = R::MACHINE;
 
+    #[inline]
     fn encode(&mut self, value: &Held) -> &[u8] {
         self.0.buffer.clear();
         let mut out = Encoder::<R>::over(&mut self.0.buffer);
@@ -219,11 +227,13 @@ impl<R: Named> Codec<Held> for Machine<R> {
         self.0.buffer.as_slice()
     }
 
+    #[inline]
     fn decode(&mut self, bytes: &[u8]) -> Held {
         let frame = self.0.message.decode_by_machine(&mut decoder::<R>(bytes));
         Held(frame.expect("there is machine code, and the bytes are a value"))
     }
 
+    #[inline]
     fn spend(&mut self, bytes: &[u8]) {
         self.0.slot.clear();
         self.fill(bytes);
@@ -251,6 +261,7 @@ impl<R: Named> Codec<Held> for Reusing<R> {
         self.0.decode(bytes)
     }
 
+    #[inline]
     fn spend(&mut self, bytes: &[u8]) {
         self.0.fill(bytes);
     }
