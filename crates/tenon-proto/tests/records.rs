@@ -296,3 +296,14 @@ fn any_records_in_any_fragments_in_any_pieces_arrive_as_they_were_sent() {
         assert!(reader.is_between_records());
     }
 }
+
+#[test]
+fn what_was_not_looked_at_can_be_looked_at_from_outside() {
+    let mut reader = RecordReader::new(100);
+    assert_eq!(reader.unread(), b"");
+    let (one, two) = (record(b"one"), record(b"two"));
+    receive(&mut reader, &[&one[..], &two].concat());
+    assert_eq!(reader.unread(), [&one[..], &two].concat());
+    assert_eq!(reader.next_record(), Ok(Some(&b"one"[..])));
+    assert_eq!(reader.unread(), two);
+}

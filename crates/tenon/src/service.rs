@@ -1,11 +1,13 @@
 //! What a server calls: a program's version as a [`Service`], who calls it, and how it refuses.
+//! A service that is a [`LeanService`] beside is also served to lean clients, at the same port.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use tenon_net::Transport;
+use tenon_proto::lean::Interface;
 use tenon_proto::onc::auth::{AuthStat, Credential};
-use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder};
+use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Swapped};
 
 /// One version of a program. Generated code implements it for every server trait.
 pub trait Service: Send + Sync + 'static {
@@ -26,6 +28,38 @@ pub trait Service: Send + Sync + 'static {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal>;
+
+    /// The same service for clients that speak the lean protocol. They are told that the program is
+    /// not there if it is `None`.
+    fn lean(&self) -> Option<&dyn LeanService> {
+        None
+    }
+}
+
+/// One version of a program, its values in the lean representation.
+pub trait LeanService: Send + Sync {
+    /// What the service was built from. Program and version are those of the [`Service`].
+    fn interface(&self) -> Interface;
+
+    /// Carries a call out, as [`Service::call`] does.
+    ///
+    /// # Errors
+    /// Why the call is not carried out; the caller is told so.
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanArguments<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal>;
+}
+
+/// The arguments of a lean call, by the order of bytes of the client's machine.
+#[derive(Debug)]
+pub enum LeanArguments<'a> {
+    /// It is this machine's.
+    Native(Decoder<'a, Lean>),
+    /// It is the other one.
+    Swapped(Decoder<'a, Lean<Swapped>>),
 }
 
 /// A call that came in, beside its arguments.

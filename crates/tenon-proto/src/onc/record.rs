@@ -192,6 +192,12 @@ impl RecordReader {
         &self.storage[self.record.clone()]
     }
 
+    /// What has arrived and was not looked at: everything, before the first
+    /// [`next_record`](Self::next_record).
+    pub fn unread(&self) -> &[u8] {
+        &self.storage[self.next..self.filled]
+    }
+
     /// Whether nothing of a record has arrived that was not handed out: the stream may end here.
     pub fn is_between_records(&self) -> bool {
         self.state == State::Mark { fresh: true } && self.next == self.filled

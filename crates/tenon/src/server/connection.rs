@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tenon_proto::onc::record::RecordReader;
+use tenon_proto::lean::Reason as Farewell;
 use tenon_proto::onc::server::{Received, Reply};
 use tenon_wire::Buffer;
 
 use super::LINGER;
 use super::core::Core;
+use super::lean::Answered;
 use super::line::Line;
 use super::memory::Share;
 use super::reason::Reason;
+use super::reception::Reception;
 use super::services::Execution;
 use super::workers::{Job, ReplyTo};
 
@@ -30,7 +32,7 @@ const REPLIES_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) line: Arc<Line>,
-    reader: RecordReader,
+    reception: Reception,
     /// The memory that the reader has beyond its first.
     share: Share,
     replies: Buffer,
@@ -55,7 +57,7 @@ impl Connection {
     pub(super) fn new(line: Arc<Line>, record_bytes: usize, share: Share) -> Self {
         Self {
             line,
-            reader: RecordReader::new(record_bytes),
+            reception: Reception::new(record_bytes),
             share,
             replies: Buffer::default(),
             held: None,
@@ -84,8 +86,8 @@ impl Connection {
 
     /// Gives back what an idle connection does not need.
     fn release_memory(&mut self) {
-        self.reader.shrink_to(0);
-        self.share.fit(self.reader.capacity());
+        self.reception.shrink_to(0);
+        self.share.fit(self.reception.capacity());
         self.replies.shrink_to(0);
     }
 
@@ -94,6 +96,7 @@ impl Connection {
         loop {
             let progress = self.answer_what_came(core)?;
             if core.is_stopping() {
+                self.say_goodbye(Farewell::STOPPING);
                 return Err(Reason::Stopping);
             }
             match progress {
@@ -114,10 +117,11 @@ impl Connection {
     /// Receives what comes within the linger time, or what is there already when others wait for
     /// this thread; `false` if nothing is.
     fn receive(&mut self, core: &Core) -> Result<bool, Reason> {
-        if !self.share.fit(self.reader.capacity_wanted()) {
+        if !self.share.fit(self.reception.capacity_wanted()) {
+            self.say_goodbye(Farewell::LIMITS);
             return Err(Reason::Memory);
         }
-        let room = self.reader.room();
+        let room = self.reception.room();
         let received = match core.pool.is_crowded() {
             true => self.line.stream.try_recv(room),
             false => self.line.stream.recv_within(room, LINGER),
@@ -125,7 +129,7 @@ impl Connection {
         match received {
             Ok(0) => Err(self.end_of_stream(core)),
             Ok(bytes) => {
-                self.reader.filled(bytes);
+                self.reception.filled(bytes, &core.limits)?;
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
@@ -136,7 +140,7 @@ impl Connection {
     fn end_of_stream(&self, core: &Core) -> Reason {
         if core.is_stopping() {
             Reason::Stopping
-        } else if self.reader.is_between_records() {
+        } else if self.reception.may_end() {
             Reason::PeerClosed
         } else {
             Reason::CutOff
@@ -158,16 +162,37 @@ impl Connection {
             progress = Progress::Complete;
         }
         while self.held.is_none() {
-            let Some(record) = self.reader.next_record().map_err(Reason::Record)? else {
-                return Ok(progress);
+            let (line, replies) = (&self.line, &mut self.replies);
+            let answered = match &mut self.reception {
+                Reception::Onc(reader) => match reader.next_record().map_err(Reason::Record)? {
+                    Some(record) => answer(core, line, record, replies)?,
+                    None => Answered::Nothing,
+                },
+                Reception::Lean(lean) => lean.answer_next(core, line, replies)?,
+                Reception::Unknown(_) => Answered::Nothing,
             };
+            match answered {
+                Answered::Nothing => return Ok(progress),
+                Answered::Done => {}
+                Answered::NoRoom(job) => self.held = Some(job),
+            }
             progress = Progress::Complete;
-            self.held = answer(core, &self.line, record, &mut self.replies)?;
             if self.replies.len() > REPLIES_MAX {
                 self.send_replies(core)?;
             }
         }
         Ok(Progress::NoRoom)
+    }
+
+    /// Tells a peer that can be told that nothing further is accepted. What does not fit at once is
+    /// not said.
+    pub(super) fn say_goodbye(&mut self, reason: Farewell) {
+        if let Reception::Lean(lean) = &mut self.reception {
+            self.replies.clear();
+            lean.goodbye(reason, &mut self.replies);
+            self.line.send_at_once(self.replies.as_slice());
+            self.replies.clear();
+        }
     }
 
     fn send_replies(&mut self, core: &Core) -> Result<(), Reason> {
@@ -198,21 +223,24 @@ fn answer(
     line: &Arc<Line>,
     record: &[u8],
     replies: &mut Buffer,
-) -> Result<Option<Job>, Reason> {
+) -> Result<Answered, Reason> {
     let reply = match core.services.receive(record, &core.tally) {
         Received::Ping(xid) => Reply::begin(replies, xid),
         Received::Refuse(xid, refused) => Reply::begin(replies, xid).refuse(replies, refused),
         Received::Unanswerable(violation) => return Err(Reason::Message(violation)),
         Received::Call(call) if core.services.execution(&call) == Execution::Workers => {
             let job = core.workers.job(record, ReplyTo::Line(Arc::clone(line)));
-            return Ok(core.workers.submit(job));
+            return Ok(match core.workers.submit(job) {
+                Some(job) => Answered::NoRoom(job),
+                None => Answered::Done,
+            });
         }
         Received::Call(call) => core
             .services
             .execute(&call, line.origin(), replies, &core.tally),
     };
     reply.seal(replies, core.fragment_max);
-    Ok(None)
+    Ok(Answered::Done)
 }
 
 /// Whether a thread stays with a connection that still sends: for [`PATIENCE`] while no request

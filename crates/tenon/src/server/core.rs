@@ -7,6 +7,7 @@ use tenon_net::Stream;
 
 use super::connection::Connection;
 use super::counters::Tally;
+use super::lean;
 use super::limits::ServerLimits;
 use super::line::Lines;
 use super::memory::{Memory, Share};
@@ -44,7 +45,11 @@ impl Core {
     /// Takes a new connection in, unless there are too many.
     pub(super) fn admit(&self, stream: Stream) {
         let (id, peer) = (self.parking.new_id(), stream.peer());
-        match self.lines.open(id, stream, self.limits.connections) {
+        let calls_max = lean::preamble(&self.limits).calls_max as usize;
+        match self
+            .lines
+            .open(id, stream, self.limits.connections, calls_max)
+        {
             Ok(line) => {
                 self.tally.connections_accepted.up();
                 tracing::debug!(id, ?peer, "a connection");

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tenon_proto::lean::server::ServerCounters as LeanCounters;
 use tenon_proto::onc::server::ServerCounters as EngineCounters;
 
 /// Declares every counter once: as a field of the snapshot and as an atomic of the tally.
@@ -98,5 +99,17 @@ impl Tally {
         self.pings.add(seen.pings);
         self.refusals.add(seen.refusals);
         self.violations.add(seen.violations);
+    }
+
+    /// Adds what the engine of a lean connection has counted since it was asked last.
+    #[inline]
+    pub(super) fn add_lean(&self, before: LeanCounters, now: LeanCounters) {
+        if before == now {
+            return;
+        }
+        self.calls.add(now.calls - before.calls);
+        self.pings.add(now.pings - before.pings);
+        let refusals = |seen: LeanCounters| seen.refusals + seen.bind_refusals;
+        self.refusals.add(refusals(now) - refusals(before));
     }
 }

@@ -8,14 +8,16 @@ use std::time::Duration;
 pub struct ServerLimits {
     /// Connections open at the same time; one more is closed as soon as it is accepted.
     pub connections: usize,
-    /// Bytes of one request on a stream, all its fragments together.
+    /// Bytes of one request on a stream, all its fragments together; on a lean connection its header,
+    /// too, and at least 64 KiB.
     pub record_bytes: usize,
     /// Bytes of memory for requests on streams that have not arrived whole, over all connections.
     /// A connection that needs more when they are taken is closed. The first 16 KiB of each
     /// connection are not counted, so small requests are always taken in.
     pub receive_bytes: usize,
     /// Calls of one connection that may wait for a worker or be executed by one; the server reads
-    /// no further calls from it until one of them is answered.
+    /// no further calls from it until one of them is answered. A lean client is told this number, or
+    /// 16 if that is more, and what goes beyond is refused.
     pub connection_calls_in_flight: usize,
     /// The same over all connections. Datagrams that find no room are dropped; their senders
     /// repeat them.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use tenon_net::{Ready, Stream, is_deadline};
+use tenon_proto::lean::Calls;
 
 use super::core::Core;
 use super::counters::Tally;
@@ -24,6 +25,8 @@ pub(super) struct Line {
     pub(super) stream: Stream,
     /// Calls that wait for a worker or are executed by one; the workers' queue keeps it.
     pub(super) in_flight: AtomicUsize,
+    /// Of a lean client: its calls that wait for a worker or are executed by one.
+    pub(super) lean_calls: Mutex<Calls<()>>,
     sending: Mutex<Sending>,
     registry: Arc<Lines>,
 }
@@ -40,6 +43,20 @@ impl Line {
         Origin {
             transport: self.stream.transport(),
             peer: self.stream.peer(),
+        }
+    }
+
+    /// Sends what may as well remain unsaid, if nobody else sends and there is room for it at once.
+    pub(super) fn send_at_once(&self, bytes: &[u8]) {
+        let Ok(mut sending) = self.sending.try_lock() else {
+            return;
+        };
+        if *sending == Sending::Broken {
+            return;
+        }
+        // Whoever has gone need not be told.
+        if matches!(self.stream.try_send(bytes), Ok(sent) if sent < bytes.len()) {
+            *sending = Sending::Broken;
         }
     }
 
@@ -130,6 +147,7 @@ impl Lines {
         id: usize,
         stream: Stream,
         limit: usize,
+        calls_max: usize,
     ) -> Result<Arc<Line>, Stream> {
         let mut open = lock(&self.open);
         if open.len() >= limit {
@@ -139,6 +157,7 @@ impl Lines {
             id,
             stream,
             in_flight: AtomicUsize::new(0),
+            lean_calls: Mutex::new(Calls::new(calls_max)),
             sending: Mutex::new(Sending::Possible),
             registry: Arc::clone(self),
         });

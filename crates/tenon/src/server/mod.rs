@@ -1,4 +1,5 @@
-//! The server: TCP, UDP and Unix sockets at once, any number of programs and versions on each.
+//! The server: TCP, UDP and Unix sockets at once, any number of programs and versions on each. Over a
+//! stream a peer speaks ONC RPC or the lean protocol; its first bytes tell which.
 //!
 //! # How it serves
 //!
@@ -31,6 +32,7 @@ mod builder;
 mod connection;
 mod core;
 mod counters;
+mod lean;
 mod limits;
 mod line;
 mod memory;
@@ -38,6 +40,7 @@ mod parking;
 mod pool;
 mod port;
 mod reason;
+mod reception;
 mod running;
 mod services;
 mod watcher;

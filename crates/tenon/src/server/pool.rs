@@ -14,6 +14,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tenon_proto::lean::Reason as Farewell;
+
 use super::connection::{Connection, Fate};
 use super::core::Core;
 use super::lock;
@@ -52,6 +54,13 @@ impl Guest {
         match self {
             Self::Connection(connection) => connection.is_idle(limit, now),
             Self::Port(_) => false,
+        }
+    }
+
+    /// Tells the peer of a connection that it ends, if it can be told.
+    pub(super) fn say_goodbye(&mut self, reason: Farewell) {
+        if let Self::Connection(connection) = self {
+            connection.say_goodbye(reason);
         }
     }
 

@@ -4,6 +4,8 @@ use std::io;
 
 use tenon_proto::onc::message::Violation;
 use tenon_proto::onc::record::RecordError;
+use tenon_proto::sniff::Stranger;
+use tenon_proto::{lean, lean::Refused};
 
 use super::counters::Tally;
 use super::line::Line;
@@ -17,6 +19,12 @@ pub(super) enum Reason {
     CutOff,
     #[error("the stream makes no sense: {0}")]
     Record(RecordError),
+    #[error("{0}")]
+    Stranger(Stranger),
+    #[error("the connection was refused: {0}")]
+    Refused(Refused),
+    #[error("the lean protocol is broken: {0}")]
+    Lean(lean::Violation),
     #[error("half-received requests take all of ServerLimits::receive_bytes")]
     Memory,
     #[error("a message cannot be answered: {0}")]
@@ -45,7 +53,12 @@ impl Reason {
         let id = line.id;
         let peer = line.stream.peer();
         match self {
-            Self::CutOff | Self::Record(_) | Self::Message(_) => {
+            Self::CutOff
+            | Self::Record(_)
+            | Self::Message(_)
+            | Self::Stranger(_)
+            | Self::Refused(_)
+            | Self::Lean(_) => {
                 tally.broken_connections.up();
                 tracing::warn!(id, ?peer, reason = %self, "closing a connection");
             }

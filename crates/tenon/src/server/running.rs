@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tenon_net::Address;
+use tenon_proto::lean::Reason as Farewell;
 
 use super::builder::ServerBuilder;
 use super::core::Core;
@@ -168,7 +169,9 @@ impl Server {
         core.pool.close();
         core.parking.wake();
         core.workers.close();
-        drop(core.parking.close());
+        for mut guest in core.parking.close() {
+            guest.say_goodbye(Farewell::STOPPING);
+        }
         for line in core.lines.all() {
             line.stop_receiving();
         }

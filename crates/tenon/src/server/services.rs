@@ -3,14 +3,19 @@
 use std::any::Any;
 use std::net::SocketAddr;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 
 use tenon_net::Transport;
+use tenon_proto::lean;
+use tenon_proto::lean::server::Catalog;
+use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::Refused;
 use tenon_proto::onc::server::{Call, Programs, Received, Reply, ServerCounters};
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 
 use super::counters::Tally;
-use crate::service::{CallInfo, Refusal, Service};
+use super::lean::LeanJob;
+use crate::service::{CallInfo, LeanArguments, Refusal, Service};
 
 /// Where a call came from.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +26,22 @@ pub(super) struct Origin {
 
 impl Origin {
     fn describe<'a>(&self, call: &Call<'a>) -> CallInfo<'a> {
-        let info = CallInfo::new(call.procedure, call.credential, self.transport);
+        self.with_peer(CallInfo::new(
+            call.procedure,
+            call.credential,
+            self.transport,
+        ))
+    }
+
+    fn describe_lean(&self, procedure: u16) -> CallInfo<'static> {
+        self.with_peer(CallInfo::new(
+            procedure.into(),
+            Credential::None,
+            self.transport,
+        ))
+    }
+
+    fn with_peer<'a>(&self, info: CallInfo<'a>) -> CallInfo<'a> {
         match self.peer {
             Some(peer) => info.from_peer(peer),
             None => info,
@@ -48,6 +68,9 @@ struct Entry {
 pub(super) struct Services {
     programs: Programs,
     entries: Vec<Entry>,
+    /// Those of them that lean clients may bind, and which entries they are.
+    catalog: Catalog,
+    lean_entries: Vec<usize>,
     pub(super) mode: DecodeMode,
     pub(super) limits: Limits,
 }
@@ -58,6 +81,15 @@ impl Services {
         let (program, version) = (service.program(), service.version());
         if self.programs.add(program, version).is_none() {
             return false;
+        }
+        if let Some(lean) = service.lean() {
+            let interface = lean::Interface {
+                program,
+                version,
+                ..lean.interface()
+            };
+            self.catalog.add(Arc::new(interface));
+            self.lean_entries.push(self.entries.len());
         }
         self.entries.push(Entry { service, execution });
         true
@@ -96,6 +128,16 @@ impl Services {
         }
     }
 
+    /// What lean clients may bind.
+    pub(super) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Who executes the calls of the service that has this number in the catalog.
+    pub(super) fn lean_execution(&self, service: usize) -> Execution {
+        self.entries[self.lean_entries[service]].execution
+    }
+
     /// Who executes `call`.
     pub(super) fn execution(&self, call: &Call<'_>) -> Execution {
         self.entries[call.service].execution
@@ -119,21 +161,46 @@ impl Services {
         );
         let _entered = span.enter();
         let reply = Reply::begin(out, call.xid);
-        // What a panicking handler leaves half-changed is its own; the buffer is cut back.
-        let outcome =
-            panic::catch_unwind(AssertUnwindSafe(|| self.hand_to_service(call, origin, out)));
+        match guarded(tally, || self.hand_to_service(call, origin, out)) {
+            Ok(()) => reply,
+            Err(refusal) => reply.refuse(out, status(&refusal)),
+        }
+    }
+
+    /// Executes a lean call whose reply was begun, and appends its result; the reply is not yet
+    /// sealed. A handler that panics has refused.
+    pub(super) fn execute_lean(
+        &self,
+        job: &LeanJob,
+        arguments: &[u8],
+        reply: lean::server::Reply,
+        origin: Origin,
+        out: &mut Buffer,
+        tally: &Tally,
+    ) -> lean::server::Reply {
+        let info = origin.describe_lean(job.procedure);
+        let entry = &self.entries[self.lean_entries[job.service]];
+        let span = tracing::debug_span!(
+            "call",
+            id = job.caller.id,
+            program = entry.service.program(),
+            version = entry.service.version(),
+            procedure = job.procedure,
+            peer = ?origin.peer,
+        );
+        let _entered = span.enter();
+        let (mode, limits) = (self.mode, self.limits);
+        let arguments = match job.order.is_swapped() {
+            false => LeanArguments::Native(Decoder::over(arguments, mode, limits)),
+            true => LeanArguments::Swapped(Decoder::over(arguments, mode, limits)),
+        };
+        let outcome = guarded(tally, || match entry.service.lean() {
+            Some(service) => service.call(&info, arguments, &mut Encoder::over(out)),
+            None => Err(Refusal::ProcedureUnavailable),
+        });
         match outcome {
-            Ok(Ok(())) => reply,
-            Ok(Err(refusal)) => {
-                tally.service_refusals.up();
-                tracing::debug!(%refusal, "the service refused the call");
-                reply.refuse(out, status(&refusal))
-            }
-            Err(panic) => {
-                tally.panics.up();
-                tracing::error!(panic = panic_text(&*panic), "the handler panicked");
-                reply.refuse(out, Refused::SystemError)
-            }
+            Ok(()) => reply,
+            Err(refusal) => refuse_lean(reply, out, &refusal),
         }
     }
 
@@ -148,6 +215,40 @@ impl Services {
         let service = &self.entries[call.service].service;
         service.call(&info, &mut arguments, &mut Encoder::new(out))
     }
+}
+
+/// Runs a handler and counts how it ended. What one that panics leaves half-changed is its own; what
+/// it wrote is dropped.
+fn guarded(tally: &Tally, handler: impl FnOnce() -> Result<(), Refusal>) -> Result<(), Refusal> {
+    match panic::catch_unwind(AssertUnwindSafe(handler)) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(refusal)) => {
+            tally.service_refusals.up();
+            tracing::debug!(%refusal, "the service refused the call");
+            Err(refusal)
+        }
+        Err(panic) => {
+            tally.panics.up();
+            tracing::error!(panic = panic_text(&*panic), "the handler panicked");
+            Err(Refusal::SystemError("the handler panicked".to_owned()))
+        }
+    }
+}
+
+/// Tells a lean caller of a refusal. Why a service failed stays in the server's log.
+#[cold]
+fn refuse_lean(
+    reply: lean::server::Reply,
+    out: &mut Buffer,
+    refusal: &Refusal,
+) -> lean::server::Reply {
+    let (status, message) = match refusal {
+        Refusal::ProcedureUnavailable => (lean::Status::NO_PROCEDURE, String::new()),
+        Refusal::GarbageArguments(error) => (lean::Status::ARGUMENTS, error.to_string()),
+        Refusal::SystemError(_) => (lean::Status::FAILED, String::new()),
+        Refusal::Authentication(status) => (lean::Status::FORBIDDEN, status.to_string()),
+    };
+    reply.refuse(out, &lean::Exception::new(status, &message))
 }
 
 /// What a caller is told of a refusal (RFC 5531 section 9).

@@ -9,6 +9,7 @@ use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use tenon_net::Listener;
+use tenon_proto::lean::Reason as Farewell;
 
 use super::core::Core;
 use super::pool::Guest;
@@ -98,7 +99,8 @@ impl Watcher {
             }
         }
         if self.check_idle.take_if(|at| *at <= now).is_some() {
-            for guest in core.parking.take_idle(core.limits.idle, now) {
+            for mut guest in core.parking.take_idle(core.limits.idle, now) {
+                guest.say_goodbye(Farewell::IDLE);
                 guest.report(&Reason::Idle, core);
             }
         }

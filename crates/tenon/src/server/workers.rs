@@ -18,6 +18,7 @@ use tenon_wire::Buffer;
 
 use super::connection::Connection;
 use super::core::Core;
+use super::lean::{self, LeanJob};
 use super::limits::ServerLimits;
 use super::line::Line;
 use super::lock;
@@ -31,7 +32,7 @@ const SPARE_BYTES_MAX: usize = 64 << 10;
 /// Buffers that are kept for the next calls.
 const SPARES_MAX: usize = 256;
 
-/// A call that was received.
+/// A call that was received: the message of an ONC call, the arguments of a lean one.
 #[derive(Debug)]
 pub(super) struct Job {
     message: Buffer,
@@ -42,6 +43,7 @@ pub(super) struct Job {
 #[derive(Debug)]
 pub(super) enum ReplyTo {
     Line(Arc<Line>),
+    Lean(Arc<Line>, LeanJob),
     Datagram(Arc<Socket>, CallKey<SocketAddr>, SocketAddr),
 }
 
@@ -215,27 +217,38 @@ fn keep_spare(queue: &mut Queue, mut message: Buffer) {
 }
 
 fn execute(core: &Core, job: &Job, replies: &mut Buffer) {
-    let Some(call) = core.services.call_again(job.message.as_slice()) else {
-        return;
-    };
+    let message = job.message.as_slice();
     match &job.reply_to {
+        ReplyTo::Lean(line, call) => {
+            lean::execute(core, line, call, message, replies);
+            send(core, line, replies);
+        }
         ReplyTo::Line(line) => {
-            let reply = core
-                .services
-                .execute(&call, line.origin(), replies, &core.tally);
-            reply.seal(replies, core.fragment_max);
-            if let Err(error) = line.send(replies.as_slice(), core) {
-                Reason::of_sending(error).report(line, &core.tally);
+            if let Some(call) = core.services.call_again(message) {
+                let services = &core.services;
+                let reply = services.execute(&call, line.origin(), replies, &core.tally);
+                reply.seal(replies, core.fragment_max);
+                send(core, line, replies);
             }
         }
-        ReplyTo::Datagram(socket, key, peer) => socket.execute(core, &call, key, *peer, replies),
+        ReplyTo::Datagram(socket, key, peer) => {
+            if let Some(call) = core.services.call_again(message) {
+                socket.execute(core, &call, key, *peer, replies);
+            }
+        }
+    }
+}
+
+fn send(core: &Core, line: &Line, replies: &Buffer) {
+    if let Err(error) = line.send(replies.as_slice(), core) {
+        Reason::of_sending(error).report(line, &core.tally);
     }
 }
 
 impl ReplyTo {
     fn line(&self) -> Option<&Line> {
         match self {
-            Self::Line(line) => Some(line),
+            Self::Line(line) | Self::Lean(line, _) => Some(line),
             Self::Datagram(..) => None,
         }
     }

@@ -1,0 +1,104 @@
+//! What a connection receives: which protocol its peer speaks, which the first bytes tell, and the
+//! reader of that protocol.
+
+use tenon_proto::onc::record::RecordReader;
+use tenon_proto::sniff::{Sniffed, sniff};
+
+use super::lean::LeanReception;
+use super::limits::ServerLimits;
+use super::reason::Reason;
+
+/// Bytes that are received at once while the protocol is not known: whichever it is, the first room of
+/// its reader holds them.
+pub(super) const FIRST_MAX: usize = 8 << 10;
+
+/// What a connection receives.
+#[derive(Debug)]
+pub(super) enum Reception {
+    /// Too little has come to know the protocol.
+    Unknown(RecordReader),
+    Onc(RecordReader),
+    Lean(Box<LeanReception>),
+}
+
+/// Does the same with whichever reader there is.
+macro_rules! with_reader {
+    ($reception:expr, $reader:ident => $do:expr) => {
+        match $reception {
+            Reception::Unknown($reader) | Reception::Onc($reader) => $do,
+            Reception::Lean(lean) => {
+                let $reader = &mut lean.reader;
+                $do
+            }
+        }
+    };
+}
+
+impl Reception {
+    pub(super) fn new(record_bytes: usize) -> Self {
+        Self::Unknown(RecordReader::new(record_bytes))
+    }
+
+    /// Where to put received bytes.
+    #[inline]
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        match self {
+            Self::Onc(reader) => reader.room(),
+            Self::Lean(lean) => lean.reader.room(),
+            Self::Unknown(reader) => {
+                let room = reader.room();
+                let most = room.len().min(FIRST_MAX);
+                &mut room[..most]
+            }
+        }
+    }
+
+    /// Bytes of memory that the reader has after the next [`room`](Self::room).
+    pub(super) fn capacity_wanted(&mut self) -> usize {
+        with_reader!(self, reader => reader.capacity_wanted())
+    }
+
+    /// Says that `bytes` have been received, and finds out what the peer speaks if it is not known.
+    pub(super) fn filled(&mut self, bytes: usize, limits: &ServerLimits) -> Result<(), Reason> {
+        with_reader!(self, reader => reader.filled(bytes));
+        match self {
+            Self::Unknown(_) => self.identify(limits),
+            Self::Onc(_) | Self::Lean(_) => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn identify(&mut self, limits: &ServerLimits) -> Result<(), Reason> {
+        let Self::Unknown(reader) = self else {
+            return Ok(());
+        };
+        let known = match sniff(reader.unread(), limits.record_bytes).map_err(Reason::Stranger)? {
+            Sniffed::TooFew => return Ok(()),
+            Sniffed::Onc => {
+                let fresh = RecordReader::new(limits.record_bytes);
+                Self::Onc(std::mem::replace(reader, fresh))
+            }
+            Sniffed::Lean => Self::Lean(Box::new(LeanReception::new(limits, reader.unread()))),
+        };
+        *self = known;
+        Ok(())
+    }
+
+    /// Bytes of memory that the reader has.
+    pub(super) fn capacity(&mut self) -> usize {
+        with_reader!(self, reader => reader.capacity())
+    }
+
+    /// Gives memory back if nothing is in it and it has grown beyond `bytes`.
+    pub(super) fn shrink_to(&mut self, bytes: usize) {
+        with_reader!(self, reader => reader.shrink_to(bytes));
+    }
+
+    /// Whether the stream may end here.
+    pub(super) fn may_end(&self) -> bool {
+        match self {
+            Self::Unknown(reader) | Self::Onc(reader) => reader.is_between_records(),
+            Self::Lean(lean) => lean.reader.is_between_messages(),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! A lean client over a plain socket, and a service that does what a test asks it for in both
+//! protocols.
+#![allow(dead_code, reason = "every test file uses its own part of this module")]
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tenon::lean::client::{ClientEngine, Event, Outgoing, ReplyError};
+use tenon::lean::{ByteOrder, Draft, Extras, Incoming, Interface, MessageReader, Part, Preamble};
+use tenon::wire::{Buffer, Decoder, Encoder, Lean};
+use tenon::{CallInfo, LeanArguments, LeanService, Refusal, ServerBuilder, Service};
+
+use crate::caller::{PATIENCE, PROGRAM, VERSION, listening};
+
+pub const ECHO: u16 = 1;
+pub const SLEEP: u16 = 2;
+pub const PANIC: u16 = 3;
+pub const FAIL: u16 = 8;
+pub const WHICH_ORDER: u16 = 20;
+
+fn name(procedure: u16) -> &'static str {
+    match procedure {
+        0 => "0",
+        ECHO => "ECHO",
+        SLEEP => "SLEEP",
+        PANIC => "PANIC",
+        FAIL => "FAIL",
+        WHICH_ORDER => "WHICH_ORDER",
+        _ => "99",
+    }
+}
+
+/// Serves what a test asks for.
+pub struct LeanObliging;
+
+pub fn interface() -> Interface {
+    Interface {
+        fingerprint: 0x1234,
+        parts: vec![Part {
+            name: "point".into(),
+            fingerprint: 1,
+        }],
+        ..Interface::unknown(PROGRAM, VERSION)
+    }
+}
+
+pub fn lean_builder() -> ServerBuilder {
+    listening().service(LeanObliging)
+}
+
+impl Service for LeanObliging {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn call(
+        &self,
+        _call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        let rest = arguments.rest();
+        result.room(rest.len()).copy_from_slice(rest);
+        Ok(())
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for LeanObliging {
+    fn interface(&self) -> Interface {
+        interface()
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanArguments<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let mut put = |bytes: &[u8]| result.room(bytes.len()).copy_from_slice(bytes);
+        match call.procedure as u16 {
+            ECHO => put(match &arguments {
+                LeanArguments::Native(arguments) => arguments.rest(),
+                LeanArguments::Swapped(arguments) => arguments.rest(),
+            }),
+            WHICH_ORDER => put(match arguments {
+                LeanArguments::Native(_) => b"native",
+                LeanArguments::Swapped(_) => b"swapped",
+            }),
+            SLEEP => {
+                let millis: u32 = match arguments {
+                    LeanArguments::Native(mut arguments) => arguments.get()?,
+                    LeanArguments::Swapped(mut arguments) => arguments.get()?,
+                };
+                thread::sleep(Duration::from_millis(millis.into()));
+                put(b"slept");
+            }
+            PANIC => panic!("as the test asked"),
+            FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
+            _ => return Err(Refusal::ProcedureUnavailable),
+        }
+        Ok(())
+    }
+}
+
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    fn connect(address: &str) -> Self {
+        let timeout = Some(PATIENCE);
+        match address.split_once("://").unwrap() {
+            ("tcp", place) => {
+                let stream = TcpStream::connect(place).unwrap();
+                stream.set_read_timeout(timeout).unwrap();
+                stream.set_nodelay(true).unwrap();
+                Self::Tcp(stream)
+            }
+            (_, path) => {
+                let stream = UnixStream::connect(path).unwrap();
+                stream.set_read_timeout(timeout).unwrap();
+                Self::Unix(stream)
+            }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Tcp(stream) => stream.write_all(bytes).unwrap(),
+            Self::Unix(stream) => stream.write_all(bytes).unwrap(),
+        }
+    }
+
+    fn receive(&mut self, room: &mut [u8]) -> usize {
+        let received = match self {
+            Self::Tcp(stream) => stream.read(room),
+            Self::Unix(stream) => stream.read(room),
+        };
+        match received {
+            // Something that the peer did not read was under way.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            received => received.unwrap(),
+        }
+    }
+}
+
+/// A client that says only what it is told to say.
+pub struct LeanCaller {
+    socket: Socket,
+    preamble: Preamble,
+    engine: ClientEngine<&'static str>,
+    reader: MessageReader,
+    /// What is to be sent.
+    out: Buffer,
+    told: VecDeque<String>,
+}
+
+impl LeanCaller {
+    pub fn connect(address: &str) -> Self {
+        Self::connect_as(address, Preamble::client(1 << 20))
+    }
+
+    pub fn connect_as(address: &str, preamble: Preamble) -> Self {
+        Self {
+            socket: Socket::connect(address),
+            preamble,
+            engine: ClientEngine::new(preamble, 1),
+            reader: MessageReader::new(preamble.message_max as usize),
+            out: Buffer::default(),
+            told: VecDeque::new(),
+        }
+    }
+
+    /// All that is sent up to the end of a first call.
+    pub fn first_call(interface: Interface, procedure: u16, arguments: &[u8]) -> Vec<u8> {
+        let mut engine = ClientEngine::new(Preamble::client(1 << 20), 1);
+        let mut out = Buffer::default();
+        let service = engine.bind(&Arc::new(interface)).unwrap();
+        engine.poll_transmit(&mut out);
+        let order = ByteOrder::NATIVE;
+        let draft = Draft::call(&mut out, order, procedure, &Extras::default());
+        out.extend(arguments);
+        let size = draft.seal(&mut out);
+        let deadline = Instant::now() + PATIENCE;
+        let outgoing = Outgoing {
+            service,
+            procedure,
+            size,
+            deadline,
+        };
+        let id = engine.start(&outgoing, ()).unwrap();
+        draft.stamp(&mut out, id, service);
+        out.as_slice().to_vec()
+    }
+
+    /// One that has sent nothing, not even a preamble.
+    pub fn connect_silent(address: &str) -> Self {
+        let mut caller = Self::connect(address);
+        caller.engine.poll_transmit(&mut Buffer::default());
+        caller
+    }
+
+    /// Puts a call behind what is to be sent.
+    pub fn start(
+        &mut self,
+        interface: &Arc<Interface>,
+        procedure: u16,
+        arguments: &[u8],
+        extras: &Extras<'_>,
+        waiter: &'static str,
+    ) -> u32 {
+        let service = match self.engine.bind(interface) {
+            Ok(service) => service,
+            Err(error) => panic!("{error}"),
+        };
+        self.engine.poll_transmit(&mut self.out);
+        let draft = Draft::call(&mut self.out, self.preamble.order, procedure, extras);
+        self.out.extend(arguments);
+        let size = draft.seal(&mut self.out);
+        let deadline = Instant::now() + PATIENCE;
+        let outgoing = Outgoing {
+            service,
+            procedure,
+            size,
+            deadline,
+        };
+        let id = self.engine.start(&outgoing, waiter).unwrap();
+        draft.stamp(&mut self.out, id, service);
+        id
+    }
+
+    pub fn cancel(&mut self, id: u32) {
+        self.engine.cancel(id).unwrap();
+    }
+
+    pub fn send(&mut self) {
+        self.engine.poll_transmit(&mut self.out);
+        self.socket.send(self.out.as_slice());
+        self.out.clear();
+    }
+
+    pub fn send_byte_by_byte(&mut self) {
+        for byte in self.out.as_slice() {
+            self.socket.send(&[*byte]);
+            thread::yield_now();
+        }
+        self.out.clear();
+    }
+
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        self.socket.send(bytes);
+    }
+
+    pub fn call(&mut self, procedure: u16, arguments: &[u8]) -> String {
+        let extras = Extras::default();
+        self.call_of(&Arc::new(interface()), procedure, arguments, &extras)
+    }
+
+    /// Calls and waits for what becomes of it.
+    pub fn call_of(
+        &mut self,
+        interface: &Arc<Interface>,
+        procedure: u16,
+        arguments: &[u8],
+        extras: &Extras<'_>,
+    ) -> String {
+        self.start(interface, procedure, arguments, extras, name(procedure));
+        self.send();
+        self.answer()
+    }
+
+    /// Calls in flight that the server takes.
+    pub fn granted(&self) -> u32 {
+        self.engine.peer().unwrap().calls_max
+    }
+
+    /// The next that the server says to a person: an answer, a refusal, its farewell, the end.
+    pub fn answer(&mut self) -> String {
+        loop {
+            if let Some(told) = self.told.pop_front() {
+                return told;
+            }
+            match self.socket.receive(self.reader.room()) {
+                0 => return "closed".to_owned(),
+                bytes => self.reader.filled(bytes),
+            }
+            self.take_what_came();
+        }
+    }
+
+    fn take_what_came(&mut self) {
+        while let Some(incoming) = self.reader.next_message().unwrap() {
+            let told = match incoming {
+                Incoming::Preamble(theirs) => match self.engine.handle_preamble(&theirs) {
+                    Ok(()) => continue,
+                    Err(refused) => format!("refused: {refused}"),
+                },
+                Incoming::Message(message) => match self.engine.handle_message(&message).unwrap() {
+                    Event::Answer(answer) => match answer.outcome {
+                        Ok(results) => format!("{}: {}", answer.waiter, results.escape_ascii()),
+                        Err(ReplyError::Exception(exception)) => {
+                            format!("{} failed: {exception}", answer.waiter)
+                        }
+                        Err(ReplyError::Unbound(refusal)) => {
+                            format!("{} unbound: {refusal}", answer.waiter)
+                        }
+                    },
+                    Event::Goodbye(goodbye) => {
+                        format!("goodbye after {:?}: {goodbye}", goodbye.last_call)
+                    }
+                    Event::Pong(number) => format!("pong {number}"),
+                    Event::Bound(_) | Event::Unbound(..) | Event::Handled => continue,
+                },
+            };
+            self.told.push_back(told);
+        }
+    }
+}
