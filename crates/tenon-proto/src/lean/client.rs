@@ -168,7 +168,8 @@ enum BindingState {
     Refused(Arc<BindRefusal>),
 }
 
-/// A connection as its client sees it. `W` is what the owner needs to find whoever waits.
+/// A connection as its client sees it. `W` is what the owner needs to find whoever waits. When the
+/// connection is lost the engine goes on with another one: [`renew`](Self::renew).
 #[derive(Debug)]
 pub struct ClientEngine<W> {
     own: Preamble,
@@ -203,6 +204,27 @@ impl<W> ClientEngine<W> {
             last_accepted: None,
             counters: ClientCounters::default(),
         }
+    }
+
+    /// Goes on with a connection that was just made in place of the one before. Nothing is bound
+    /// over it; whoever calls [binds](Self::bind) anew. Calls that were given up before keep their
+    /// numbers to themselves: later ones are ahead of them.
+    ///
+    /// # Panics
+    /// Calls are in flight; [give them up](Self::cancel_all) when the connection is lost.
+    pub fn renew(&mut self) {
+        assert_eq!(
+            self.calls.len(),
+            0,
+            "calls in flight over a connection that is gone"
+        );
+        self.peer = None;
+        self.given_up = 0;
+        self.bindings.clear();
+        self.owed.clear();
+        self.owed.extend(&self.own.encode());
+        self.is_closed = false;
+        self.last_accepted = None;
     }
 
     /// Takes in the server's preamble.

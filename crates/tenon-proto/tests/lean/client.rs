@@ -397,3 +397,35 @@ fn an_answer_to_nobody_is_counted() {
     assert_eq!(pair.send_to_client(&stranger), Ok(Vec::new()));
     assert_eq!(pair.client.counters().unmatched, 1);
 }
+
+#[test]
+fn an_engine_goes_on_with_another_connection_as_if_it_were_new() {
+    let mut pair = pair();
+    let callers = calls(&mut pair, &["lost", "given up"]);
+    pair.client.cancel(callers[1].id);
+    pair.client.goodbye(Reason::DONE, "");
+    assert_eq!(pair.client.cancel_all().count(), 1);
+    pair.client.renew();
+    assert_eq!(pair.client.peer(), None);
+
+    let mut next = Pair::before_preambles(ByteOrder::Little, ByteOrder::Big);
+    next.client = pair.client;
+    let (id, call) = next.call(&known(5), 1, b"again", "again");
+    assert!(callers.iter().all(|caller| caller.id < id), "an old number");
+    next.send_to_server(&call, |_, received, out| match received {
+        Received::Call(call) => Reply::begin(out, call.caller).seal(out),
+        other => panic!("{other:?}"),
+    })
+    .unwrap();
+    assert_eq!(next.take_answers(), ["bound 0", "again: "]);
+    let counters = next.client.counters();
+    assert_eq!((counters.calls, counters.successes), (3, 1));
+}
+
+#[test]
+#[should_panic(expected = "calls in flight")]
+fn an_engine_with_calls_in_flight_does_not_forget_them() {
+    let mut pair = pair();
+    calls(&mut pair, &["call"]);
+    pair.client.renew();
+}
