@@ -24,7 +24,7 @@ pub enum Address {
     Tcp(Host),
     /// `udp://host[:port]`, also written `onc+udp://`.
     Udp(Host),
-    /// `unix:///path`.
+    /// `unix:///path`, also written `onc+unix://`.
     Unix(PathBuf),
 }
 
@@ -138,7 +138,7 @@ fn parse(text: &str) -> Result<Address, Problem> {
     match scheme {
         "tcp" | "onc+tcp" => parse_host(rest).map(Address::Tcp),
         "udp" | "onc+udp" => parse_host(rest).map(Address::Udp),
-        "unix" => parse_path(rest).map(Address::Unix),
+        "unix" | "onc+unix" => parse_path(rest).map(Address::Unix),
         _ => Err(Problem::UnknownScheme),
     }
 }
@@ -234,7 +234,9 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoScheme => "write tcp://host:port, udp://host:port or unix:///path",
-            Self::UnknownScheme => "the schemes are tcp, udp, unix, onc+tcp and onc+udp",
+            Self::UnknownScheme => {
+                "the schemes are tcp, udp and unix, or with onc+ in front of them"
+            }
             Self::NoHost => "the host is missing; write tcp://host:port",
             Self::BadHost => "the host holds a character that no host name has",
             Self::BareIpv6 => "put the IPv6 address in brackets, as in tcp://[::1]:2049",
@@ -267,6 +269,7 @@ mod tests {
         check("udp://[::1]:111", "udp://[::1]:111");
         check("tcp://[fe80::1%eth0]", "tcp://[fe80::1%eth0]");
         check("unix:///run/a b.sock", "unix:///run/a b.sock");
+        check("onc+unix:///run/a", "unix:///run/a");
     }
 
     #[test]
