@@ -320,6 +320,17 @@ impl Caller {
     ///
     /// # Errors
     /// The server has closed the connection already.
+    /// Reads whatever comes until the server has closed the connection.
+    pub fn drain(&mut self) {
+        let mut sink = [0; 4096];
+        let mut read = || match self {
+            Self::Tcp(stream) => stream.read(&mut sink),
+            Self::Unix(stream) => stream.read(&mut sink),
+            Self::Udp(_) => panic!("a datagram socket has no end"),
+        };
+        while matches!(read(), Ok(bytes) if bytes > 0) {}
+    }
+
     pub fn finish_sending(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
