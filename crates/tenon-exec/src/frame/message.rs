@@ -155,7 +155,8 @@ impl<'a> Message<'a> {
         input: &mut Decoder<'_, R>,
     ) -> Result<Value, DecodeError> {
         let paid = input.memory_left();
-        let frame = self.decode(input)?;
+        let mut frame = Frame::room(self);
+        frame.fill(input)?;
         let value = frame.value_within(paid);
         value.map_err(|_| input.error(DecodeErrorKind::TooMuchMemory))
     }

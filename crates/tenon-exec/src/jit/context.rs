@@ -14,10 +14,6 @@ pub(super) struct Cursor {
     pub end: *mut u8,
     /// Where the message begins: positions count from here.
     pub base: *mut u8,
-    /// Bytes of memory that are still paid for.
-    pub memory_left: u64,
-    /// All ones if nothing is forgiven.
-    pub strict: u64,
     /// Levels of recursive types that may still be entered.
     pub depth_left: u32,
 }
@@ -47,8 +43,6 @@ impl<'e> Encoding<'e> {
                 end: room.end,
                 base: room.start.wrapping_sub(start - base),
                 depth_left,
-                strict: 0,
-                memory_left: 0,
             },
             out,
             start,
@@ -99,6 +93,10 @@ impl<'e> Encoding<'e> {
 #[repr(C)]
 pub(super) struct Decoding<'a> {
     pub cursor: Cursor,
+    /// All ones if nothing is forgiven.
+    pub strict: u64,
+    /// Bytes of memory that are still paid for.
+    memory_left: u64,
     pub arena: &'a mut Arena,
     bytes: PhantomData<&'a [u8]>,
 }
@@ -118,9 +116,9 @@ impl<'a> Decoding<'a> {
                 end: rest.end.cast_mut(),
                 base: rest.start.cast_mut().wrapping_sub(input.position()),
                 depth_left: input.depth_left(),
-                strict: if input.is_strict() { u64::MAX } else { 0 },
-                memory_left: memory_left as u64,
             },
+            strict: if input.is_strict() { u64::MAX } else { 0 },
+            memory_left: memory_left as u64,
             arena,
             bytes: PhantomData,
         })
@@ -138,7 +136,7 @@ impl<'a> Decoding<'a> {
     pub fn pay(&mut self, count: u64, size: u64) -> Option<()> {
         // No value is so large in place that this could overflow; see `Layouts`.
         let price = count * size.max(1);
-        self.cursor.memory_left = self.cursor.memory_left.checked_sub(price)?;
+        self.memory_left = self.memory_left.checked_sub(price)?;
         Some(())
     }
 
@@ -149,7 +147,7 @@ impl<'a> Decoding<'a> {
             return false;
         }
         let read = input.left() - self.left(behind);
-        let price = input.memory_left() - self.cursor.memory_left as usize;
+        let price = input.memory_left() - self.memory_left as usize;
         input.take(read).is_ok() && input.pay(price, 1).is_ok()
     }
 }

@@ -8,7 +8,7 @@ use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::Plain;
-use super::context::Cursor;
+use super::context::{Cursor, Decoding};
 use super::emit::{Emitter, Spot, block};
 use super::helpers::{ARE_ZERO, GET_OPAQUE, Growing, NEXT, Shape, TAKE};
 use super::scalar::memory_bytes;
@@ -181,7 +181,7 @@ impl<'a> Emitter<'a, '_> {
         }
         let hole = self.hole(to, before);
         let from = self.next_of(hole);
-        let strict = self.load_field(types::I64, offset_of!(Cursor, strict));
+        let strict = self.load_field(types::I64, offset_of!(Decoding<'_>, strict));
         let is_looked_at = self.builder.ins().band(hole, strict);
         let fine = self.word(1);
         let fine = self.when_seldom(is_looked_at, fine, |this| {

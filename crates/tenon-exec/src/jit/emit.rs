@@ -12,7 +12,7 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use tenon_plan::{Body, Layout, Op, Place, Plan, Scalar};
 use tenon_schema::{Schema, TypeId};
 
-use super::context::Cursor;
+use super::context::{Cursor, Decoding};
 use super::given::{Given, Way};
 use super::helpers::{Helper, REFUSED};
 use super::linker::{Linker, Routine};
@@ -314,7 +314,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             }
             return;
         };
-        let strict = self.load_field(types::I64, offset_of!(Cursor, strict));
+        let strict = self.load_field(types::I64, offset_of!(Decoding<'_>, strict));
         let mut bad = self.builder.ins().band(strictly, strict);
         if let Some(always) = always {
             let always = self.builder.ins().uextend(types::I64, always);

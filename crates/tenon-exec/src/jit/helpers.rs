@@ -148,7 +148,7 @@ unsafe extern "C" fn grow(context: *mut Encoding<'_>, at: *mut u8, bytes: u64) -
 
 unsafe extern "C" fn put_opaque(
     context: *mut Encoding<'_>,
-    mut at: *mut u8,
+    at: *mut u8,
     from: *const Counted,
     bound: u64,
     shape: Shape,
@@ -162,7 +162,7 @@ unsafe extern "C" fn put_opaque(
         let bytes = count as usize;
         let padded = shape.padded(bytes);
         if ((*context).cursor.end as usize - at as usize) < 4 + padded {
-            at = grow(context, at, 4 + padded as u64);
+            return put_opaque_growing(context, at, from, bound, shape);
         }
         at.cast::<u32>().write_unaligned(shape.count(count));
         let to = at.add(4);
@@ -203,7 +203,7 @@ unsafe extern "C" fn get_opaque(
             return ptr::null_mut();
         }
         let padding = slice::from_raw_parts(at.add(bytes), padded - bytes);
-        if (*context).cursor.strict != 0 && padding.iter().any(|byte| *byte != 0) {
+        if (*context).strict != 0 && padding.iter().any(|byte| *byte != 0) {
             return ptr::null_mut();
         }
         let items = take(context, count.into(), 1);
@@ -216,9 +216,28 @@ unsafe extern "C" fn get_opaque(
     }
 }
 
+/// [`put_opaque`] where there is not enough room yet. Apart from it, so that there is nothing to be
+/// saved where there is.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn put_opaque_growing(
+    context: *mut Encoding<'_>,
+    at: *mut u8,
+    from: *const Counted,
+    bound: u64,
+    shape: Shape,
+) -> *mut u8 {
+    // SAFETY: see above.
+    unsafe {
+        let all = 4 + shape.padded((*from).count as usize);
+        let at = (*context).grow(at, all);
+        put_opaque(context, at, from, bound, shape)
+    }
+}
+
 unsafe extern "C" fn put_counted<T: Blittable>(
     context: *mut Encoding<'_>,
-    mut at: *mut u8,
+    at: *mut u8,
     from: *const Counted,
     bound: u64,
     shape: Items,
@@ -232,11 +251,29 @@ unsafe extern "C" fn put_counted<T: Blittable>(
         let bytes = u64::from(count) * shape.bytes();
         let all = 4 + bytes as usize;
         if ((*context).cursor.end as usize - at as usize) < all {
-            at = grow(context, at, all as u64);
+            return put_counted_growing::<T>(context, at, from, bound, shape);
         }
         at.cast::<u32>().write_unaligned(shape.shape().count(count));
         put_swapped::<T>(items, at.add(4), bytes);
         at.add(all)
+    }
+}
+
+/// [`put_counted`] where there is not enough room yet, apart as above.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn put_counted_growing<T: Blittable>(
+    context: *mut Encoding<'_>,
+    at: *mut u8,
+    from: *const Counted,
+    bound: u64,
+    shape: Items,
+) -> *mut u8 {
+    // SAFETY: see above.
+    unsafe {
+        let bytes = u64::from((*from).count) * shape.bytes();
+        let at = (*context).grow(at, 4 + bytes as usize);
+        put_counted::<T>(context, at, from, bound, shape)
     }
 }
 
