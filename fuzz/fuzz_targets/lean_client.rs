@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
     while let Some((step, rest)) = left.split_first() {
         let (input, rest) = rest.split_at(rest.len().min(usize::from(step >> 3)));
         if !model.step(step & 7, input) {
-            return;
+            model.connect_again();
         }
         left = rest;
     }
@@ -60,6 +60,19 @@ struct Model {
 }
 
 impl Model {
+    /// The connection is over; what was in flight is given up.
+    fn connect_again(&mut self) {
+        for (id, waiter) in self.engine.cancel_all() {
+            let (expected, _) = self.in_flight.remove(&id).expect("in flight");
+            assert_eq!(waiter, expected);
+        }
+        assert!(self.in_flight.is_empty());
+        self.engine.renew();
+        self.reader = MessageReader::new(LIMIT as usize);
+        let server = self.server;
+        assert!(self.receive(&server.encode()));
+    }
+
     /// Does a step; false once the connection is over.
     fn step(&mut self, step: u8, input: &[u8]) -> bool {
         let goes_on = match step {
