@@ -259,6 +259,42 @@ fn calls_on_workers_overtake_each_other() {
 }
 
 #[test]
+fn many_clients_with_many_calls_each_are_all_answered_with_their_own_results() {
+    for server in [server(), on_workers(|_| {})] {
+        let address = &streams(&server)[0];
+        std::thread::scope(|scope| {
+            for client in 0..6 {
+                scope.spawn(move || call_again_and_again(address, client));
+            }
+        });
+        assert_eq!(server.counters().calls, 6 * 20 * 16);
+    }
+}
+
+/// Keeps 16 calls in flight, twenty times over, each time on a connection of its own.
+fn call_again_and_again(address: &str, client: usize) {
+    let interface = Arc::new(interface());
+    for round in 0..20 {
+        let mut lean = LeanCaller::connect(address);
+        let argument = |call| format!("client {client}, round {round}, call {call}");
+        for call in 0..16 {
+            let argument = argument(call);
+            let extras = Extras::default();
+            lean.start(&interface, ECHO, argument.as_bytes(), &extras, "echo");
+            if call % 5 == client % 5 {
+                lean.send();
+            }
+        }
+        lean.send();
+        let mut told: Vec<String> = (0..16).map(|_| lean.answer()).collect();
+        let mut expected: Vec<_> = (0..16).map(|c| format!("echo: {}", argument(c))).collect();
+        told.sort();
+        expected.sort();
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
 fn a_call_that_waits_for_a_worker_is_not_begun_once_it_is_cancelled_or_late() {
     let server = on_workers(|_| {});
     let mut lean = LeanCaller::connect(&streams(&server)[0]);
