@@ -137,8 +137,10 @@ unsafe fn swap_few<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Bytes up to which the platform's copy is as fast as any kernel; it knows the short lengths best.
-const SHORT: usize = 128;
+/// Bytes up to which the platform's copy is as fast as any kernel. It knows the short lengths best;
+/// and of memory that was just allocated the first bytes are soon wanted again, which wide stores
+/// hold up.
+const SHORT: usize = 512;
 
 /// Copies bytes.
 ///

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::slice;
 
 use super::select::Chosen;
-use super::{SHORT, portable, swap};
+use super::{portable, swap};
 
 /// The smallest storage that is taken.
 const SMALLEST: usize = 256;
@@ -181,14 +181,20 @@ impl Storage {
     /// are to be; if there are enough.
     #[inline(always)]
     fn take_counted(&mut self, count: u32, bytes: usize) -> Option<*mut u8> {
-        if self.bytes.len() - self.used < COUNT + bytes {
+        let start = self.used;
+        // Both lie in memory, and so does this code: there are addresses for all of it, and the sum does
+        // not wrap.
+        let end = start + COUNT + bytes;
+        if end > self.bytes.len() {
             return None;
         }
-        *self.take_chunk() = count.to_ne_bytes();
-        let start = self.used;
-        self.used += bytes;
-        // SAFETY: there are so many.
-        Some(unsafe { self.bytes.as_mut_ptr().add(start) })
+        self.used = end;
+        // SAFETY: there are so many, of which the first are the count.
+        unsafe {
+            let to = self.bytes.as_mut_ptr().add(start);
+            to.cast::<[u8; COUNT]>().write(count.to_ne_bytes());
+            Some(to.add(COUNT))
+        }
     }
 
     /// Takes `bytes` more into use. They are there, and begin where is returned.
@@ -213,16 +219,18 @@ impl Storage {
     }
 }
 
+/// Bytes that are copied without a call.
+const FEW: usize = 128;
+
 /// Copies bytes, mostly those of a short string.
 ///
 /// # Safety
 /// `bytes` can be read at `from` and written at `to`, which do not overlap.
 #[inline(always)]
 unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) {
-    const { assert!(SHORT == 128) }
     // SAFETY: the caller's promise.
     unsafe {
-        match bytes <= SHORT {
+        match bytes <= FEW {
             true => portable::copy_few(from, to, bytes),
             false => swap::<u8>(from, to, bytes),
         }
