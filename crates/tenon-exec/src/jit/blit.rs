@@ -6,9 +6,9 @@ use tenon_plan::{Blittable, Run};
 use super::emit::{Emitter, Spot};
 use super::given::Way;
 use super::helpers::{
-    COPY, GET_COUNTED_1, GET_COUNTED_2, GET_COUNTED_4, GET_COUNTED_8, GET_SWAPPED_2, GET_SWAPPED_4,
-    GET_SWAPPED_8, Helper, Items, PUT_COUNTED_1, PUT_COUNTED_2, PUT_COUNTED_4, PUT_COUNTED_8,
-    PUT_SWAPPED_2, PUT_SWAPPED_4, PUT_SWAPPED_8,
+    GET_COUNTED_1, GET_COUNTED_2, GET_COUNTED_4, GET_COUNTED_8, GET_SWAPPED_1, GET_SWAPPED_2,
+    GET_SWAPPED_4, GET_SWAPPED_8, Helper, Items, PUT_COUNTED_1, PUT_COUNTED_2, PUT_COUNTED_4,
+    PUT_COUNTED_8, PUT_SWAPPED_1, PUT_SWAPPED_2, PUT_SWAPPED_4, PUT_SWAPPED_8,
 };
 
 /// Most bytes that are moved without a call.
@@ -215,7 +215,8 @@ fn kernel(way: Way, unit: u32) -> Helper {
         (Way::Decode { .. }, 2) => GET_SWAPPED_2,
         (Way::Decode { .. }, 4) => GET_SWAPPED_4,
         (Way::Decode { .. }, 8) => GET_SWAPPED_8,
-        _ => COPY,
+        (Way::Encode { .. }, _) => PUT_SWAPPED_1,
+        (Way::Decode { .. }, _) => GET_SWAPPED_1,
     }
 }
 

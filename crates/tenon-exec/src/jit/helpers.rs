@@ -120,14 +120,16 @@ helpers! {
     NEXT = next, 3;
     /// `(at, bytes)`: whether all of them are zero.
     ARE_ZERO = are_zero, 2;
-    /// `(from, to, bytes)`: copies.
-    COPY = copy, 3;
+    /// `(memory, bytes on the wire, bytes)`: copies.
+    PUT_SWAPPED_1 = put_swapped::<u8>, 3;
     /// `(numbers, bytes on the wire, bytes)`: changes the order of the bytes of each.
     PUT_SWAPPED_2 = put_swapped::<u16>, 3;
     /// As above.
     PUT_SWAPPED_4 = put_swapped::<u32>, 3;
     /// As above.
     PUT_SWAPPED_8 = put_swapped::<u64>, 3;
+    /// `(bytes on the wire, memory, bytes)`: copies.
+    GET_SWAPPED_1 = get_swapped::<u8>, 3;
     /// `(bytes on the wire, numbers, bytes)`: changes the order of the bytes of each.
     GET_SWAPPED_2 = get_swapped::<u16>, 3;
     /// As above.
@@ -333,12 +335,6 @@ unsafe extern "C" fn are_zero(at: *const u8, bytes: u64) -> u64 {
     // SAFETY: see above.
     let bytes = unsafe { slice::from_raw_parts(at, bytes as usize) };
     u64::from(bytes.iter().all(|byte| *byte == 0))
-}
-
-unsafe extern "C" fn copy(from: *const u8, to: *mut u8, bytes: u64) -> u64 {
-    // SAFETY: see above.
-    unsafe { to.copy_from_nonoverlapping(from, bytes as usize) };
-    0
 }
 
 /// Copies bytes of which there mostly are few: then by two moves that may overlap, not by a call.

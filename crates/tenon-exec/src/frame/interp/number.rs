@@ -1,7 +1,7 @@
 //! Numbers between memory and the wire: how one is moved, and how many are.
 
 use std::mem::MaybeUninit;
-use std::{ptr, slice};
+use std::slice;
 
 use tenon_plan::{Mover, Moves, Unit};
 use tenon_wire::kernels::{self, Blittable};
@@ -256,7 +256,8 @@ pub(super) unsafe fn get_word<const SWAP: bool>(from: *const u8) -> u32 {
     word
 }
 
-/// Moves numbers of so many bytes, which change their order, from one place to another.
+/// Moves numbers of so many bytes, which change their order if they have one, from one place to
+/// another.
 type Swapper = unsafe fn(u32, *const u8, *mut u8, usize);
 
 /// Moves a block; `swap` moves those of its numbers that change their order.
@@ -285,7 +286,7 @@ unsafe fn move_block<const SWAP: bool>(
                     }
                 }
             }
-            Item::Units(_) | Item::Runs(_) => ptr::copy_nonoverlapping(from, to, bytes),
+            Item::Units(_) | Item::Runs(_) => swap(1, from, to, bytes),
         }
     }
 }
@@ -307,6 +308,7 @@ pub(super) unsafe fn put_block<const SWAP: bool>(
     unsafe { move_block::<SWAP>(program, item, (from, to), bytes, put_swapped) }
 }
 
+#[inline]
 unsafe fn put_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
     unsafe fn of<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
@@ -321,7 +323,7 @@ unsafe fn put_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
             2 => of::<u16>(from, to, bytes),
             4 => of::<u32>(from, to, bytes),
             8 => of::<u64>(from, to, bytes),
-            _ => ptr::copy_nonoverlapping(from, to, bytes),
+            _ => of::<u8>(from, to, bytes),
         }
     }
 }
@@ -343,6 +345,7 @@ pub(super) unsafe fn get_block<const SWAP: bool>(
     unsafe { move_block::<SWAP>(program, item, (from, to), bytes, get_swapped) }
 }
 
+#[inline]
 unsafe fn get_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
     unsafe fn of<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
@@ -358,7 +361,7 @@ unsafe fn get_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
             2 => of::<u16>(from, to, bytes),
             4 => of::<u32>(from, to, bytes),
             8 => of::<u64>(from, to, bytes),
-            _ => ptr::copy_nonoverlapping(from, to, bytes),
+            _ => of::<u8>(from, to, bytes),
         }
     }
 }
