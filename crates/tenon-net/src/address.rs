@@ -1,4 +1,4 @@
-//! Addresses: one string chooses the transport, nothing else in a program changes.
+//! Addresses: one string chooses transport and protocol, nothing else in a program changes.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,16 @@ pub enum Transport {
     Udp,
 }
 
-/// Where a peer is, or where a server listens.
+/// What is spoken over it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// ONC RPC (RFC 5531).
+    Onc,
+    /// The lean protocol, between two ends that are both Tenon.
+    Lean,
+}
+
+/// Where a peer is and how it is spoken to, or where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `tcp://host[:port]`, also written `onc+tcp://`.
@@ -26,6 +35,10 @@ pub enum Address {
     Udp(Host),
     /// `unix:///path`, also written `onc+unix://`.
     Unix(PathBuf),
+    /// `lean+tcp://host[:port]`.
+    LeanTcp(Host),
+    /// `lean+unix:///path`.
+    LeanUnix(PathBuf),
 }
 
 /// A host, by name or number, and a port.
@@ -48,6 +61,7 @@ pub struct AddressError {
 enum Problem {
     NoScheme,
     UnknownScheme,
+    LeanUdp,
     NoHost,
     BadHost,
     BareIpv6,
@@ -61,9 +75,27 @@ impl Address {
     /// The transport that leads there.
     pub fn transport(&self) -> Transport {
         match self {
-            Self::Tcp(_) => Transport::Tcp,
+            Self::Tcp(_) | Self::LeanTcp(_) => Transport::Tcp,
             Self::Udp(_) => Transport::Udp,
-            Self::Unix(_) => Transport::Unix,
+            Self::Unix(_) | Self::LeanUnix(_) => Transport::Unix,
+        }
+    }
+
+    /// The protocol that a client speaks there.
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Protocol::Onc,
+            Self::LeanTcp(_) | Self::LeanUnix(_) => Protocol::Lean,
+        }
+    }
+
+    /// The same place for a client that speaks ONC RPC.
+    #[must_use]
+    pub fn over_onc(self) -> Self {
+        match self {
+            Self::LeanTcp(host) => Self::Tcp(host),
+            Self::LeanUnix(path) => Self::Unix(path),
+            Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => self,
         }
     }
 
@@ -75,15 +107,15 @@ impl Address {
     /// The host; none for a path.
     pub fn host(&self) -> Option<&Host> {
         match self {
-            Self::Tcp(host) | Self::Udp(host) => Some(host),
-            Self::Unix(_) => None,
+            Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) => Some(host),
+            Self::Unix(_) | Self::LeanUnix(_) => None,
         }
     }
 
     /// The same place at `port`; a path stays what it is.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
-        if let Self::Tcp(host) | Self::Udp(host) = &mut self {
+        if let Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) = &mut self {
             host.port = Some(port);
         }
         self
@@ -139,6 +171,9 @@ fn parse(text: &str) -> Result<Address, Problem> {
         "tcp" | "onc+tcp" => parse_host(rest).map(Address::Tcp),
         "udp" | "onc+udp" => parse_host(rest).map(Address::Udp),
         "unix" | "onc+unix" => parse_path(rest).map(Address::Unix),
+        "lean+tcp" => parse_host(rest).map(Address::LeanTcp),
+        "lean+unix" => parse_path(rest).map(Address::LeanUnix),
+        "lean+udp" => Err(Problem::LeanUdp),
         _ => Err(Problem::UnknownScheme),
     }
 }
@@ -196,6 +231,8 @@ impl fmt::Display for Address {
             Self::Tcp(host) => write!(f, "tcp://{host}"),
             Self::Udp(host) => write!(f, "udp://{host}"),
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
+            Self::LeanTcp(host) => write!(f, "lean+tcp://{host}"),
+            Self::LeanUnix(path) => write!(f, "lean+unix://{}", path.display()),
         }
     }
 }
@@ -224,6 +261,15 @@ impl fmt::Display for Transport {
     }
 }
 
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Onc => "ONC RPC",
+            Self::Lean => "the lean protocol",
+        })
+    }
+}
+
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} is not an address: {}", self.text, self.problem)
@@ -235,7 +281,11 @@ impl fmt::Display for Problem {
         f.write_str(match self {
             Self::NoScheme => "write tcp://host:port, udp://host:port or unix:///path",
             Self::UnknownScheme => {
-                "the schemes are tcp, udp and unix, or with onc+ in front of them"
+                "the schemes are tcp, udp and unix, with onc+ in front of them or without, and \
+                 lean+tcp and lean+unix"
+            }
+            Self::LeanUdp => {
+                "the lean protocol needs a stream; write lean+tcp://host:port or lean+unix:///path"
             }
             Self::NoHost => "the host is missing; write tcp://host:port",
             Self::BadHost => "the host holds a character that no host name has",
@@ -270,6 +320,8 @@ mod tests {
         check("tcp://[fe80::1%eth0]", "tcp://[fe80::1%eth0]");
         check("unix:///run/a b.sock", "unix:///run/a b.sock");
         check("onc+unix:///run/a", "unix:///run/a");
+        check("lean+tcp://[::1]:7", "lean+tcp://[::1]:7");
+        check("lean+unix:///run/a", "lean+unix:///run/a");
     }
 
     #[test]
@@ -277,6 +329,8 @@ mod tests {
         for (text, hint) in [
             ("localhost:2049", "write tcp://host:port"),
             ("http://a", "the schemes are"),
+            ("lean+udp://h:7", "needs a stream"),
+            ("lean+unix://a", "absolute"),
             ("tcp://", "host is missing"),
             ("tcp://:7", "host is missing"),
             ("tcp://a b", "no host name"),
@@ -303,5 +357,20 @@ mod tests {
         let path: Address = "unix:///p".parse().unwrap();
         assert!(!path.needs_port());
         assert_eq!(path.clone().with_port(7), path);
+        let lean: Address = "lean+tcp://h".parse().unwrap();
+        assert!(lean.needs_port());
+        assert_eq!(lean.with_port(7).to_string(), "lean+tcp://h:7");
+    }
+
+    #[test]
+    fn one_place_is_reached_by_either_protocol() {
+        for place in ["tcp://h:7", "unix:///p"] {
+            let onc: Address = place.parse().unwrap();
+            let lean: Address = format!("lean+{place}").parse().unwrap();
+            assert_eq!(onc.protocol(), Protocol::Onc);
+            assert_eq!(lean.protocol(), Protocol::Lean);
+            assert_eq!(onc.transport(), lean.transport());
+            assert_eq!(lean.over_onc(), onc);
+        }
     }
 }

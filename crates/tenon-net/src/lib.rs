@@ -10,7 +10,7 @@ mod socket;
 mod stream;
 mod timeout;
 
-pub use address::{Address, AddressError, Host, Transport};
+pub use address::{Address, AddressError, Host, Protocol, Transport};
 pub use datagram::Datagram;
 pub use listener::Listener;
 pub use socket::{Ready, is_deadline};

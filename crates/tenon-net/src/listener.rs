@@ -34,12 +34,14 @@ impl Listener {
     ///
     /// # Errors
     /// `AddrInUse` when somebody listens there or the path is another kind of file;
-    /// `InvalidInput` for an address without a port or of another transport.
+    /// `InvalidInput` for an address without a port, of another transport, or that names a
+    /// protocol: which one a client speaks is found out when it connects.
     pub fn bind(address: &Address) -> io::Result<Self> {
         match address {
             Address::Tcp(host) => first_that_works(host, Self::bind_tcp),
             Address::Unix(path) => Self::bind_unix(path),
             Address::Udp(_) => Err(not_a_stream(address)),
+            Address::LeanTcp(_) | Address::LeanUnix(_) => Err(serves_both(address)),
         }
     }
 
@@ -160,4 +162,10 @@ impl AsRawFd for Listener {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
+}
+
+fn serves_both(address: &Address) -> io::Error {
+    let onc = address.clone().over_onc();
+    let message = format!("a server has one address for both protocols: listen at {onc}");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }

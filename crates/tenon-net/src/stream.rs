@@ -52,8 +52,8 @@ impl Stream {
     /// deadline, otherwise what the last attempt reported.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         match address {
-            Address::Tcp(host) => Self::connect_host(host, deadline),
-            Address::Unix(path) => Self::connect_path(path, deadline),
+            Address::Tcp(host) | Address::LeanTcp(host) => Self::connect_host(host, deadline),
+            Address::Unix(path) | Address::LeanUnix(path) => Self::connect_path(path, deadline),
             Address::Udp(_) => Err(not_a_stream(address)),
         }
     }

@@ -4,14 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
-use tenon_wire::{DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
+use tenon_wire::{DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
-use crate::channel::{Channel, Ticket, Timer};
+use crate::channel::{Channel, Form, LeanForm, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
+use crate::lean_input::LeanInput;
 use crate::options::ChannelOptions;
-use crate::pending::PendingCall;
+use crate::pending::{DecodeBy, PendingCall};
 use crate::rpcbind;
 
 /// Time that a call has if nothing else is said.
@@ -36,7 +38,10 @@ pub struct Client {
     program: u32,
     version: u32,
     template: Arc<CallTemplate>,
+    interface: Arc<Interface>,
     timeout: Duration,
+    /// Whether lean calls say how much time they have.
+    tells_timeout: bool,
     decoding: Decoding,
 }
 
@@ -58,11 +63,24 @@ impl Decoding {
         input.finish()?;
         Ok(value)
     }
+
+    pub(crate) fn decode_lean<T>(
+        self,
+        results: &[u8],
+        order: ByteOrder,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let mut input = LeanInput::over(results, order, self.mode, self.limits);
+        let value = decode(&mut input)?;
+        input.finish()?;
+        Ok(value)
+    }
 }
 
 impl Client {
     /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or
-    /// `unix:///path`. Without a port the host's rpcbind is asked for it.
+    /// `unix:///path` for calls by ONC RPC, `lean+tcp://host:port` or `lean+unix:///path` for calls
+    /// by the lean protocol. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
     /// The text is no address, the peer cannot be reached, or its rpcbind does not know the
@@ -95,16 +113,30 @@ impl Client {
             program,
             version,
             template: Arc::new(CallTemplate::new(program, version, &Credential::None)),
+            interface: Arc::new(Interface::unknown(program, version)),
             timeout: TIMEOUT,
+            tells_timeout: false,
             decoding: Decoding::default(),
         }
     }
 
-    /// The same with `timeout` for every call, connecting again included.
+    /// The same with `timeout` for every call, connecting again included. A lean call tells the
+    /// server how much of it is left, which does not begin what nobody will wait for.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
             timeout,
+            tells_timeout: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same, built from `interface`: lean calls are calls of its program and version, and the
+    /// server compares it with its own before it takes the first. Otherwise nothing is compared.
+    #[must_use]
+    pub fn with_interface(&self, interface: Arc<Interface>) -> Self {
+        Self {
+            interface,
             ..self.clone()
         }
     }
@@ -180,7 +212,69 @@ impl Client {
         decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
         let ticket = self.send(procedure, encode)?;
+        let decode = DecodeBy::Onc(decode);
         Ok(PendingCall::new(ticket, self.decoding, decode))
+    }
+
+    /// Calls a procedure by the lean protocol, over a channel that speaks it, as
+    /// [`call`](Self::call) does by ONC RPC.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub fn call_lean<T>(
+        &self,
+        procedure: u16,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
+        let ticket = self.send_lean(procedure, encode)?;
+        let reply = ticket.wait()?;
+        self.decoding
+            .decode_lean(reply.results(), reply.order(), decode)
+    }
+
+    /// Sends a call by the lean protocol and returns at once, as [`start`](Self::start) does by ONC
+    /// RPC. A server that has as many calls as it takes is waited for.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    pub fn start_lean<T>(
+        &self,
+        procedure: u16,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<PendingCall<T>, CallError> {
+        let ticket = self.send_lean(procedure, encode)?;
+        let decode = DecodeBy::Lean(decode);
+        Ok(PendingCall::new(ticket, self.decoding, decode))
+    }
+
+    #[inline]
+    fn send_lean(
+        &self,
+        procedure: u16,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+    ) -> Result<Ticket, CallError> {
+        let timer = Timer::start(self.timeout);
+        let mut message = self.channel.buffer();
+        let extras = Extras {
+            time_left: self.tells_timeout.then_some(self.timeout),
+            extensions: &[],
+        };
+        let draft = Draft::call(&mut message, ByteOrder::NATIVE, procedure, &extras);
+        if let Err(error) = encode(&mut Encoder::over(&mut message)) {
+            self.channel.recycle(message);
+            return Err(error.into());
+        }
+        let form = LeanForm {
+            draft,
+            interface: &self.interface,
+            procedure,
+            tells_timeout: self.tells_timeout,
+        };
+        self.channel.send(message, &Form::Lean(form), timer)
     }
 
     #[inline]
@@ -196,7 +290,7 @@ impl Client {
             self.channel.recycle(message);
             return Err(error.into());
         }
-        self.channel.send(message, timer)
+        self.channel.send(message, &Form::Onc, timer)
     }
 }
 

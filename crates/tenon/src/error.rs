@@ -1,15 +1,18 @@
 //! Errors by blame: the call was wrong, the peer refused, the peer broke the protocol, time ran
 //! out, or the connection failed. Each knows whether the peer may have carried the call out.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_net::{Address, AddressError};
+use tenon_net::{Address, AddressError, Protocol};
+use tenon_proto::lean::client::{BindError, ReplyError as LeanReplyError};
+use tenon_proto::lean::{self, Exception, Status};
 use tenon_proto::onc::client::ReplyError;
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
-use tenon_wire::{DecodeError, EncodeError};
+use tenon_wire::{BString, DecodeError, EncodeError};
 
 use crate::rpcbind::RpcbindError;
 
@@ -38,9 +41,33 @@ pub enum CallError {
         /// Most calls that may be in flight.
         limit: usize,
     },
+    /// Your call was wrong: the channel speaks the other protocol.
+    #[error("the channel speaks {spoken}: {}", advice_on_protocol(*.spoken))]
+    OtherProtocol {
+        /// What the channel speaks.
+        spoken: Protocol,
+    },
+    /// Your call was wrong: it is larger than the peer takes in, as it said when the connection
+    /// opened. Lean calls only.
+    #[error("a call of {size} bytes is over the peer's limit of {limit}")]
+    TooLargeForPeer {
+        /// Bytes of the call, its header included.
+        size: usize,
+        /// Most bytes that the peer takes in.
+        limit: usize,
+    },
     /// The peer refused.
     #[error("the peer refused the call: {0}")]
     Refused(Refused),
+    /// The peer refused, or the service failed, and the peer says so by the lean protocol.
+    #[error("the peer refused the call: {0}")]
+    Exception(LeanException),
+    /// The peer does not have the service, or was built from another interface.
+    #[error("the service cannot be called: {0}")]
+    Unbound(#[from] BindError),
+    /// The peer refused the connection that the call was to go over, by the lean protocol.
+    #[error("the peer refused the connection: {0}")]
+    ConnectionRefused(lean::Refused),
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     Misbehaved(#[from] Misbehavior),
@@ -74,6 +101,12 @@ pub enum Misbehavior {
     /// Its message is no reply.
     #[error("{0}")]
     Message(Violation),
+    /// What it sent is not the lean protocol.
+    #[error("{violation}{}", advice_on_lean(.violation))]
+    Lean {
+        /// What is wrong, and where.
+        violation: lean::Violation,
+    },
     /// Its stream makes no sense any more.
     #[error("{0}; if the peer is right, raise ChannelOptions::receive_max")]
     Record(RecordError),
@@ -88,8 +121,13 @@ impl CallError {
         match self {
             Self::Arguments(_)
             | Self::TooLarge { .. }
+            | Self::TooLargeForPeer { .. }
             | Self::TooManyCalls { .. }
+            | Self::OtherProtocol { .. }
+            | Self::Unbound(_)
+            | Self::ConnectionRefused(_)
             | Self::Connect(_) => false,
+            Self::Exception(exception) => exception.status.may_have_executed(),
             Self::Refused(refused) => *refused == Refused::SystemError,
             Self::Misbehaved(_) => true,
             Self::TimedOut {
@@ -114,6 +152,48 @@ impl From<ReplyError> for CallError {
             ReplyError::Refused(refused) => Self::Refused(refused),
             ReplyError::Violation(violation) => Self::Misbehaved(Misbehavior::Message(violation)),
         }
+    }
+}
+
+impl From<LeanReplyError<'_>> for CallError {
+    fn from(error: LeanReplyError<'_>) -> Self {
+        match error {
+            LeanReplyError::Exception(exception) => Self::Exception(exception.into()),
+            LeanReplyError::Unbound(refusal) => Self::Unbound(BindError::Refused(refusal)),
+        }
+    }
+}
+
+/// What a peer says by the lean protocol where a result was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeanException {
+    /// Why there is no result.
+    pub status: Status,
+    /// The same in words, perhaps with more; perhaps empty.
+    pub message: BString,
+    /// An encoded value of the interface, if the procedure raised an exception of it.
+    pub details: Vec<u8>,
+}
+
+impl From<Exception<'_>> for LeanException {
+    fn from(exception: Exception<'_>) -> Self {
+        Self {
+            status: exception.status,
+            message: exception.message.to_owned(),
+            details: exception.details.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for LeanException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exception = Exception {
+            status: self.status,
+            message: self.message.as_ref(),
+            details: &self.details,
+        };
+        exception.fmt(f)
     }
 }
 
@@ -170,6 +250,21 @@ fn advice_on_size(datagram: bool) -> &'static str {
     match datagram {
         true => "use a stream, tcp:// or unix://, for large calls",
         false => "raise ChannelOptions::send_max if the peer takes it",
+    }
+}
+
+fn advice_on_protocol(spoken: Protocol) -> &'static str {
+    match spoken {
+        Protocol::Onc => "connect to lean+tcp:// or lean+unix:// for calls by the lean protocol",
+        Protocol::Lean => "connect to tcp://, udp:// or unix:// for calls by ONC RPC",
+    }
+}
+
+/// A peer whose first bytes are no preamble may never have heard of the protocol.
+fn advice_on_lean(violation: &lean::Violation) -> &'static str {
+    match violation.at {
+        0..8 => "; if the peer speaks ONC RPC, connect to tcp:// or unix://",
+        _ => "",
     }
 }
 

@@ -6,6 +6,7 @@
 mod channel;
 mod client;
 mod error;
+mod lean_input;
 mod options;
 mod pending;
 pub mod rpcbind;
@@ -15,12 +16,13 @@ mod stubs;
 
 pub use channel::{Channel, ChannelCounters};
 pub use client::Client;
-pub use error::{CallError, ConnectError, Misbehavior};
+pub use error::{CallError, ConnectError, LeanException, Misbehavior};
+pub use lean_input::LeanInput;
 pub use options::ChannelOptions;
 pub use pending::PendingCall;
 pub use server::{Server, ServerBuilder, ServerCounters, ServerLimits, StartError};
-pub use service::{CallInfo, LeanArguments, LeanService, Refusal, Service};
-pub use tenon_net::{Address, AddressError, Transport};
+pub use service::{CallInfo, LeanService, Refusal, Service};
+pub use tenon_net::{Address, AddressError, Protocol, Transport};
 pub use tenon_proto::lean;
 pub use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential, CredentialError};
 pub use tenon_proto::onc::client::ClientCounters;

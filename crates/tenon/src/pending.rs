@@ -3,11 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use tenon_wire::{Buffer, DecodeError, Decoder};
+use tenon_proto::lean::ByteOrder;
+use tenon_wire::{DecodeError, Decoder};
 
-use crate::channel::Ticket;
+use crate::channel::{Results, Ticket};
 use crate::client::Decoding;
 use crate::error::CallError;
+use crate::lean_input::LeanInput;
 
 /// A call that has been sent. Dropping it gives the call up: the peer may still carry it out, its
 /// reply is ignored. On UDP a lost call is sent again only while somebody waits.
@@ -15,17 +17,29 @@ use crate::error::CallError;
 pub struct PendingCall<T> {
     ticket: Ticket,
     decoding: Decoding,
-    decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    decode: DecodeBy<T>,
     /// What has come before anybody waited for good.
-    early: Option<Result<Buffer, CallError>>,
+    early: Option<Result<Results, CallError>>,
+}
+
+/// What decodes the result, by the protocol of the call.
+#[derive(Clone, Copy)]
+pub(crate) enum DecodeBy<T> {
+    Onc(fn(&mut Decoder<'_>) -> Result<T, DecodeError>),
+    Lean(fn(&mut LeanInput<'_>) -> Result<T, DecodeError>),
+}
+
+impl<T> DecodeBy<T> {
+    fn decode(self, results: &[u8], order: ByteOrder, decoding: Decoding) -> Result<T, CallError> {
+        match self {
+            Self::Onc(decode) => decoding.decode(results, decode),
+            Self::Lean(decode) => decoding.decode_lean(results, order, decode),
+        }
+    }
 }
 
 impl<T> PendingCall<T> {
-    pub(crate) fn new(
-        ticket: Ticket,
-        decoding: Decoding,
-        decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
-    ) -> Self {
+    pub(crate) fn new(ticket: Ticket, decoding: Decoding, decode: DecodeBy<T>) -> Self {
         Self {
             ticket,
             decoding,
@@ -41,11 +55,12 @@ impl<T> PendingCall<T> {
     pub fn wait(self) -> Result<T, CallError> {
         let Some(early) = self.early else {
             let reply = self.ticket.wait()?;
-            return self.decoding.decode(reply.results(), self.decode);
+            let (results, order) = (reply.results(), reply.order());
+            return self.decode.decode(results, order, self.decoding);
         };
-        let results = early?;
-        let value = self.decoding.decode(results.as_slice(), self.decode);
-        self.ticket.recycle(results);
+        let Results { bytes, order } = early?;
+        let value = self.decode.decode(bytes.as_slice(), order, self.decoding);
+        self.ticket.recycle(bytes);
         value
     }
 

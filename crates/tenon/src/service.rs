@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 use tenon_net::Transport;
 use tenon_proto::lean::Interface;
 use tenon_proto::onc::auth::{AuthStat, Credential};
-use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Swapped};
+use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
+
+use crate::lean_input::LeanInput;
 
 /// One version of a program. Generated code implements it for every server trait.
 pub trait Service: Send + Sync + 'static {
@@ -48,18 +50,9 @@ pub trait LeanService: Send + Sync {
     fn call(
         &self,
         call: &CallInfo<'_>,
-        arguments: LeanArguments<'_>,
+        arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal>;
-}
-
-/// The arguments of a lean call, by the order of bytes of the client's machine.
-#[derive(Debug)]
-pub enum LeanArguments<'a> {
-    /// It is this machine's.
-    Native(Decoder<'a, Lean>),
-    /// It is the other one.
-    Swapped(Decoder<'a, Lean<Swapped>>),
 }
 
 /// A call that came in, beside its arguments.

@@ -340,6 +340,12 @@ impl<W> ClientEngine<W> {
         }
     }
 
+    /// Whether [`poll_transmit`](Self::poll_transmit) has something.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        !self.owed.is_empty()
+    }
+
     /// Appends what the engine itself has to say; says whether there was something. Ask before each
     /// call is sent, and send it in front; and when something was cancelled or has come.
     #[inline]

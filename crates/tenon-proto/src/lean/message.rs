@@ -128,6 +128,7 @@ pub struct Extras<'e> {
 pub struct Draft {
     start: usize,
     order: ByteOrder,
+    has_time: bool,
 }
 
 impl Draft {
@@ -163,7 +164,24 @@ impl Draft {
         if header.flags.0 != 0 {
             put_extras(buffer, order, extras);
         }
-        Self { start, order }
+        Self {
+            start,
+            order,
+            has_time: extras.time_left.is_some(),
+        }
+    }
+
+    /// Says anew how much time a call has, which may have waited since it was begun. One that was
+    /// begun without a time keeps none.
+    ///
+    /// # Panics
+    /// The message is no longer in `buffer`.
+    pub fn set_time_left(self, buffer: &mut Buffer, time_left: Duration) {
+        if self.has_time {
+            let begin = self.start + HEADER;
+            let time = self.order.bytes_of_u64(micros(time_left));
+            buffer.as_mut_slice()[begin..begin + time.len()].copy_from_slice(&time);
+        }
     }
 
     /// Gives a call its number and its service.
@@ -237,8 +255,11 @@ pub(super) fn flags(extras: &Extras<'_>) -> Flags {
 
 fn put_extras(buffer: &mut Buffer, order: ByteOrder, extras: &Extras<'_>) {
     if let Some(time_left) = extras.time_left {
-        let micros = u64::try_from(time_left.as_micros()).unwrap_or(u64::MAX);
-        buffer.extend(&order.bytes_of_u64(micros));
+        buffer.extend(&order.bytes_of_u64(micros(time_left)));
     }
     extension::encode(extras.extensions, buffer, order);
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

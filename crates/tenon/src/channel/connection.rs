@@ -4,11 +4,14 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
-use tenon_net::{Address, Datagram, Ready, Stream};
+use tenon_net::{Address, Datagram, Protocol, Ready, Stream, Transport, is_deadline};
+use tenon_proto::lean::{Incoming, MessageReader, Refused};
 use tenon_proto::onc::message::Violation;
 use tenon_proto::onc::record::RecordReader;
 
+use super::engine::preamble;
 use crate::error::{CallError, Misbehavior};
+use crate::options::ChannelOptions;
 
 /// Storage that a connection keeps while there is nothing to receive.
 const KEPT_MAX: usize = 4 << 20;
@@ -29,20 +32,23 @@ enum Socket {
 impl Connection {
     pub(super) fn open(
         address: &Address,
-        receive_max: usize,
+        options: &ChannelOptions,
         deadline: Instant,
     ) -> io::Result<Self> {
-        let (socket, inbox) = match address {
-            Address::Tcp(_) | Address::Unix(_) => (
-                Socket::Stream(Stream::connect(address, deadline)?),
-                Inbox::Records(RecordReader::new(receive_max)),
-            ),
-            Address::Udp(_) => (
-                Socket::Datagram(Datagram::connect(address, deadline)?),
-                Inbox::Datagram(LastDatagram::default()),
-            ),
+        let socket = match address.transport() {
+            Transport::Tcp | Transport::Unix => Socket::Stream(Stream::connect(address, deadline)?),
+            Transport::Udp => Socket::Datagram(Datagram::connect(address, deadline)?),
         };
-        let inbox = Mutex::new(inbox);
+        let inbox = Mutex::new(match (address.protocol(), &socket) {
+            (Protocol::Lean, _) => {
+                let limit = preamble(options).message_max as usize;
+                Inbox::Messages(MessageReader::new(limit))
+            }
+            (Protocol::Onc, Socket::Stream(_)) => {
+                Inbox::Records(RecordReader::new(options.receive_max))
+            }
+            (Protocol::Onc, Socket::Datagram(_)) => Inbox::Datagram(LastDatagram::default()),
+        });
         Ok(Self { socket, inbox })
     }
 
@@ -62,8 +68,16 @@ impl Connection {
         match (&self.socket, inbox) {
             (Socket::Stream(stream), Inbox::Records(records)) => {
                 match stream.recv_until(records.room(), deadline)? {
-                    0 => return Err(end_of_stream(records)),
+                    0 => return Err(end_of_stream(records.is_between_records())),
                     bytes => records.filled(bytes),
+                }
+            }
+            (Socket::Stream(stream), Inbox::Messages(messages)) => {
+                match stream.recv_until(messages.room(), deadline) {
+                    Ok(0) => return Err(end_of_messages(messages)),
+                    Ok(bytes) => messages.filled(bytes),
+                    Err(error) if is_deadline(&error) => return Err(error),
+                    Err(error) => return Err(may_not_be_lean(messages, error)),
                 }
             }
             (Socket::Datagram(socket), Inbox::Datagram(last)) => {
@@ -105,6 +119,8 @@ impl Connection {
 pub(super) enum Broken {
     Io(Arc<io::Error>),
     Misbehaved(Misbehavior),
+    /// The peer did not take the connection, and so carried nothing out.
+    Refused(Refused),
 }
 
 impl Broken {
@@ -116,6 +132,7 @@ impl Broken {
                 may_have_executed: true,
             },
             Self::Misbehaved(misbehavior) => CallError::Misbehaved(misbehavior),
+            Self::Refused(refused) => CallError::ConnectionRefused(refused),
         }
     }
 }
@@ -136,7 +153,15 @@ impl From<Violation> for Broken {
 #[derive(Debug)]
 pub(super) enum Inbox {
     Records(RecordReader),
+    Messages(MessageReader),
     Datagram(LastDatagram),
+}
+
+/// What has been received whole.
+pub(super) enum Received<'m> {
+    /// A message of ONC RPC.
+    Record(&'m [u8]),
+    Lean(Incoming<'m>),
 }
 
 /// Room for the largest datagram there is, and how much of it the last one filled.
@@ -158,32 +183,40 @@ impl Default for LastDatagram {
 }
 
 impl Inbox {
-    /// The next message that has been received whole.
+    /// The next that has been received whole.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Broken> {
+    pub(super) fn next(&mut self) -> Result<Option<Received<'_>>, Broken> {
         match self {
             Self::Records(records) => records
                 .next_record()
+                .map(|record| record.map(Received::Record))
                 .map_err(|error| Broken::Misbehaved(Misbehavior::Record(error))),
+            Self::Messages(messages) => Ok(messages.next_message()?.map(Received::Lean)),
             Self::Datagram(last) => {
                 let is_new = std::mem::take(&mut last.is_new);
-                Ok(is_new.then(|| &last.room[..last.length]))
+                Ok(is_new.then(|| Received::Record(&last.room[..last.length])))
             }
         }
     }
 
-    /// The message that [`next`](Self::next) returned last.
+    /// The message that [`next`](Self::next) returned last; of a lean one its body.
     pub(super) fn message(&self) -> &[u8] {
         match self {
             Self::Records(records) => records.record(),
+            Self::Messages(messages) => {
+                let parts = messages.message().and_then(|message| message.parts().ok());
+                parts.map_or(&[], |parts| parts.body)
+            }
             Self::Datagram(last) => &last.room[..last.length],
         }
     }
 
     /// Gives memory back that only an unusually large reply needed.
     pub(super) fn shrink(&mut self) {
-        if let Self::Records(records) = self {
-            records.shrink_to(KEPT_MAX);
+        match self {
+            Self::Records(records) => records.shrink_to(KEPT_MAX),
+            Self::Messages(messages) => messages.shrink_to(KEPT_MAX),
+            Self::Datagram(_) => {}
         }
     }
 }
@@ -199,8 +232,22 @@ fn receive_datagram(socket: &Datagram, room: &mut [u8], deadline: Instant) -> io
     }
 }
 
-fn end_of_stream(records: &RecordReader) -> io::Error {
-    let message = match records.is_between_records() {
+fn end_of_messages(messages: &MessageReader) -> io::Error {
+    may_not_be_lean(messages, end_of_stream(messages.is_between_messages()))
+}
+
+/// A peer that breaks a connection off without a word may never have heard of the protocol.
+fn may_not_be_lean(messages: &MessageReader, error: io::Error) -> io::Error {
+    const HINT: &str = "the peer has not said that it speaks the lean protocol; \
+                        if it speaks ONC RPC, connect to tcp:// or unix://";
+    match messages.received() {
+        0 => io::Error::new(error.kind(), format!("{error}; {HINT}")),
+        _ => error,
+    }
+}
+
+fn end_of_stream(is_between_messages: bool) -> io::Error {
+    let message = match is_between_messages {
         true => "the peer closed it",
         false => "the peer closed it in the middle of a reply",
     };

@@ -6,11 +6,14 @@
 //! reader's role to a caller that waits. When the [connection] breaks, the calls in flight fail and
 //! the next one [connects](connecting) again.
 //!
+//! A channel speaks [one protocol](engine), which its address says.
+//!
 //! One lock guards the bookkeeping. It is never held over a system call that waits, nor over code
 //! of the user.
 
 mod connecting;
 mod connection;
+mod engine;
 mod receiving;
 mod sending;
 mod slots;
@@ -30,7 +33,8 @@ use connection::Connection;
 use state::State;
 
 pub(crate) use receiving::Reply;
-pub(crate) use sending::Ticket;
+pub(crate) use sending::{Form, LeanForm, Ticket};
+pub(crate) use slots::Results;
 
 /// The way to one peer. Clones are the same channel; any number of threads may use it, and any
 /// number of clients.
@@ -77,9 +81,9 @@ impl Channel {
             return Err(ConnectError::NoPort(address.clone()));
         }
         let deadline = Timer::start(options.connect_timeout).deadline;
-        let connection = Connection::open(address, options.receive_max, deadline)
+        let connection = Connection::open(address, &options, deadline)
             .map_err(|error| ConnectError::unreachable(address, error))?;
-        let mut state = State::new(address.transport(), &options);
+        let mut state = State::new(address, &options);
         state.connected(connection);
         Ok(Self {
             shared: Arc::new(Shared {

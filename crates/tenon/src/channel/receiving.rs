@@ -1,37 +1,53 @@
 //! Waiting for a reply: as the reader, who takes in everybody's replies, or asleep until the
 //! reader has brought it or has left.
 
-use std::sync::MutexGuard;
+use std::io;
+use std::sync::{Arc, MutexGuard};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
 use tenon_net::is_deadline;
-use tenon_proto::onc::client::{ReplyError, Timeout};
-use tenon_wire::Buffer;
+use tenon_proto::lean::ByteOrder;
+use tenon_proto::onc::client::Timeout;
 
 use super::Channel;
 use super::connection::{Broken, Connection, Inbox};
+use super::engine::{Answer, Meaning, is_late};
 use super::sending::Ticket;
-use super::slots::{Outcome, SlotId};
+use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
 use crate::error::CallError;
 
 /// The results of a call, encoded.
 pub(crate) enum Reply<'t> {
     /// Where they were received: their owner is the reader.
-    InPlace { reader: Reader<'t>, start: usize },
+    InPlace { reader: Reader<'t>, own: InPlace },
     /// Where the reader has put them.
     Copied {
-        results: Buffer,
+        results: Results,
         channel: &'t Channel,
     },
+}
+
+/// The results of a call where they were received.
+pub(crate) struct InPlace {
+    start: usize,
+    order: ByteOrder,
 }
 
 impl Reply<'_> {
     pub(crate) fn results(&self) -> &[u8] {
         match self {
-            Self::InPlace { reader, start } => &reader.inbox.message()[*start..],
-            Self::Copied { results, .. } => results.as_slice(),
+            Self::InPlace { reader, own } => &reader.inbox.message()[own.start..],
+            Self::Copied { results, .. } => results.bytes.as_slice(),
+        }
+    }
+
+    /// The order of the bytes of the results.
+    pub(crate) fn order(&self) -> ByteOrder {
+        match self {
+            Self::InPlace { own, .. } => own.order,
+            Self::Copied { results, .. } => results.order,
         }
     }
 }
@@ -39,7 +55,7 @@ impl Reply<'_> {
 impl Drop for Reply<'_> {
     fn drop(&mut self) {
         if let Self::Copied { results, channel } = self {
-            channel.recycle(std::mem::take(results));
+            channel.recycle(std::mem::take(&mut results.bytes));
         }
     }
 }
@@ -72,10 +88,32 @@ enum Step<'t> {
     Sleep(Instant),
 }
 
+/// What came of taking in a message.
+enum Taken {
+    /// There was none.
+    Nothing,
+    /// It was for others, or for the channel.
+    Other,
+    /// It is the reply for whoever reads.
+    Own(Result<InPlace, CallError>),
+}
+
 impl Channel {
     /// Waits for the reply to the call of `ticket`, until `until` or the call's own deadline. None
     /// if it has not come by `until`.
     pub(crate) fn receive<'t>(
+        &'t self,
+        ticket: &'t Ticket,
+        until: Instant,
+    ) -> Result<Option<Reply<'t>>, CallError> {
+        let received = self.receive_by(ticket, until);
+        received.map_err(|error| match is_late(&error) {
+            true => ticket.timer.error(true),
+            false => error,
+        })
+    }
+
+    fn receive_by<'t>(
         &'t self,
         ticket: &'t Ticket,
         until: Instant,
@@ -144,7 +182,7 @@ impl Channel {
                 results,
                 channel: self,
             }),
-            Outcome::Answered(Err(error)) => Err(error.into()),
+            Outcome::Answered(Err(error)) => Err(error),
             Outcome::Broken(broken) => Err(broken.into_error()),
         }
     }
@@ -152,7 +190,10 @@ impl Channel {
     /// Sends the call again or gives it up, as its timers say.
     #[cold]
     fn handle_timeout(&self, ticket: &Ticket, now: Instant) -> Result<(), CallError> {
-        let timeout = self.lock().engine.handle_timeout(ticket.xid, now);
+        let mut state = self.lock();
+        let timeout = state.engine.handle_timeout(ticket.xid, now);
+        self.flush(&mut state);
+        drop(state);
         match timeout {
             Some(Timeout::Expired(_)) => return Err(ticket.timer.error(true)),
             Some(Timeout::Retransmit(_)) => self.retransmit(ticket),
@@ -170,11 +211,8 @@ impl<'t> Reader<'t> {
         loop {
             let step = match self.route(Some(ticket.slot)) {
                 Ok(Some(own)) => {
-                    let start = own?;
-                    return Ok(Some(Reply::InPlace {
-                        reader: self,
-                        start,
-                    }));
+                    let own = own?;
+                    return Ok(Some(Reply::InPlace { reader: self, own }));
                 }
                 // A peer that never pauses would be read for ever.
                 Ok(None) if has_received && Instant::now() >= until => Ok(false),
@@ -201,6 +239,18 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
+    /// Takes in what has come for others, or waits for it until `until`.
+    pub(super) fn take_in_by(&mut self, until: Instant) -> Result<(), Broken> {
+        let mut has_taken = false;
+        while let Taken::Other = self.take_next(None)? {
+            has_taken = true;
+        }
+        if !has_taken && self.receive(until)? {
+            self.route(None)?;
+        }
+        Ok(())
+    }
+
     /// Receives once; says whether something came before `until`.
     fn receive(&mut self, until: Instant) -> Result<bool, Broken> {
         match self.connection.receive(&mut self.inbox, until) {
@@ -211,37 +261,88 @@ impl<'t> Reader<'t> {
     }
 
     /// Brings every message that has come to its owner. Stops at the reply for `own`, if it comes
-    /// by: its results begin at the offset returned.
-    fn route(&mut self, own: Option<SlotId>) -> Result<Option<Result<usize, ReplyError>>, Broken> {
-        while let Some(message) = self.inbox.next()? {
-            let mut state = self.succession.0.lock();
-            let Some(answer) = state.engine.handle_reply(message)? else {
-                continue;
-            };
-            state.back_off.reset();
-            if own == Some(answer.waiter) {
-                let length = message.len();
-                return Ok(Some(answer.outcome.map(|results| length - results.len())));
-            }
-            let sleeper = state.deliver(answer.waiter, answer.outcome);
-            drop(state);
-            if let Some(sleeper) = sleeper {
-                sleeper.unpark();
+    /// by.
+    fn route(&mut self, own: Option<SlotId>) -> Result<Option<Result<InPlace, CallError>>, Broken> {
+        loop {
+            match self.take_next(own)? {
+                Taken::Nothing => return Ok(None),
+                Taken::Other => {}
+                Taken::Own(reply) => return Ok(Some(reply)),
             }
         }
-        Ok(None)
+    }
+
+    /// Brings the next message that has come to its owner.
+    #[inline]
+    fn take_next(&mut self, own: Option<SlotId>) -> Result<Taken, Broken> {
+        let Some(received) = self.inbox.next()? else {
+            return Ok(Taken::Nothing);
+        };
+        let channel = self.succession.0;
+        let mut state = channel.lock();
+        // What came over a connection that is given up says nothing of the one that follows it.
+        if !state.is_line(self.connection) {
+            return Ok(Taken::Other);
+        }
+        match state.engine.take_in(received)? {
+            Meaning::Answer(answer) => {
+                state.back_off.reset();
+                channel.hint(&state);
+                if own == Some(answer.slot) {
+                    let (start, order) = (answer.start, answer.order);
+                    let own = answer.outcome.map(|_| InPlace { start, order });
+                    return Ok(Taken::Own(own));
+                }
+                let sleeper = state.deliver(answer);
+                drop(state);
+                if let Some(sleeper) = sleeper {
+                    sleeper.unpark();
+                }
+                Ok(Taken::Other)
+            }
+            Meaning::Goodbye { cause, unbegun } => {
+                channel.hint(&state);
+                Ok(state.give_back(cause, &unbegun, own))
+            }
+            Meaning::Handled => {
+                channel.hint(&state);
+                channel.flush(&mut state);
+                Ok(Taken::Other)
+            }
+        }
     }
 }
 
 impl State {
     /// Copies a reply for its owner, who is to be woken if it sleeps.
-    fn deliver(&mut self, slot: SlotId, outcome: Result<&[u8], ReplyError>) -> Option<Thread> {
-        let copied = outcome.map(|results| {
-            let mut copy = self.buffers.take();
-            copy.extend(results);
-            copy
+    fn deliver(&mut self, answer: Answer<'_>) -> Option<Thread> {
+        let copied = answer.outcome.map(|results| {
+            let mut bytes = self.buffers.take();
+            bytes.extend(results);
+            let order = answer.order;
+            Results { bytes, order }
         });
-        self.slots.deliver(slot, Outcome::Answered(copied))
+        self.slots.deliver(answer.slot, Outcome::Answered(copied))
+    }
+
+    /// Tells the owners of calls that the peer has not begun them.
+    #[cold]
+    fn give_back(&mut self, cause: io::Error, unbegun: &[SlotId], own: Option<SlotId>) -> Taken {
+        let error = CallError::Disconnected {
+            cause: Arc::new(cause),
+            may_have_executed: false,
+        };
+        let mut taken = Taken::Other;
+        for slot in unbegun {
+            match own == Some(*slot) {
+                true => taken = Taken::Own(Err(error.clone())),
+                false => {
+                    let outcome = Outcome::Answered(Err(error.clone()));
+                    self.slots.deliver(*slot, outcome).inspect(Thread::unpark);
+                }
+            }
+        }
+        taken
     }
 }
 

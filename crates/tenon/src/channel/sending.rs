@@ -2,16 +2,18 @@
 //! waits to be read.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tenon_net::{Datagram, Ready, Transport, is_deadline};
+use tenon_proto::lean::{Draft, Interface};
 use tenon_proto::onc::message::set_xid;
 use tenon_proto::onc::record::{self, MARK};
 use tenon_wire::Buffer;
 
 use super::connection::{Broken, Connection};
-use super::slots::SlotId;
+use super::engine::{Started, Unstarted};
+use super::slots::{Results, SlotId};
 use super::state::State;
 use super::{Channel, Reply, Timer};
 use crate::error::CallError;
@@ -44,14 +46,15 @@ impl Ticket {
     }
 
     /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
-    pub(crate) fn wait_for(&self, limit: Duration) -> Result<Option<Buffer>, CallError> {
+    pub(crate) fn wait_for(&self, limit: Duration) -> Result<Option<Results>, CallError> {
         let until = Timer::start(limit).deadline;
         let Some(reply) = self.channel.receive(self, until)? else {
             return Ok(None);
         };
-        let mut copy = self.channel.buffer();
-        copy.extend(reply.results());
-        Ok(Some(copy))
+        let mut bytes = self.channel.buffer();
+        bytes.extend(reply.results());
+        let order = reply.order();
+        Ok(Some(Results { bytes, order }))
     }
 
     /// Gives a copy back.
@@ -64,6 +67,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let mut state = self.channel.lock();
         state.engine.cancel(self.xid);
+        self.channel.flush(&mut state);
         state.release(self.slot);
         if let Some(message) = self.message.take() {
             state.buffers.put(message);
@@ -71,11 +75,62 @@ impl Drop for Ticket {
     }
 }
 
+/// What a call looks like, beside its bytes.
+pub(crate) enum Form<'c> {
+    /// One that [`begin`](tenon_proto::onc::message::CallTemplate::begin) began.
+    Onc,
+    Lean(LeanForm<'c>),
+}
+
+/// A lean call that is written but for what its draft still lacks.
+pub(crate) struct LeanForm<'c> {
+    pub(crate) draft: Draft,
+    pub(crate) interface: &'c Arc<Interface>,
+    pub(crate) procedure: u16,
+    pub(crate) tells_timeout: bool,
+}
+
+impl Form<'_> {
+    /// Bytes of the call.
+    fn seal(&self, message: &mut Buffer) -> usize {
+        match self {
+            Self::Onc => message.len() - MARK,
+            Self::Lean(form) => form.draft.seal(message),
+        }
+    }
+
+    /// Writes what is known of the call only when it is its turn.
+    #[inline]
+    fn stamp(&self, message: &mut Buffer, started: Started, timer: &Timer) {
+        match self {
+            Self::Onc => set_xid(message, started.id),
+            Self::Lean(form) => {
+                form.draft.stamp(message, started.id, started.service);
+                if form.tells_timeout {
+                    form.draft.set_time_left(message, timer.left());
+                }
+            }
+        }
+    }
+}
+
 /// What stands in the way of sending.
-enum Obstacle {
+pub(super) enum Obstacle {
     NoLine,
     SomebodySends,
     Rested,
+    /// The peer has as many calls as it takes, or has not said how large they may be.
+    PeerIsBusy,
+    /// The peer only answers what it has, and then closes.
+    Closing,
+}
+
+/// The turn to send.
+struct Turn {
+    ticket: Ticket,
+    started: Started,
+    /// What goes in front of the call; mostly nothing.
+    front: Buffer,
 }
 
 /// A call that was not sent whole, which the peer therefore cannot have carried out.
@@ -100,14 +155,23 @@ impl Unsent {
 }
 
 impl Channel {
-    /// Sends a call that [`begin`](tenon_proto::onc::message::CallTemplate::begin) began. If the
-    /// connection turns out to be gone before the call is sent whole, the call goes over a new one.
-    pub(crate) fn send(&self, mut message: Buffer, timer: Timer) -> Result<Ticket, CallError> {
-        self.prepare(&mut message)?;
+    /// Sends a call. If the connection turns out to be gone before the call is sent whole, the call
+    /// goes over a new one.
+    pub(crate) fn send(
+        &self,
+        mut message: Buffer,
+        form: &Form<'_>,
+        timer: Timer,
+    ) -> Result<Ticket, CallError> {
+        let size = self.prepare(&mut message, form)?;
         loop {
-            let ticket = self.take_turn(timer)?;
-            set_xid(&mut message, ticket.xid);
-            let sent = self.transmit(&ticket.connection, self.packet(&message), timer.deadline);
+            let turn = self.take_turn(form, size, timer)?;
+            form.stamp(&mut message, turn.started, &timer);
+            let (ticket, packet) = (turn.ticket, self.packet(&message));
+            let sent = match turn.front.is_empty() {
+                true => self.transmit(&ticket.connection, packet, timer.deadline),
+                false => self.transmit_behind(turn.front, &ticket.connection, packet, &timer),
+            };
             match sent {
                 Ok(()) => return Ok(self.end_turn(ticket, message)),
                 Err(unsent) => self.fail_turn(&ticket, unsent)?,
@@ -119,10 +183,10 @@ impl Channel {
         self.address().transport() == Transport::Udp
     }
 
-    /// Checks the size, and makes the message a record if a stream carries it.
-    fn prepare(&self, message: &mut Buffer) -> Result<(), CallError> {
+    /// Checks the size, and makes the message a record if a stream carries it by ONC RPC.
+    fn prepare(&self, message: &mut Buffer, form: &Form<'_>) -> Result<usize, CallError> {
         let datagram = self.is_datagram();
-        let size = message.len() - MARK;
+        let size = form.seal(message);
         let limit = match datagram {
             true => self.options().send_max.min(Datagram::SIZE_MAX),
             false => self.options().send_max,
@@ -134,10 +198,11 @@ impl Channel {
                 datagram,
             });
         }
-        if !datagram {
-            record::seal(message, 0, self.options().fragment_max);
+        match form {
+            Form::Onc if !datagram => record::seal(message, 0, self.options().fragment_max),
+            Form::Onc | Form::Lean(_) => {}
         }
-        Ok(())
+        Ok(size)
     }
 
     /// What the socket is given.
@@ -149,9 +214,18 @@ impl Channel {
     }
 
     /// Becomes the one who sends, with a call in flight.
-    fn take_turn(&self, timer: Timer) -> Result<Ticket, CallError> {
+    fn take_turn(&self, form: &Form<'_>, size: usize, timer: Timer) -> Result<Turn, CallError> {
         let mut state = self.lock();
-        while let Some(obstacle) = state.obstacle(timer.started) {
+        loop {
+            let obstacle = match state.take_turn(self, form, size, timer) {
+                Ok(turn) => return Ok(turn),
+                Err(Unstarted::Obstacle(obstacle)) => obstacle,
+                Err(Unstarted::Error(error)) => {
+                    // The turn may have been offered to this caller, which does not take it.
+                    self.pass_turn(&state);
+                    return Err(error);
+                }
+            };
             state = match obstacle {
                 Obstacle::NoLine => self.reconnect(state, &timer)?,
                 Obstacle::SomebodySends => self.wait_to_send(state, &timer)?,
@@ -160,15 +234,114 @@ impl Channel {
                     self.look_after_rest();
                     self.lock()
                 }
+                Obstacle::PeerIsBusy => self.wait_for_peer(state, &timer)?,
+                Obstacle::Closing if state.engine.in_flight() > 0 => {
+                    self.wait_for_peer(state, &timer)?
+                }
+                Obstacle::Closing => {
+                    state.close_line();
+                    state
+                }
             };
         }
-        let limit = self.options().calls_max;
-        if state.engine.in_flight() >= limit {
-            // The turn may have been offered to this caller, which does not take it.
-            self.pass_turn(&state);
-            return Err(CallError::TooManyCalls { limit });
+    }
+
+    /// Waits until the peer has said something that may change whether it takes a call.
+    #[cold]
+    fn wait_for_peer<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        timer: &Timer,
+    ) -> Result<MutexGuard<'s, State>, CallError> {
+        // A peer that was not told anything has no reason to say anything.
+        self.flush(&mut state);
+        let Some(line) = &state.line else {
+            return Ok(state);
+        };
+        let connection = Arc::clone(&line.connection);
+        // As long as the lock is held nothing is taken in: what this caller has seen still holds
+        // when it becomes the reader.
+        let Some(mut reader) = self.read_on(&connection) else {
+            return self.wait_for_reader(state, timer);
+        };
+        drop(state);
+        let taken = reader.take_in_by(timer.deadline);
+        drop(reader);
+        let mut state = self.lock();
+        if let Err(broken) = taken {
+            state.break_line(&connection, &broken);
         }
-        Ok(state.start(self, timer))
+        match timer.left().is_zero() {
+            false => Ok(state),
+            true => {
+                self.pass_turn(&state);
+                Err(timer.error(false))
+            }
+        }
+    }
+
+    /// Waits until the reader has taken something in, or has perhaps left.
+    fn wait_for_reader<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        timer: &Timer,
+    ) -> Result<MutexGuard<'s, State>, CallError> {
+        state.waiting_for_peer += 1;
+        let (mut state, _) = self
+            .shared
+            .turn
+            .wait_timeout(state, GLANCE.min(timer.left()))
+            .unwrap_or_else(PoisonError::into_inner);
+        state.waiting_for_peer -= 1;
+        match timer.left().is_zero() {
+            false => Ok(state),
+            true => {
+                self.pass_turn(&state);
+                Err(timer.error(false))
+            }
+        }
+    }
+
+    /// Lets a caller that waits for the peer look again.
+    #[inline]
+    pub(super) fn hint(&self, state: &State) {
+        if state.waiting_for_peer > 0 {
+            self.shared.turn.notify_all();
+        }
+    }
+
+    /// Sends what the engine itself has to say, as far as there is room for it and nobody sends a
+    /// call. The rest goes in front of the next call.
+    #[inline]
+    pub(super) fn flush(&self, state: &mut State) {
+        if state.engine.has_transmit() {
+            state.flush();
+        }
+    }
+
+    /// Sends `front` and the call behind it at once. If nothing is sent, `front` goes in front of
+    /// the next call.
+    #[cold]
+    fn transmit_behind(
+        &self,
+        mut front: Buffer,
+        connection: &Arc<Connection>,
+        call: &[u8],
+        timer: &Timer,
+    ) -> Result<(), Unsent> {
+        let length = front.len();
+        front.extend(call);
+        let sent = self.transmit(connection, front.as_slice(), timer.deadline);
+        let mut state = self.lock();
+        match (&sent, state.line_over(connection)) {
+            (Err(unsent), Some(line)) if !unsent.is_begun => {
+                front.truncate(length);
+                line.front = front;
+            }
+            _ => state.buffers.put(front),
+        }
+        drop(state);
+        sent
     }
 
     /// Sends `bytes` whole.
@@ -233,6 +406,7 @@ impl Channel {
     fn end_turn(&self, mut ticket: Ticket, message: Buffer) -> Ticket {
         let mut state = self.lock();
         state.stop_sending(&ticket.connection);
+        self.flush(&mut state);
         self.pass_turn(&state);
         if self.is_datagram() {
             ticket.message = Some(message);
@@ -249,6 +423,7 @@ impl Channel {
         // The kernel calls a connection timed out, too, that has broken.
         let timed_out = ticket.timer.left().is_zero();
         let mut state = self.lock();
+        state.engine.withdraw(ticket.xid);
         if unsent.is_begun || !timed_out {
             state.break_line(&ticket.connection, &unsent.broken);
         }
@@ -291,23 +466,93 @@ impl State {
         Some(Arc::clone(&line.connection))
     }
 
-    /// Puts a call in flight and makes its owner the one who sends.
-    fn start(&mut self, channel: &Channel, timer: Timer) -> Ticket {
+    /// Puts a call in flight and makes its owner the one who sends, if nothing is in the way.
+    fn take_turn(
+        &mut self,
+        channel: &Channel,
+        form: &Form<'_>,
+        size: usize,
+        timer: Timer,
+    ) -> Result<Turn, Unstarted> {
+        if let Some(obstacle) = self.obstacle(timer.started) {
+            return Err(Unstarted::Obstacle(obstacle));
+        }
+        let limit = channel.options().calls_max;
+        if self.engine.in_flight() >= limit {
+            return Err(CallError::TooManyCalls { limit }.into());
+        }
+        let slot = self.slots.take();
+        let started = self.engine.start(form, size, &timer, slot);
+        let started = started.inspect_err(|_| self.release(slot))?;
+        let front = self.take_front();
         let Some(line) = &mut self.line else {
-            unreachable!("a call is started over a line");
+            unreachable!("no line is an obstacle");
         };
         line.is_sending = true;
         line.used_at = timer.started;
-        let connection = Arc::clone(&line.connection);
-        let slot = self.slots.take();
-        let xid = self.engine.start(timer.started, timer.deadline, slot);
-        Ticket {
+        let ticket = Ticket {
             channel: channel.clone(),
-            connection,
-            xid,
+            connection: Arc::clone(&line.connection),
+            xid: started.id,
             slot,
             timer,
             message: None,
+        };
+        Ok(Turn {
+            ticket,
+            started,
+            front,
+        })
+    }
+
+    /// What is to be sent in front of the next call.
+    #[inline]
+    fn take_front(&mut self) -> Buffer {
+        let line = self.line.as_mut();
+        let front = line.map_or_else(Buffer::default, |line| std::mem::take(&mut line.front));
+        match self.engine.has_transmit() {
+            true => self.add_to_front(front),
+            false => front,
+        }
+    }
+
+    #[cold]
+    fn add_to_front(&mut self, mut front: Buffer) -> Buffer {
+        if front.is_empty() {
+            front = self.buffers.take();
+        }
+        self.engine.poll_transmit(&mut front);
+        front
+    }
+
+    #[cold]
+    fn flush(&mut self) {
+        let line = self.line.as_ref().filter(|line| !line.is_sending);
+        let Some(connection) = line.map(|line| Arc::clone(&line.connection)) else {
+            return;
+        };
+        let mut front = self.take_front();
+        let left = match connection.try_send(front.as_slice(), 0) {
+            Ok(sent) => sent..front.len(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0..front.len(),
+            Err(error) => return self.break_line(&connection, &error.into()),
+        };
+        if !left.is_empty() {
+            let length = left.len();
+            front.as_mut_slice().copy_within(left, 0);
+            front.truncate(length);
+            if let Some(line) = &mut self.line {
+                line.front = front;
+            }
+        } else {
+            self.buffers.put(front);
+        }
+    }
+
+    /// Gives a line up that takes no calls any more and has answered all it took.
+    fn close_line(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.connection.shutdown();
         }
     }
 

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::thread::{self, Thread};
 
-use tenon_proto::onc::client::ReplyError;
+use tenon_proto::lean::ByteOrder;
 use tenon_wire::Buffer;
 
 use super::connection::Broken;
+use crate::error::CallError;
 
 /// Names a slot as long as it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +17,16 @@ pub(super) struct SlotId(usize);
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// The reply was read by somebody else: its results, copied, or what it says instead.
-    Answered(Result<Buffer, ReplyError>),
+    Answered(Result<Results, CallError>),
     /// The connection ended.
     Broken(Broken),
+}
+
+/// A copy of the encoded results of a call.
+#[derive(Debug)]
+pub(crate) struct Results {
+    pub(crate) bytes: Buffer,
+    pub(crate) order: ByteOrder,
 }
 
 #[derive(Debug, Default)]

@@ -3,20 +3,21 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
+use std::ptr;
 use std::sync::Arc;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use tenon_net::Transport;
-use tenon_proto::onc::client::ClientEngine;
+use tenon_net::Address;
 use tenon_wire::Buffer;
 
 use super::connection::{Broken, Connection};
+use super::engine::Engine;
 use super::slots::{Outcome, SlotId, Slots};
 use crate::options::ChannelOptions;
 
 pub(super) struct State {
-    pub(super) engine: ClientEngine<SlotId>,
+    pub(super) engine: Engine,
     pub(super) slots: Slots,
     pub(super) buffers: Buffers,
     pub(super) line: Option<Line>,
@@ -25,6 +26,8 @@ pub(super) struct State {
     pub(super) back_off: BackOff,
     /// Callers that wait for `Shared::turn`.
     pub(super) waiting_to_send: usize,
+    /// Those of them that wait for the peer to have less to do, or to say how much it takes.
+    pub(super) waiting_for_peer: usize,
     pub(super) connections: u64,
 }
 
@@ -33,32 +36,35 @@ pub(super) struct Line {
     pub(super) connection: Arc<Connection>,
     /// Whether somebody sends a call now; calls must not mix.
     pub(super) is_sending: bool,
+    /// What the engine itself has to say and what is to go in front of the next call: perhaps the
+    /// rest of something that is sent in part.
+    pub(super) front: Buffer,
     pub(super) used_at: Instant,
 }
 
 impl State {
-    pub(super) fn new(transport: Transport, options: &ChannelOptions) -> Self {
+    pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
         let seed = RandomState::new().hash_one(Instant::now()) as u32;
         Self {
-            engine: match transport {
-                Transport::Udp => ClientEngine::datagram(seed, options.retransmission),
-                Transport::Tcp | Transport::Unix => ClientEngine::stream(seed),
-            },
+            engine: Engine::new(address, options, seed),
             slots: Slots::default(),
             buffers: Buffers::default(),
             line: None,
             is_connecting: false,
             back_off: BackOff::default(),
             waiting_to_send: 0,
+            waiting_for_peer: 0,
             connections: 0,
         }
     }
 
     pub(super) fn connected(&mut self, connection: Connection) {
         self.connections += 1;
+        self.engine.renew();
         self.line = Some(Line {
             connection: Arc::new(connection),
             is_sending: false,
+            front: Buffer::default(),
             used_at: Instant::now(),
         });
     }
@@ -68,6 +74,13 @@ impl State {
         self.line
             .as_mut()
             .filter(|line| Arc::ptr_eq(&line.connection, connection))
+    }
+
+    /// Whether the line is over `connection`.
+    #[inline]
+    pub(super) fn is_line(&self, connection: &Connection) -> bool {
+        let line = self.line.as_ref();
+        line.is_some_and(|line| ptr::eq(&raw const *line.connection, connection))
     }
 
     /// Ends the line over `connection` and all calls in flight on it, unless that has been done.
@@ -82,7 +95,8 @@ impl State {
         );
         self.line = None;
         connection.shutdown();
-        for (_, slot) in self.engine.cancel_all() {
+        self.engine.broke(broken);
+        for slot in self.engine.cancel_all() {
             let outcome = Outcome::Broken(broken.clone());
             self.slots.deliver(slot, outcome).inspect(Thread::unpark);
         }
@@ -90,8 +104,8 @@ impl State {
 
     /// Ends the use of a slot whose call is no longer in flight.
     pub(super) fn release(&mut self, slot: SlotId) {
-        if let Some(Outcome::Answered(Ok(buffer))) = self.slots.release(slot) {
-            self.buffers.put(buffer);
+        if let Some(Outcome::Answered(Ok(results))) = self.slots.release(slot) {
+            self.buffers.put(results.bytes);
         }
     }
 }

@@ -9,7 +9,8 @@ use super::{Rpcbind, RpcbindError};
 use crate::error::{CallError, ConnectError};
 use crate::options::ChannelOptions;
 
-/// Completes an address without a port by asking the host's rpcbind over the same transport.
+/// Completes an address without a port by asking the host's rpcbind over the same transport, by
+/// ONC RPC: a server has one port for both protocols.
 pub(crate) fn locate(
     address: Address,
     program: u32,
@@ -46,7 +47,7 @@ fn ask(
     timeout: Duration,
 ) -> Result<Option<Address>, RpcbindError> {
     let options = ChannelOptions::default().connect_timeout(timeout);
-    let rpcbind = Rpcbind::at(address.clone(), options).map_err(CallError::from)?;
+    let rpcbind = Rpcbind::at(address.clone().over_onc(), options).map_err(CallError::from)?;
     let timeout = timeout.min(rpcbind.timeout);
     rpcbind.with_timeout(timeout).getaddr(program, version)
 }

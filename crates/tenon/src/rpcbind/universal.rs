@@ -27,11 +27,11 @@ fn error(text: impl ToString) -> UniversalAddressError {
 /// The network identifier of an address. A host that is not a number counts as IPv4.
 pub(super) fn netid(address: &Address) -> &'static str {
     match (address, is_ipv6(address)) {
-        (Address::Tcp(_), false) => "tcp",
-        (Address::Tcp(_), true) => "tcp6",
+        (Address::Tcp(_) | Address::LeanTcp(_), false) => "tcp",
+        (Address::Tcp(_) | Address::LeanTcp(_), true) => "tcp6",
         (Address::Udp(_), false) => "udp",
         (Address::Udp(_), true) => "udp6",
-        (Address::Unix(_), _) => "local",
+        (Address::Unix(_) | Address::LeanUnix(_), _) => "local",
     }
 }
 
@@ -63,12 +63,12 @@ pub(super) fn with_port(host: &str, port: u16) -> String {
 /// The universal form of an address.
 pub(super) fn universal(address: &Address) -> Result<String, UniversalAddressError> {
     match address {
-        Address::Tcp(host) | Address::Udp(host) => {
+        Address::Tcp(host) | Address::Udp(host) | Address::LeanTcp(host) => {
             let numeric: IpAddr = host.name.parse().map_err(|_| error(address))?;
             let port = host.port.ok_or_else(|| error(address))?;
             Ok(with_port(&numeric.to_string(), port))
         }
-        Address::Unix(path) => path
+        Address::Unix(path) | Address::LeanUnix(path) => path
             .to_str()
             .map(str::to_owned)
             .ok_or_else(|| error(address)),

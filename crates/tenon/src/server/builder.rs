@@ -253,7 +253,7 @@ impl Places {
                 self.addresses.push(datagram.address()?);
                 self.datagrams.push(datagram);
             }
-            Address::Tcp(_) | Address::Unix(_) => {
+            Address::Tcp(_) | Address::Unix(_) | Address::LeanTcp(_) | Address::LeanUnix(_) => {
                 let listener = Listener::bind(address)?;
                 self.addresses.push(listener.address().clone());
                 self.listeners.push(listener);

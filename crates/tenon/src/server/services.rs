@@ -15,7 +15,8 @@ use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 
 use super::counters::Tally;
 use super::lean::LeanJob;
-use crate::service::{CallInfo, LeanArguments, Refusal, Service};
+use crate::lean_input::LeanInput;
+use crate::service::{CallInfo, Refusal, Service};
 
 /// Where a call came from.
 #[derive(Debug, Clone, Copy)]
@@ -190,10 +191,7 @@ impl Services {
         );
         let _entered = span.enter();
         let (mode, limits) = (self.mode, self.limits);
-        let arguments = match job.order.is_swapped() {
-            false => LeanArguments::Native(Decoder::over(arguments, mode, limits)),
-            true => LeanArguments::Swapped(Decoder::over(arguments, mode, limits)),
-        };
+        let arguments = LeanInput::over(arguments, job.order, mode, limits);
         let outcome = guarded(tally, || match entry.service.lean() {
             Some(service) => service.call(&info, arguments, &mut Encoder::over(out)),
             None => Err(Refusal::ProcedureUnavailable),

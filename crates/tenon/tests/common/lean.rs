@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tenon::lean::client::{ClientEngine, Event, Outgoing, ReplyError};
 use tenon::lean::{ByteOrder, Draft, Extras, Incoming, Interface, MessageReader, Part, Preamble};
 use tenon::wire::{Buffer, Decoder, Encoder, Lean};
-use tenon::{CallInfo, LeanArguments, LeanService, Refusal, ServerBuilder, Service};
+use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServerBuilder, Service};
 
 use crate::caller::{PATIENCE, PROGRAM, VERSION, listening};
 
@@ -86,23 +86,23 @@ impl LeanService for LeanObliging {
     fn call(
         &self,
         call: &CallInfo<'_>,
-        arguments: LeanArguments<'_>,
+        arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         let mut put = |bytes: &[u8]| result.room(bytes.len()).copy_from_slice(bytes);
         match call.procedure as u16 {
             ECHO => put(match &arguments {
-                LeanArguments::Native(arguments) => arguments.rest(),
-                LeanArguments::Swapped(arguments) => arguments.rest(),
+                LeanInput::Native(arguments) => arguments.rest(),
+                LeanInput::Swapped(arguments) => arguments.rest(),
             }),
             WHICH_ORDER => put(match arguments {
-                LeanArguments::Native(_) => b"native",
-                LeanArguments::Swapped(_) => b"swapped",
+                LeanInput::Native(_) => b"native",
+                LeanInput::Swapped(_) => b"swapped",
             }),
             SLEEP => {
                 let millis: u32 = match arguments {
-                    LeanArguments::Native(mut arguments) => arguments.get()?,
-                    LeanArguments::Swapped(mut arguments) => arguments.get()?,
+                    LeanInput::Native(mut arguments) => arguments.get()?,
+                    LeanInput::Swapped(mut arguments) => arguments.get()?,
                 };
                 thread::sleep(Duration::from_millis(millis.into()));
                 put(b"slept");

@@ -1,0 +1,337 @@
+//! The protocol that a channel speaks: which calls are in flight on it, and what a message means.
+
+use std::io;
+use std::time::Instant;
+
+use tenon_net::{Address, Protocol, Transport};
+use tenon_proto::lean::client::{self as lean, Event, HandshakeError, NotStarted};
+use tenon_proto::lean::{
+    ByteOrder, Goodbye, Incoming, Message, Preamble, Reason, Status, Violation,
+};
+use tenon_proto::onc::client::{self as onc, ClientCounters, Timeout};
+use tenon_wire::Buffer;
+
+use super::Timer;
+use super::connection::{Broken, Received};
+use super::sending::{Form, Obstacle};
+use super::slots::SlotId;
+use crate::error::{CallError, Misbehavior};
+use crate::options::ChannelOptions;
+
+/// The bookkeeping of one protocol.
+pub(super) enum Engine {
+    Onc(onc::ClientEngine<SlotId>),
+    Lean(LeanEngine),
+}
+
+pub(super) struct LeanEngine {
+    calls: lean::ClientEngine<SlotId>,
+    /// Connections on which the peer broke the protocol.
+    violations: u64,
+}
+
+/// What a message meant.
+pub(super) enum Meaning<'m> {
+    Answer(Answer<'m>),
+    /// These calls were not begun and are no longer in flight. No call is accepted any more.
+    Goodbye {
+        cause: io::Error,
+        unbegun: Vec<SlotId>,
+    },
+    /// Nothing for the owner of a call; a call may have become possible that was not.
+    Handled,
+}
+
+/// An answer to a call that was in flight until now.
+pub(super) struct Answer<'m> {
+    pub(super) slot: SlotId,
+    pub(super) order: ByteOrder,
+    /// Where the results begin in what [`Inbox::message`](super::connection::Inbox::message) returns.
+    pub(super) start: usize,
+    pub(super) outcome: Result<&'m [u8], CallError>,
+}
+
+/// Why a call is not started.
+pub(super) enum Unstarted {
+    /// Something is in the way that can be overcome.
+    Obstacle(Obstacle),
+    /// It never will be.
+    Error(CallError),
+}
+
+impl From<CallError> for Unstarted {
+    fn from(error: CallError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// What a lean client tells of itself.
+pub(super) fn preamble(options: &ChannelOptions) -> Preamble {
+    Preamble::client(u32::try_from(options.receive_max).unwrap_or(u32::MAX))
+}
+
+impl Engine {
+    pub(super) fn new(address: &Address, options: &ChannelOptions, seed: u32) -> Self {
+        match (address.protocol(), address.transport()) {
+            (Protocol::Lean, _) => Self::Lean(LeanEngine {
+                calls: lean::ClientEngine::new(preamble(options), seed),
+                violations: 0,
+            }),
+            (Protocol::Onc, Transport::Udp) => {
+                Self::Onc(onc::ClientEngine::datagram(seed, options.retransmission))
+            }
+            (Protocol::Onc, Transport::Tcp | Transport::Unix) => {
+                Self::Onc(onc::ClientEngine::stream(seed))
+            }
+        }
+    }
+
+    /// Goes on with a new connection. No call is in flight.
+    pub(super) fn renew(&mut self) {
+        match self {
+            Self::Onc(_) => {}
+            Self::Lean(engine) => engine.calls.renew(),
+        }
+    }
+
+    /// Puts a call in flight and gives it its number.
+    #[inline]
+    pub(super) fn start(
+        &mut self,
+        form: &Form<'_>,
+        size: usize,
+        timer: &Timer,
+        slot: SlotId,
+    ) -> Result<Started, Unstarted> {
+        match (self, form) {
+            (Self::Onc(engine), Form::Onc) => Ok(Started {
+                id: engine.start(timer.started, timer.deadline, slot),
+                service: 0,
+            }),
+            (Self::Lean(engine), Form::Lean(form)) => {
+                let calls = &mut engine.calls;
+                let service = calls.bind(form.interface).map_err(CallError::from)?;
+                let outgoing = lean::Outgoing {
+                    service,
+                    procedure: form.procedure,
+                    size,
+                    deadline: timer.deadline,
+                };
+                let id = calls.start(&outgoing, slot).map_err(unstarted)?;
+                Ok(Started { id, service })
+            }
+            (engine @ (Self::Onc(_) | Self::Lean(_)), Form::Onc | Form::Lean(_)) => {
+                let spoken = engine.protocol();
+                Err(CallError::OtherProtocol { spoken }.into())
+            }
+        }
+    }
+
+    fn protocol(&self) -> Protocol {
+        match self {
+            Self::Onc(_) => Protocol::Onc,
+            Self::Lean(_) => Protocol::Lean,
+        }
+    }
+
+    /// Takes in what has come.
+    #[inline]
+    pub(super) fn take_in<'m>(&mut self, received: Received<'m>) -> Result<Meaning<'m>, Broken> {
+        match (self, received) {
+            (Self::Onc(engine), Received::Record(message)) => Ok(take_in_onc(engine, message)?),
+            (Self::Lean(engine), Received::Lean(Incoming::Message(message))) => {
+                engine.take_in(&message)
+            }
+            (Self::Lean(engine), Received::Lean(Incoming::Preamble(theirs))) => {
+                let greeted = engine.calls.handle_preamble(&theirs);
+                greeted.map(|()| Meaning::Handled).map_err(Broken::from)
+            }
+            (Self::Onc(_), Received::Lean(_)) | (Self::Lean(_), Received::Record(_)) => {
+                unreachable!("an inbox is made for its protocol")
+            }
+        }
+    }
+
+    /// Counts a connection that broke.
+    pub(super) fn broke(&mut self, broken: &Broken) {
+        if let (Self::Lean(engine), Broken::Misbehaved(_)) = (self, broken) {
+            engine.violations += 1;
+        }
+    }
+
+    pub(super) fn next_timeout(&self, id: u32) -> Option<Instant> {
+        match self {
+            Self::Onc(engine) => engine.next_timeout(id),
+            Self::Lean(engine) => engine.calls.next_timeout(id),
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, id: u32, now: Instant) -> Option<Timeout<SlotId>> {
+        match self {
+            Self::Onc(engine) => engine.handle_timeout(id, now),
+            Self::Lean(engine) => {
+                let timeout = engine.calls.handle_timeout(id, now)?;
+                Some(match timeout {
+                    lean::Timeout::Wait(until) => Timeout::Wait(until),
+                    lean::Timeout::Expired(slot) => Timeout::Expired(slot),
+                })
+            }
+        }
+    }
+
+    /// Gives a call up, if it is in flight.
+    #[inline]
+    pub(super) fn cancel(&mut self, id: u32) {
+        match self {
+            Self::Onc(engine) => engine.cancel(id),
+            Self::Lean(engine) => engine.calls.cancel(id),
+        };
+    }
+
+    /// Takes a call back of which nothing was sent.
+    pub(super) fn withdraw(&mut self, id: u32) {
+        match self {
+            Self::Onc(engine) => engine.cancel(id),
+            Self::Lean(engine) => engine.calls.withdraw(id),
+        };
+    }
+
+    /// Gives all calls up and says who waits for them.
+    pub(super) fn cancel_all(&mut self) -> Vec<SlotId> {
+        match self {
+            Self::Onc(engine) => engine.cancel_all().map(|(_, slot)| slot).collect(),
+            Self::Lean(engine) => engine.calls.cancel_all().map(|(_, slot)| slot).collect(),
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        match self {
+            Self::Onc(engine) => engine.in_flight(),
+            Self::Lean(engine) => engine.calls.in_flight(),
+        }
+    }
+
+    /// Whether the engine itself has something to say.
+    #[inline]
+    pub(super) fn has_transmit(&self) -> bool {
+        match self {
+            Self::Onc(_) => false,
+            Self::Lean(engine) => engine.calls.has_transmit(),
+        }
+    }
+
+    /// Appends what the engine itself has to say.
+    pub(super) fn poll_transmit(&mut self, out: &mut Buffer) {
+        if let Self::Lean(engine) = self {
+            engine.calls.poll_transmit(out);
+        }
+    }
+
+    pub(super) fn counters(&self) -> ClientCounters {
+        match self {
+            Self::Onc(engine) => engine.counters(),
+            Self::Lean(engine) => {
+                let counters = engine.calls.counters();
+                ClientCounters {
+                    calls: counters.calls,
+                    successes: counters.successes,
+                    refusals: counters.exceptions,
+                    timeouts: counters.timeouts,
+                    cancellations: counters.cancellations,
+                    retransmissions: 0,
+                    unmatched: counters.unmatched,
+                    violations: engine.violations,
+                }
+            }
+        }
+    }
+}
+
+/// What a call that was started has to carry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Started {
+    pub(super) id: u32,
+    /// The service's number on this connection, in the lean protocol.
+    pub(super) service: u16,
+}
+
+fn unstarted(reason: NotStarted) -> Unstarted {
+    match reason {
+        NotStarted::TooLarge { size, limit } => CallError::TooLargeForPeer { size, limit }.into(),
+        NotStarted::AwaitsPreamble { .. } | NotStarted::TooManyCalls { .. } => {
+            Unstarted::Obstacle(Obstacle::PeerIsBusy)
+        }
+        // Of the reasons there may be one day all are of this connection.
+        _ => Unstarted::Obstacle(Obstacle::Closing),
+    }
+}
+
+#[inline]
+fn take_in_onc<'m>(
+    engine: &mut onc::ClientEngine<SlotId>,
+    message: &'m [u8],
+) -> Result<Meaning<'m>, Broken> {
+    let Some(answer) = engine.handle_reply(message)? else {
+        return Ok(Meaning::Handled);
+    };
+    Ok(Meaning::Answer(Answer {
+        slot: answer.waiter,
+        order: ByteOrder::Big,
+        start: message.len() - answer.outcome.map_or(0, <[u8]>::len),
+        outcome: answer.outcome.map_err(CallError::from),
+    }))
+}
+
+impl LeanEngine {
+    #[inline]
+    fn take_in<'m>(&mut self, message: &Message<'m>) -> Result<Meaning<'m>, Broken> {
+        Ok(match self.calls.handle_message(message)? {
+            Event::Answer(answer) => Meaning::Answer(Answer {
+                slot: answer.waiter,
+                order: answer.order,
+                start: 0,
+                outcome: answer.outcome.map_err(CallError::from),
+            }),
+            Event::Goodbye(goodbye) => self.part(&goodbye)?,
+            Event::Bound(_) | Event::Unbound(..) | Event::Pong(_) | Event::Handled => {
+                Meaning::Handled
+            }
+        })
+    }
+
+    /// The server accepts no calls any more, and perhaps does not answer those that it accepted.
+    fn part<'m>(&mut self, goodbye: &Goodbye<'_>) -> Result<Meaning<'m>, Broken> {
+        let cause = io::Error::new(
+            io::ErrorKind::ConnectionAborted,
+            format!("the peer said goodbye: {goodbye}"),
+        );
+        if goodbye.reason == Reason::VIOLATION {
+            return Err(cause.into());
+        }
+        let unbegun = self.calls.take_unbegun();
+        Ok(Meaning::Goodbye {
+            cause,
+            unbegun: unbegun.into_iter().map(|(_, slot)| slot).collect(),
+        })
+    }
+}
+
+impl From<Violation> for Broken {
+    fn from(violation: Violation) -> Self {
+        Self::Misbehaved(Misbehavior::Lean { violation })
+    }
+}
+
+impl From<HandshakeError> for Broken {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::Refused(refused) => Self::Refused(refused),
+            HandshakeError::Violation(violation) => violation.into(),
+        }
+    }
+}
+
+/// Whether the peer found that the time of the call ran out before its owner did.
+pub(super) fn is_late(error: &CallError) -> bool {
+    matches!(error, CallError::Exception(exception) if exception.status == Status::DEADLINE)
+}
