@@ -4,6 +4,10 @@
 
 #[path = "common/caller.rs"]
 mod caller;
+#[path = "common/lean.rs"]
+mod lean_caller;
+#[path = "common/lean_steady.rs"]
+mod lean_steady;
 
 use std::env;
 use std::fs;
@@ -12,6 +16,8 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use caller::*;
+use tenon::ServerBuilder;
+use tenon::wire::{Encoder, Lean};
 
 const CALLS: usize = 50;
 
@@ -23,7 +29,18 @@ const ROUNDS: u32 = 10;
 #[test]
 #[ignore = "not a test: the process that the test watches"]
 fn served_process() {
-    let server = builder().start().unwrap();
+    serve(builder());
+}
+
+/// The same for lean calls.
+#[test]
+#[ignore = "not a test: the process that the test watches"]
+fn lean_process() {
+    serve(lean_caller::lean_builder());
+}
+
+fn serve(builder: ServerBuilder) {
+    let server = builder.start().unwrap();
     for address in server.addresses() {
         println!("at {address}");
     }
@@ -39,13 +56,13 @@ struct Watched {
 }
 
 impl Watched {
-    fn start() -> Self {
-        let trace = env::temp_dir().join(format!("tenon-strace-{}", std::process::id()));
+    fn start(name: &str) -> Self {
+        let trace = env::temp_dir().join(format!("tenon-strace-{name}-{}", std::process::id()));
         let mut process = Command::new("strace")
             .args(["-f", "-qq", "-s", "128", "-o"])
             .arg(&trace)
             .arg(env::current_exe().unwrap())
-            .args(["--exact", "served_process", "--ignored", "--nocapture"])
+            .args(["--exact", name, "--ignored", "--nocapture"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -124,7 +141,7 @@ fn run_rounds(address: &str, label: &str, procedure: u32, arguments: &[u8]) {
 
 #[test]
 fn two_system_calls_per_call() {
-    let watched = Watched::start();
+    let watched = Watched::start("served_process");
     let addresses = watched.addresses.clone();
     for (transport, address) in ["tcp", "unix", "udp"].iter().zip(&addresses) {
         run_rounds(address, &format!("{transport}-null"), 0, &[]);
@@ -142,5 +159,43 @@ fn two_system_calls_per_call() {
             let fewest = counts.min().unwrap();
             assert_eq!(fewest, 2 * (CALLS + 1), "{procedure} over {transport}");
         }
+    }
+}
+
+/// Makes lean calls in rounds between marks that carry `label`.
+fn run_lean_rounds(address: &str, label: &str) {
+    let client = lean_steady::client(&format!("lean+{address}"));
+    let mark = |name: String| {
+        let put = |out: &mut Encoder<'_, Lean>| {
+            out.room(name.len()).copy_from_slice(name.as_bytes());
+            Ok(())
+        };
+        client
+            .call_lean(lean_caller::ECHO, put, |_| Ok(()))
+            .unwrap();
+    };
+    for round in 0..ROUNDS {
+        mark(format!("{label}-{round}-begin"));
+        (0..CALLS as u32).for_each(|number| lean_steady::call(&client, number));
+        mark(format!("{label}-{round}-end"));
+    }
+}
+
+#[test]
+fn two_system_calls_per_lean_call() {
+    let watched = Watched::start("lean_process");
+    let addresses = watched.addresses.clone();
+    let streams = ["tcp", "unix"];
+    for (transport, address) in streams.iter().zip(&addresses) {
+        run_lean_rounds(address, transport);
+    }
+    let trace = watched.finish();
+    for transport in streams {
+        let counts = (0..ROUNDS).map(|round| {
+            let mark = format!("{transport}-{round}");
+            system_calls_between(&trace, &format!("{mark}-begin"), &format!("{mark}-end"))
+        });
+        // The marks are answered and received too.
+        assert_eq!(counts.min().unwrap(), 2 * (CALLS + 1), "{transport}");
     }
 }

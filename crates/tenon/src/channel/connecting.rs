@@ -1,7 +1,7 @@
 //! Making the connection again when it broke.
 
 use std::io;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
@@ -60,35 +60,6 @@ impl Channel {
                 cause: Arc::clone(cause),
             })),
             _ => Ok(state),
-        }
-    }
-
-    /// Waits until somebody else is done with sending or connecting.
-    #[cold]
-    pub(super) fn wait_to_send<'s>(
-        &'s self,
-        mut state: MutexGuard<'s, State>,
-        timer: &Timer,
-    ) -> Result<MutexGuard<'s, State>, CallError> {
-        state.waiting_to_send += 1;
-        let (mut state, _) = self
-            .shared
-            .turn
-            .wait_timeout(state, timer.left())
-            .unwrap_or_else(PoisonError::into_inner);
-        state.waiting_to_send -= 1;
-        if timer.left().is_zero() {
-            // The signal may have been for this caller, which no longer needs it.
-            self.pass_turn(&state);
-            return Err(timer.error(false));
-        }
-        Ok(state)
-    }
-
-    /// Lets the next caller send.
-    pub(super) fn pass_turn(&self, state: &State) {
-        if state.waiting_to_send > 0 {
-            self.shared.turn.notify_one();
         }
     }
 }

@@ -14,10 +14,12 @@
 mod connecting;
 mod connection;
 mod engine;
+mod front;
 mod receiving;
 mod sending;
 mod slots;
 mod state;
+mod waiting;
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -49,6 +51,8 @@ struct Shared {
     state: Mutex<State>,
     /// Signaled when the next caller may send, for those that `State::waiting_to_send` counts.
     turn: Condvar,
+    /// Signaled when the peer has said something, for those that `State::waiting_for_peer` counts.
+    peer: Condvar,
 }
 
 /// What a channel has done so far.
@@ -91,6 +95,7 @@ impl Channel {
                 options,
                 state: Mutex::new(state),
                 turn: Condvar::new(),
+                peer: Condvar::new(),
             }),
         })
     }

@@ -301,11 +301,11 @@ impl<'t> Reader<'t> {
                 Ok(Taken::Other)
             }
             Meaning::Goodbye { cause, unbegun } => {
-                channel.hint(&state);
+                channel.hint_all(&state);
                 Ok(state.give_back(cause, &unbegun, own))
             }
             Meaning::Handled => {
-                channel.hint(&state);
+                channel.hint_all(&state);
                 channel.flush(&mut state);
                 Ok(Taken::Other)
             }

@@ -2,7 +2,7 @@
 //! waits to be read.
 
 use std::io;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenon_net::{Datagram, Ready, Transport, is_deadline};
@@ -23,7 +23,7 @@ use crate::error::CallError;
 const REST: Duration = Duration::from_millis(100);
 
 /// How long a sender waits that cannot read for itself before it looks whether it can.
-const GLANCE: Duration = Duration::from_millis(10);
+pub(super) const GLANCE: Duration = Duration::from_millis(10);
 
 /// A call in flight, held by whoever waits for its reply. Dropping it gives the call up.
 #[derive(Debug)]
@@ -134,10 +134,10 @@ struct Turn {
 }
 
 /// A call that was not sent whole, which the peer therefore cannot have carried out.
-struct Unsent {
+pub(super) struct Unsent {
     broken: Broken,
     /// Whether a part was sent: nothing else can be sent behind it.
-    is_begun: bool,
+    pub(super) is_begun: bool,
 }
 
 impl Unsent {
@@ -246,106 +246,8 @@ impl Channel {
         }
     }
 
-    /// Waits until the peer has said something that may change whether it takes a call.
-    #[cold]
-    fn wait_for_peer<'s>(
-        &'s self,
-        mut state: MutexGuard<'s, State>,
-        timer: &Timer,
-    ) -> Result<MutexGuard<'s, State>, CallError> {
-        // A peer that was not told anything has no reason to say anything.
-        self.flush(&mut state);
-        let Some(line) = &state.line else {
-            return Ok(state);
-        };
-        let connection = Arc::clone(&line.connection);
-        // As long as the lock is held nothing is taken in: what this caller has seen still holds
-        // when it becomes the reader.
-        let Some(mut reader) = self.read_on(&connection) else {
-            return self.wait_for_reader(state, timer);
-        };
-        drop(state);
-        let taken = reader.take_in_by(timer.deadline);
-        drop(reader);
-        let mut state = self.lock();
-        if let Err(broken) = taken {
-            state.break_line(&connection, &broken);
-        }
-        match timer.left().is_zero() {
-            false => Ok(state),
-            true => {
-                self.pass_turn(&state);
-                Err(timer.error(false))
-            }
-        }
-    }
-
-    /// Waits until the reader has taken something in, or has perhaps left.
-    fn wait_for_reader<'s>(
-        &'s self,
-        mut state: MutexGuard<'s, State>,
-        timer: &Timer,
-    ) -> Result<MutexGuard<'s, State>, CallError> {
-        state.waiting_for_peer += 1;
-        let (mut state, _) = self
-            .shared
-            .turn
-            .wait_timeout(state, GLANCE.min(timer.left()))
-            .unwrap_or_else(PoisonError::into_inner);
-        state.waiting_for_peer -= 1;
-        match timer.left().is_zero() {
-            false => Ok(state),
-            true => {
-                self.pass_turn(&state);
-                Err(timer.error(false))
-            }
-        }
-    }
-
-    /// Lets a caller that waits for the peer look again.
-    #[inline]
-    pub(super) fn hint(&self, state: &State) {
-        if state.waiting_for_peer > 0 {
-            self.shared.turn.notify_all();
-        }
-    }
-
-    /// Sends what the engine itself has to say, as far as there is room for it and nobody sends a
-    /// call. The rest goes in front of the next call.
-    #[inline]
-    pub(super) fn flush(&self, state: &mut State) {
-        if state.engine.has_transmit() {
-            state.flush();
-        }
-    }
-
-    /// Sends `front` and the call behind it at once. If nothing is sent, `front` goes in front of
-    /// the next call.
-    #[cold]
-    fn transmit_behind(
-        &self,
-        mut front: Buffer,
-        connection: &Arc<Connection>,
-        call: &[u8],
-        timer: &Timer,
-    ) -> Result<(), Unsent> {
-        let length = front.len();
-        front.extend(call);
-        let sent = self.transmit(connection, front.as_slice(), timer.deadline);
-        let mut state = self.lock();
-        match (&sent, state.line_over(connection)) {
-            (Err(unsent), Some(line)) if !unsent.is_begun => {
-                front.truncate(length);
-                line.front = front;
-            }
-            _ => state.buffers.put(front),
-        }
-        drop(state);
-        sent
-    }
-
     /// Sends `bytes` whole.
-    fn transmit(
+    pub(super) fn transmit(
         &self,
         connection: &Arc<Connection>,
         bytes: &[u8],
@@ -459,13 +361,6 @@ impl State {
         }
     }
 
-    /// The connection that has rested; it counts as used from now on.
-    fn wake_line(&mut self) -> Option<Arc<Connection>> {
-        let line = self.line.as_mut()?;
-        line.used_at = Instant::now();
-        Some(Arc::clone(&line.connection))
-    }
-
     /// Puts a call in flight and makes its owner the one who sends, if nothing is in the way.
     fn take_turn(
         &mut self,
@@ -503,57 +398,6 @@ impl State {
             started,
             front,
         })
-    }
-
-    /// What is to be sent in front of the next call.
-    #[inline]
-    fn take_front(&mut self) -> Buffer {
-        let line = self.line.as_mut();
-        let front = line.map_or_else(Buffer::default, |line| std::mem::take(&mut line.front));
-        match self.engine.has_transmit() {
-            true => self.add_to_front(front),
-            false => front,
-        }
-    }
-
-    #[cold]
-    fn add_to_front(&mut self, mut front: Buffer) -> Buffer {
-        if front.is_empty() {
-            front = self.buffers.take();
-        }
-        self.engine.poll_transmit(&mut front);
-        front
-    }
-
-    #[cold]
-    fn flush(&mut self) {
-        let line = self.line.as_ref().filter(|line| !line.is_sending);
-        let Some(connection) = line.map(|line| Arc::clone(&line.connection)) else {
-            return;
-        };
-        let mut front = self.take_front();
-        let left = match connection.try_send(front.as_slice(), 0) {
-            Ok(sent) => sent..front.len(),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0..front.len(),
-            Err(error) => return self.break_line(&connection, &error.into()),
-        };
-        if !left.is_empty() {
-            let length = left.len();
-            front.as_mut_slice().copy_within(left, 0);
-            front.truncate(length);
-            if let Some(line) = &mut self.line {
-                line.front = front;
-            }
-        } else {
-            self.buffers.put(front);
-        }
-    }
-
-    /// Gives a line up that takes no calls any more and has answered all it took.
-    fn close_line(&mut self) {
-        if let Some(line) = self.line.take() {
-            line.connection.shutdown();
-        }
     }
 
     fn stop_sending(&mut self, connection: &Arc<Connection>) {

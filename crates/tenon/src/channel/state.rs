@@ -26,7 +26,7 @@ pub(super) struct State {
     pub(super) back_off: BackOff,
     /// Callers that wait for `Shared::turn`.
     pub(super) waiting_to_send: usize,
-    /// Those of them that wait for the peer to have less to do, or to say how much it takes.
+    /// Callers that wait for `Shared::peer`.
     pub(super) waiting_for_peer: usize,
     pub(super) connections: u64,
 }
@@ -100,6 +100,20 @@ impl State {
             let outcome = Outcome::Broken(broken.clone());
             self.slots.deliver(slot, outcome).inspect(Thread::unpark);
         }
+    }
+
+    /// Gives a line up that takes no calls any more and has answered all it took.
+    pub(super) fn close_line(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.connection.shutdown();
+        }
+    }
+
+    /// The connection that has rested; it counts as used from now on.
+    pub(super) fn wake_line(&mut self) -> Option<Arc<Connection>> {
+        let line = self.line.as_mut()?;
+        line.used_at = Instant::now();
+        Some(Arc::clone(&line.connection))
     }
 
     /// Ends the use of a slot whose call is no longer in flight.

@@ -1,0 +1,93 @@
+//! What the engine itself has to say: it goes in front of the next call, or at once if nobody sends.
+
+use std::io;
+use std::sync::Arc;
+
+use tenon_wire::Buffer;
+
+use super::connection::Connection;
+use super::sending::Unsent;
+use super::state::State;
+use super::{Channel, Timer};
+
+impl Channel {
+    /// Sends what the engine itself has to say, as far as there is room for it and nobody sends a
+    /// call. The rest goes in front of the next call.
+    #[inline]
+    pub(super) fn flush(&self, state: &mut State) {
+        if state.engine.has_transmit() {
+            state.flush();
+        }
+    }
+
+    /// Sends `front` and the call behind it at once. If nothing is sent, `front` goes in front of
+    /// the next call.
+    #[cold]
+    pub(super) fn transmit_behind(
+        &self,
+        mut front: Buffer,
+        connection: &Arc<Connection>,
+        call: &[u8],
+        timer: &Timer,
+    ) -> Result<(), Unsent> {
+        let length = front.len();
+        front.extend(call);
+        let sent = self.transmit(connection, front.as_slice(), timer.deadline);
+        let mut state = self.lock();
+        match (&sent, state.line_over(connection)) {
+            (Err(unsent), Some(line)) if !unsent.is_begun => {
+                front.truncate(length);
+                line.front = front;
+            }
+            _ => state.buffers.put(front),
+        }
+        drop(state);
+        sent
+    }
+}
+
+impl State {
+    /// What is to be sent in front of the next call.
+    #[inline]
+    pub(super) fn take_front(&mut self) -> Buffer {
+        let line = self.line.as_mut();
+        let front = line.map_or_else(Buffer::default, |line| std::mem::take(&mut line.front));
+        match self.engine.has_transmit() {
+            true => self.add_to_front(front),
+            false => front,
+        }
+    }
+
+    #[cold]
+    fn add_to_front(&mut self, mut front: Buffer) -> Buffer {
+        if front.is_empty() {
+            front = self.buffers.take();
+        }
+        self.engine.poll_transmit(&mut front);
+        front
+    }
+
+    #[cold]
+    fn flush(&mut self) {
+        let line = self.line.as_ref().filter(|line| !line.is_sending);
+        let Some(connection) = line.map(|line| Arc::clone(&line.connection)) else {
+            return;
+        };
+        let mut front = self.take_front();
+        let left = match connection.try_send(front.as_slice(), 0) {
+            Ok(sent) => sent..front.len(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0..front.len(),
+            Err(error) => return self.break_line(&connection, &error.into()),
+        };
+        if !left.is_empty() {
+            let length = left.len();
+            front.as_mut_slice().copy_within(left, 0);
+            front.truncate(length);
+            if let Some(line) = &mut self.line {
+                line.front = front;
+            }
+        } else {
+            self.buffers.put(front);
+        }
+    }
+}

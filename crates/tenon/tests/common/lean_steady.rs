@@ -1,0 +1,47 @@
+//! Lean calls of the same kind again and again, for what counts their costs.
+#![allow(dead_code, reason = "every test file uses its own part of this module")]
+
+use std::sync::Arc;
+
+use tenon::{Address, Client, LeanInput, Transport};
+
+use crate::caller::{PROGRAM, VERSION};
+use crate::lean_caller::{ECHO, interface};
+
+/// Bytes of the larger call and its result.
+const LARGE: usize = 1440;
+
+/// A client over every stream that a server has.
+pub fn clients(addresses: &[Address]) -> Vec<Client> {
+    let streams = addresses
+        .iter()
+        .filter(|address| address.transport() != Transport::Udp);
+    streams
+        .map(|address| client(&format!("lean+{address}")))
+        .collect()
+}
+
+pub fn client(address: &str) -> Client {
+    let client = Client::connect(address, PROGRAM, VERSION).unwrap();
+    client.with_interface(Arc::new(interface()))
+}
+
+/// Makes an empty call or a large one, by turns, and looks at the result.
+pub fn call(client: &Client, number: u32) {
+    let size = match number % 2 {
+        0 => 0,
+        _ => LARGE,
+    };
+    let echoed = client.call_lean(
+        ECHO,
+        |out| {
+            out.room(size).fill(7);
+            Ok(())
+        },
+        |input| match input {
+            LeanInput::Native(input) => Ok(input.take(input.left())?.len()),
+            LeanInput::Swapped(input) => Ok(input.take(input.left())?.len()),
+        },
+    );
+    assert_eq!(echoed.unwrap(), size);
+}
