@@ -10,6 +10,7 @@ mod lean_peer;
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -335,6 +336,54 @@ fn a_server_that_was_started_again_is_called_again() {
     }
     assert_eq!(call(&client, ECHO, b"again").unwrap(), b"again");
     assert_eq!(client.channel().counters().connections, 2);
+}
+
+#[test]
+fn threads_outlive_servers_that_come_and_go() {
+    const SERVERS: u64 = 10;
+    let path = std::env::temp_dir().join(format!("tenon-lean-flicker-{}", std::process::id()));
+    let address = format!("unix://{}", path.display());
+    let serve = || {
+        let builder = Server::builder().listen(&address).unwrap();
+        let builder = builder.service_on_workers(LeanObliging).workers(2);
+        builder.start().unwrap()
+    };
+    let mut server = serve();
+    let client = Client::connect(&format!("lean+{address}"), PROGRAM, VERSION).unwrap();
+    let client = client.with_timeout(PATIENCE);
+    let is_over = AtomicBool::new(false);
+    // The last server outlives the threads.
+    let _server = thread::scope(|scope| {
+        for thread in 0..6_u32 {
+            let (client, is_over) = (&client, &is_over);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    match call(client, ECHO, &thread.to_be_bytes()) {
+                        Ok(echoed) => assert_eq!(echoed, thread.to_be_bytes()),
+                        Err(CallError::Disconnected { .. } | CallError::ConnectionRefused(_)) => {}
+                        Err(CallError::Exception(told)) => {
+                            assert_eq!(told.status, Status::STOPPING)
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+        for _ in 0..SERVERS {
+            let before = client.channel().counters().calls.successes;
+            while client.channel().counters().calls.successes < before + 100 {
+                thread::yield_now();
+            }
+            drop(server);
+            server = serve();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        server
+    });
+    assert_eq!(call(&client, ECHO, b"at last").unwrap(), b"at last");
+    let counters = client.channel().counters();
+    assert!(counters.connections > SERVERS, "{counters:?}");
+    assert_eq!((counters.in_flight, counters.calls.violations), (0, 0));
 }
 
 #[test]

@@ -384,8 +384,10 @@ fn pings_without_end_are_not_answered_without_end() {
     let outcome = pair.send_to_client(&ping.repeat(5000));
     assert_eq!(outcome.unwrap_err().fault, Fault::Flood);
     let mut out = Buffer::default();
+    assert!(pair.client.has_transmit());
     pair.client.poll_transmit(&mut out);
     assert!(out.len() < 70_000);
+    assert!(!pair.client.has_transmit());
 }
 
 #[test]

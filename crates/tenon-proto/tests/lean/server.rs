@@ -7,9 +7,10 @@ use crate::support::F::{self, D, H, W};
 use crate::support::{ORDERS, Pair, SECOND, bytes, known};
 use tenon_proto::lean::server::{Received, Reply};
 use tenon_proto::lean::{
-    ByteOrder, CallState, Calls, Extension, Extras, Fault, Kind, MESSAGE_MIN, Preamble, Reason,
-    Violation,
+    ByteOrder, CallState, Calls, Draft, Extension, Extras, Fault, Kind, MESSAGE_MIN, Preamble,
+    Reason, Violation,
 };
+use tenon_wire::Buffer;
 
 /// What a client is told that calls procedure `procedure` with `extras`. The server echoes.
 fn echo(procedure: u16, arguments: &[u8], extras: &Extras<'_>) -> Vec<String> {
@@ -317,4 +318,29 @@ fn a_deadline_counts_from_when_the_call_came() {
     })
     .unwrap();
     assert_eq!(deadlines.len(), 2, "however far away");
+}
+
+#[test]
+fn a_call_that_waited_to_be_sent_says_what_is_left_of_its_time() {
+    let written = |order, before: Option<Duration>, left: Option<Duration>| {
+        let mut buffer = Buffer::default();
+        buffer.extend(b"in front");
+        let extras = Extras {
+            time_left: before,
+            extensions: &[],
+        };
+        let draft = Draft::call(&mut buffer, order, 1, &extras);
+        buffer.extend(b"arguments");
+        draft.seal(&mut buffer);
+        if let Some(left) = left {
+            draft.set_time_left(&mut buffer, left);
+        }
+        buffer.as_slice().to_vec()
+    };
+    for order in ORDERS {
+        let waited = written(order, Some(SECOND), Some(SECOND / 7));
+        assert_eq!(waited, written(order, Some(SECOND / 7), None));
+        let endless = written(order, None, Some(SECOND));
+        assert_eq!(endless, written(order, None, None), "it has none to tell");
+    }
 }
