@@ -11,6 +11,7 @@ use tenon_bench::operation::Operation;
 
 use crate::report;
 use row::{Placement, Row};
+use system::System;
 
 /// Measures the rows whose name contains `filter`. Results are written only if all were measured.
 ///
@@ -31,6 +32,7 @@ pub fn run(filter: &str) -> Result<(), Box<dyn Error>> {
         );
     }
     eprintln!("\r{:60}", "");
+    System::ALL.into_iter().for_each(System::remove_socket);
     let section = report::Section {
         name: "rpc",
         results,

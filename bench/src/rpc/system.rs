@@ -76,11 +76,18 @@ impl System {
 
     /// A path where no socket is.
     fn socket(self) -> PathBuf {
+        self.remove_socket();
+        self.socket_path()
+    }
+
+    /// Removes the socket of the row before, if there was one: servers are killed.
+    pub fn remove_socket(self) {
+        let _ = std::fs::remove_file(self.socket_path());
+    }
+
+    fn socket_path(self) -> PathBuf {
         let name = format!("tenon-bench-{}-{}.sock", std::process::id(), self.name());
-        let path = std::env::temp_dir().join(name);
-        // A socket of the row before, if there was one.
-        let _ = std::fs::remove_file(&path);
-        path
+        std::env::temp_dir().join(name)
     }
 }
 
