@@ -48,7 +48,8 @@ pub(super) struct Answer<'m> {
     pub(super) order: ByteOrder,
     /// Where the results begin in what [`Inbox::message`](super::connection::Inbox::message) returns.
     pub(super) start: usize,
-    pub(super) outcome: Result<&'m [u8], CallError>,
+    /// The error is seldom there and large, and an answer is moved several times.
+    pub(super) outcome: Result<&'m [u8], Box<CallError>>,
 }
 
 /// Why a call is not started.
@@ -278,7 +279,7 @@ fn take_in_onc<'m>(
         slot: answer.waiter,
         order: ByteOrder::Big,
         start: message.len() - answer.outcome.map_or(0, <[u8]>::len),
-        outcome: answer.outcome.map_err(CallError::from),
+        outcome: answer.outcome.map_err(|error| Box::new(error.into())),
     }))
 }
 
@@ -290,7 +291,7 @@ impl LeanEngine {
                 slot: answer.waiter,
                 order: answer.order,
                 start: 0,
-                outcome: answer.outcome.map_err(CallError::from),
+                outcome: answer.outcome.map_err(|error| Box::new(error.into())),
             }),
             Event::Goodbye(goodbye) => self.part(&goodbye)?,
             Event::Bound(_) | Event::Unbound(..) | Event::Pong(_) | Event::Handled => {

@@ -12,7 +12,7 @@ use tenon_proto::onc::client::Timeout;
 
 use super::Channel;
 use super::connection::{Broken, Connection, Inbox};
-use super::engine::{Answer, Meaning, is_late};
+use super::engine::{Answer, Meaning};
 use super::sending::Ticket;
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
@@ -95,8 +95,11 @@ enum Taken {
     /// It was for others, or for the channel.
     Other,
     /// It is the reply for whoever reads.
-    Own(Result<InPlace, CallError>),
+    Own(Own),
 }
+
+/// The reply for whoever reads. An error is seldom there and large, and this is moved several times.
+type Own = Result<InPlace, Box<CallError>>;
 
 impl Channel {
     /// Waits for the reply to the call of `ticket`, until `until` or the call's own deadline. None
@@ -106,21 +109,9 @@ impl Channel {
         ticket: &'t Ticket,
         until: Instant,
     ) -> Result<Option<Reply<'t>>, CallError> {
-        let received = self.receive_by(ticket, until);
-        received.map_err(|error| match is_late(&error) {
-            true => ticket.timer.error(true),
-            false => error,
-        })
-    }
-
-    fn receive_by<'t>(
-        &'t self,
-        ticket: &'t Ticket,
-        until: Instant,
-    ) -> Result<Option<Reply<'t>>, CallError> {
         loop {
             let next_timeout = match self.next_step(ticket) {
-                Step::Finish(outcome) => return self.finish(outcome).map(Some),
+                Step::Finish(outcome) => return self.finish(ticket, outcome).map(Some),
                 Step::Read(reader, next_timeout) => {
                     if let Some(reply) = reader.read(ticket, until.min(next_timeout))? {
                         return Ok(Some(reply));
@@ -142,7 +133,9 @@ impl Channel {
                 }
                 if now >= until {
                     let outcome = self.lock().slots.fetch(ticket.slot);
-                    return outcome.map(|outcome| self.finish(outcome)).transpose();
+                    return outcome
+                        .map(|outcome| self.finish(ticket, outcome))
+                        .transpose();
                 }
             }
         }
@@ -176,13 +169,13 @@ impl Channel {
     }
 
     /// Turns what somebody else has left into the reply.
-    fn finish(&self, outcome: Outcome) -> Result<Reply<'_>, CallError> {
+    fn finish(&self, ticket: &Ticket, outcome: Outcome) -> Result<Reply<'_>, CallError> {
         match outcome {
             Outcome::Answered(Ok(results)) => Ok(Reply::Copied {
                 results,
                 channel: self,
             }),
-            Outcome::Answered(Err(error)) => Err(error),
+            Outcome::Answered(Err(error)) => Err(ticket.answered(error)),
             Outcome::Broken(broken) => Err(broken.into_error()),
         }
     }
@@ -211,7 +204,7 @@ impl<'t> Reader<'t> {
         loop {
             let step = match self.route(Some(ticket.slot)) {
                 Ok(Some(own)) => {
-                    let own = own?;
+                    let own = own.map_err(|error| ticket.answered(*error))?;
                     return Ok(Some(Reply::InPlace { reader: self, own }));
                 }
                 // A peer that never pauses would be read for ever.
@@ -262,7 +255,7 @@ impl<'t> Reader<'t> {
 
     /// Brings every message that has come to its owner. Stops at the reply for `own`, if it comes
     /// by.
-    fn route(&mut self, own: Option<SlotId>) -> Result<Option<Result<InPlace, CallError>>, Broken> {
+    fn route(&mut self, own: Option<SlotId>) -> Result<Option<Own>, Broken> {
         loop {
             match self.take_next(own)? {
                 Taken::Nothing => return Ok(None),
@@ -322,6 +315,7 @@ impl State {
             let order = answer.order;
             Results { bytes, order }
         });
+        let copied = copied.map_err(|error| *error);
         self.slots.deliver(answer.slot, Outcome::Answered(copied))
     }
 
@@ -335,7 +329,7 @@ impl State {
         let mut taken = Taken::Other;
         for slot in unbegun {
             match own == Some(*slot) {
-                true => taken = Taken::Own(Err(error.clone())),
+                true => taken = Taken::Own(Err(Box::new(error.clone()))),
                 false => {
                     let outcome = Outcome::Answered(Err(error.clone()));
                     self.slots.deliver(*slot, outcome).inspect(Thread::unpark);

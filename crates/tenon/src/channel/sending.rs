@@ -12,7 +12,7 @@ use tenon_proto::onc::record::{self, MARK};
 use tenon_wire::Buffer;
 
 use super::connection::{Broken, Connection};
-use super::engine::{Started, Unstarted};
+use super::engine::{Started, Unstarted, is_late};
 use super::slots::{Results, SlotId};
 use super::state::State;
 use super::{Channel, Reply, Timer};
@@ -55,6 +55,16 @@ impl Ticket {
         bytes.extend(reply.results());
         let order = reply.order();
         Ok(Some(Results { bytes, order }))
+    }
+
+    /// What it means for the call that the peer answered so: if the time that it was told ran out
+    /// there first, it would have run out here.
+    #[cold]
+    pub(super) fn answered(&self, error: CallError) -> CallError {
+        match is_late(&error) {
+            true => self.timer.error(true),
+            false => error,
+        }
     }
 
     /// Gives a copy back.
@@ -214,6 +224,7 @@ impl Channel {
     }
 
     /// Becomes the one who sends, with a call in flight.
+    #[inline]
     fn take_turn(&self, form: &Form<'_>, size: usize, timer: Timer) -> Result<Turn, CallError> {
         let mut state = self.lock();
         loop {
@@ -362,6 +373,7 @@ impl State {
     }
 
     /// Puts a call in flight and makes its owner the one who sends, if nothing is in the way.
+    #[inline]
     fn take_turn(
         &mut self,
         channel: &Channel,
