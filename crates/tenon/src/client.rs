@@ -17,7 +17,7 @@ use crate::pending::{DecodeBy, PendingCall};
 use crate::rpcbind;
 
 /// Time that a call has if nothing else is said.
-const TIMEOUT: Duration = Duration::from_secs(25);
+pub const TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the
 /// channel; any number of threads may call at once. Generated clients wrap one of these.
@@ -47,13 +47,20 @@ pub struct Client {
 
 /// How results are decoded.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Decoding {
-    mode: DecodeMode,
-    limits: Limits,
+pub struct Decoding {
+    /// What is forgiven.
+    pub mode: DecodeMode,
+    /// What it may cost.
+    pub limits: Limits,
 }
 
 impl Decoding {
-    pub(crate) fn decode<T>(
+    /// Decodes the results of a call by ONC RPC.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn decode<T>(
         self,
         results: &[u8],
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
@@ -64,7 +71,12 @@ impl Decoding {
         Ok(value)
     }
 
-    pub(crate) fn decode_lean<T>(
+    /// Decodes the results of a call by the lean protocol.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn decode_lean<T>(
         self,
         results: &[u8],
         order: ByteOrder,

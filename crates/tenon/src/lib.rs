@@ -10,6 +10,8 @@ mod lean_input;
 mod options;
 mod pending;
 pub mod rpcbind;
+#[doc(hidden)]
+pub mod runtime;
 mod server;
 mod service;
 mod stubs;

@@ -1,14 +1,14 @@
 //! Making the connection again when it broke.
 
 use std::io;
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 use std::thread;
 use std::time::Instant;
 
 use super::connection::Connection;
 use super::state::State;
 use super::{Channel, Timer};
-use crate::error::{CallError, ConnectError};
+use crate::error::CallError;
 
 impl Channel {
     /// Makes one attempt to connect, or waits for the one that somebody else makes. The lock is
@@ -49,25 +49,10 @@ impl Channel {
         timer: &Timer,
     ) -> Result<MutexGuard<'s, State>, CallError> {
         tracing::debug!(address = %self.address(), %error, "cannot connect");
-        let is_final = timer.left().is_zero() || is_hopeless(&error);
-        // That time ran out says less than why the attempt before failed.
-        if error.kind() != io::ErrorKind::TimedOut || state.back_off.failure.is_none() {
-            state.back_off.failure = Some(Arc::new(error));
-        }
-        match &state.back_off.failure {
-            Some(cause) if is_final => Err(CallError::Connect(ConnectError::Unreachable {
-                address: self.address().clone(),
-                cause: Arc::clone(cause),
-            })),
+        let is_final = state.back_off.failed(error) || timer.left().is_zero();
+        match state.back_off.error(self.address()) {
+            Some(error) if is_final => Err(error),
             _ => Ok(state),
         }
     }
-}
-
-/// Whether trying again cannot help.
-fn is_hopeless(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
-    )
 }

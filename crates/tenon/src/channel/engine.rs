@@ -12,30 +12,41 @@ use tenon_proto::onc::client::{self as onc, ClientCounters, Timeout};
 use tenon_wire::Buffer;
 
 use super::Timer;
-use super::connection::{Broken, Received};
-use super::sending::{Form, Obstacle};
+use super::broken::Broken;
+use super::form::{Form, Started};
+use super::inbox::Received;
+use super::sending::Obstacle;
 use super::slots::SlotId;
 use crate::error::{CallError, Misbehavior};
 use crate::options::ChannelOptions;
 
 /// The bookkeeping of one protocol.
-pub(super) enum Engine {
+#[derive(Debug)]
+pub enum Engine {
+    /// That of ONC RPC.
     Onc(onc::ClientEngine<SlotId>),
+    /// That of the lean protocol.
     Lean(LeanEngine),
 }
 
-pub(super) struct LeanEngine {
+/// The bookkeeping of the lean protocol.
+#[derive(Debug)]
+pub struct LeanEngine {
     calls: lean::ClientEngine<SlotId>,
     /// Connections on which the peer broke the protocol.
     violations: u64,
 }
 
 /// What a message meant.
-pub(super) enum Meaning<'m> {
+#[derive(Debug)]
+pub enum Meaning<'m> {
+    /// A call is answered.
     Answer(Answer<'m>),
     /// These calls were not begun and are no longer in flight. No call is accepted any more.
     Goodbye {
+        /// Why, for their owners.
         cause: io::Error,
+        /// Who waits for them.
         unbegun: Vec<SlotId>,
     },
     /// Nothing for the owner of a call; a call may have become possible that was not.
@@ -43,17 +54,22 @@ pub(super) enum Meaning<'m> {
 }
 
 /// An answer to a call that was in flight until now.
-pub(super) struct Answer<'m> {
-    pub(super) slot: SlotId,
-    pub(super) order: ByteOrder,
-    /// Where the results begin in what [`Inbox::message`](super::connection::Inbox::message) returns.
-    pub(super) start: usize,
-    /// The error is seldom there and large, and an answer is moved several times.
-    pub(super) outcome: Result<&'m [u8], Box<CallError>>,
+#[derive(Debug)]
+pub struct Answer<'m> {
+    /// Who waits for it.
+    pub slot: SlotId,
+    /// The order of the bytes of the results.
+    pub order: ByteOrder,
+    /// Where the results begin in what [`Inbox::message`](super::inbox::Inbox::message) returns.
+    pub start: usize,
+    /// The encoded results. The error is seldom there and large, and an answer is moved several
+    /// times.
+    pub outcome: Result<&'m [u8], Box<CallError>>,
 }
 
 /// Why a call is not started.
-pub(super) enum Unstarted {
+#[derive(Debug)]
+pub enum Unstarted {
     /// Something is in the way that can be overcome.
     Obstacle(Obstacle),
     /// It never will be.
@@ -67,12 +83,13 @@ impl From<CallError> for Unstarted {
 }
 
 /// What a lean client tells of itself.
-pub(super) fn preamble(options: &ChannelOptions) -> Preamble {
+pub fn preamble(options: &ChannelOptions) -> Preamble {
     Preamble::client(u32::try_from(options.receive_max).unwrap_or(u32::MAX))
 }
 
 impl Engine {
-    pub(super) fn new(address: &Address, options: &ChannelOptions, seed: u32) -> Self {
+    /// The bookkeeping of a channel to `address`. `seed` is the number of the first call.
+    pub fn new(address: &Address, options: &ChannelOptions, seed: u32) -> Self {
         match (address.protocol(), address.transport()) {
             (Protocol::Lean, _) => Self::Lean(LeanEngine {
                 calls: lean::ClientEngine::new(preamble(options), seed),
@@ -88,7 +105,7 @@ impl Engine {
     }
 
     /// Goes on with a new connection. No call is in flight.
-    pub(super) fn renew(&mut self) {
+    pub fn renew(&mut self) {
         match self {
             Self::Onc(_) => {}
             Self::Lean(engine) => engine.calls.renew(),
@@ -96,8 +113,11 @@ impl Engine {
     }
 
     /// Puts a call in flight and gives it its number.
+    ///
+    /// # Errors
+    /// Something is in the way.
     #[inline]
-    pub(super) fn start(
+    pub fn start(
         &mut self,
         form: &Form<'_>,
         size: usize,
@@ -136,8 +156,14 @@ impl Engine {
     }
 
     /// Takes in what has come.
+    ///
+    /// # Errors
+    /// The peer broke the protocol, or refuses the connection.
+    ///
+    /// # Panics
+    /// It has come by the other protocol.
     #[inline]
-    pub(super) fn take_in<'m>(&mut self, received: Received<'m>) -> Result<Meaning<'m>, Broken> {
+    pub fn take_in<'m>(&mut self, received: Received<'m>) -> Result<Meaning<'m>, Broken> {
         match (self, received) {
             (Self::Onc(engine), Received::Record(message)) => Ok(take_in_onc(engine, message)?),
             (Self::Lean(engine), Received::Lean(Incoming::Message(message))) => {
@@ -154,20 +180,22 @@ impl Engine {
     }
 
     /// Counts a connection that broke.
-    pub(super) fn broke(&mut self, broken: &Broken) {
+    pub fn broke(&mut self, broken: &Broken) {
         if let (Self::Lean(engine), Broken::Misbehaved(_)) = (self, broken) {
             engine.violations += 1;
         }
     }
 
-    pub(super) fn next_timeout(&self, id: u32) -> Option<Instant> {
+    /// When the call has something to do. None if it is no longer in flight.
+    pub fn next_timeout(&self, id: u32) -> Option<Instant> {
         match self {
             Self::Onc(engine) => engine.next_timeout(id),
             Self::Lean(engine) => engine.calls.next_timeout(id),
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, id: u32, now: Instant) -> Option<Timeout<SlotId>> {
+    /// What the call is to do at `now`. None if it is no longer in flight.
+    pub fn handle_timeout(&mut self, id: u32, now: Instant) -> Option<Timeout<SlotId>> {
         match self {
             Self::Onc(engine) => engine.handle_timeout(id, now),
             Self::Lean(engine) => {
@@ -182,7 +210,7 @@ impl Engine {
 
     /// Gives a call up, if it is in flight.
     #[inline]
-    pub(super) fn cancel(&mut self, id: u32) {
+    pub fn cancel(&mut self, id: u32) {
         match self {
             Self::Onc(engine) => engine.cancel(id),
             Self::Lean(engine) => engine.calls.cancel(id),
@@ -190,7 +218,7 @@ impl Engine {
     }
 
     /// Takes a call back of which nothing was sent.
-    pub(super) fn withdraw(&mut self, id: u32) {
+    pub fn withdraw(&mut self, id: u32) {
         match self {
             Self::Onc(engine) => engine.cancel(id),
             Self::Lean(engine) => engine.calls.withdraw(id),
@@ -198,14 +226,15 @@ impl Engine {
     }
 
     /// Gives all calls up and says who waits for them.
-    pub(super) fn cancel_all(&mut self) -> Vec<SlotId> {
+    pub fn cancel_all(&mut self) -> Vec<SlotId> {
         match self {
             Self::Onc(engine) => engine.cancel_all().map(|(_, slot)| slot).collect(),
             Self::Lean(engine) => engine.calls.cancel_all().map(|(_, slot)| slot).collect(),
         }
     }
 
-    pub(super) fn in_flight(&self) -> usize {
+    /// Number of calls in flight.
+    pub fn in_flight(&self) -> usize {
         match self {
             Self::Onc(engine) => engine.in_flight(),
             Self::Lean(engine) => engine.calls.in_flight(),
@@ -214,7 +243,7 @@ impl Engine {
 
     /// Whether the engine itself has something to say.
     #[inline]
-    pub(super) fn has_transmit(&self) -> bool {
+    pub fn has_transmit(&self) -> bool {
         match self {
             Self::Onc(_) => false,
             Self::Lean(engine) => engine.calls.has_transmit(),
@@ -222,13 +251,14 @@ impl Engine {
     }
 
     /// Appends what the engine itself has to say.
-    pub(super) fn poll_transmit(&mut self, out: &mut Buffer) {
+    pub fn poll_transmit(&mut self, out: &mut Buffer) {
         if let Self::Lean(engine) = self {
             engine.calls.poll_transmit(out);
         }
     }
 
-    pub(super) fn counters(&self) -> ClientCounters {
+    /// What has been seen so far.
+    pub fn counters(&self) -> ClientCounters {
         match self {
             Self::Onc(engine) => engine.counters(),
             Self::Lean(engine) => {
@@ -246,14 +276,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// What a call that was started has to carry.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Started {
-    pub(super) id: u32,
-    /// The service's number on this connection, in the lean protocol.
-    pub(super) service: u16,
 }
 
 fn unstarted(reason: NotStarted) -> Unstarted {
@@ -333,6 +355,6 @@ impl From<HandshakeError> for Broken {
 }
 
 /// Whether the peer found that the time of the call ran out before its owner did.
-pub(super) fn is_late(error: &CallError) -> bool {
+pub fn is_late(error: &CallError) -> bool {
     matches!(error, CallError::Exception(exception) if exception.status == Status::DEADLINE)
 }

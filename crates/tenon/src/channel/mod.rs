@@ -11,32 +11,49 @@
 //! One lock guards the bookkeeping. It is never held over a system call that waits, nor over code
 //! of the user.
 
+mod back_off;
+mod broken;
+mod buffers;
 mod connecting;
 mod connection;
 mod engine;
+mod form;
 mod front;
+mod inbox;
 mod receiving;
 mod sending;
 mod slots;
+mod socket;
 mod state;
+mod timer;
 mod waiting;
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use tenon_net::Address;
 use tenon_proto::onc::client::ClientCounters;
 use tenon_wire::Buffer;
 
-use crate::error::{CallError, ConnectError};
+use crate::error::ConnectError;
 use crate::options::ChannelOptions;
 use connection::Connection;
 use state::State;
 
 pub(crate) use receiving::Reply;
-pub(crate) use sending::{Form, LeanForm, Ticket};
-pub(crate) use slots::Results;
+pub(crate) use sending::Ticket;
+
+pub use back_off::BackOff;
+pub use broken::Broken;
+pub use buffers::Buffers;
+pub use engine::{Answer, Engine, Meaning, Unstarted, is_late};
+pub use form::{Form, LeanForm, Started, packet};
+pub use inbox::{Inbox, Received};
+pub use sending::{Obstacle, REST};
+pub use slots::{Results, SlotId};
+pub use socket::Socket;
+pub use state::seed;
+pub use timer::Timer;
 
 /// The way to one peer. Clones are the same channel; any number of threads may use it, and any
 /// number of clients.
@@ -144,38 +161,5 @@ impl fmt::Debug for Channel {
         f.debug_struct("Channel")
             .field("address", &self.shared.address)
             .finish_non_exhaustive()
-    }
-}
-
-/// The time that a call has.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timer {
-    started: Instant,
-    limit: Duration,
-    deadline: Instant,
-}
-
-impl Timer {
-    /// Far enough away to be never, near enough to be computed with.
-    const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-
-    pub(crate) fn start(limit: Duration) -> Self {
-        let started = Instant::now();
-        Self {
-            started,
-            limit,
-            deadline: started + limit.min(Self::NEVER),
-        }
-    }
-
-    fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
-    }
-
-    fn error(&self, may_have_executed: bool) -> CallError {
-        CallError::TimedOut {
-            limit: self.limit,
-            may_have_executed,
-        }
     }
 }

@@ -11,8 +11,10 @@ use tenon_proto::lean::ByteOrder;
 use tenon_proto::onc::client::Timeout;
 
 use super::Channel;
-use super::connection::{Broken, Connection, Inbox};
+use super::broken::Broken;
+use super::connection::Connection;
 use super::engine::{Answer, Meaning};
+use super::inbox::Inbox;
 use super::sending::Ticket;
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
@@ -268,7 +270,7 @@ impl<'t> Reader<'t> {
     /// Brings the next message that has come to its owner.
     #[inline]
     fn take_next(&mut self, own: Option<SlotId>) -> Result<Taken, Broken> {
-        let Some(received) = self.inbox.next()? else {
+        let Some(received) = self.inbox.next_received()? else {
             return Ok(Taken::Nothing);
         };
         let channel = self.succession.0;

@@ -5,14 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_net::{Datagram, Ready, Transport, is_deadline};
-use tenon_proto::lean::{Draft, Interface};
-use tenon_proto::onc::message::set_xid;
-use tenon_proto::onc::record::{self, MARK};
+use tenon_net::{Ready, Transport, is_deadline};
+use tenon_proto::onc::record;
 use tenon_wire::Buffer;
 
-use super::connection::{Broken, Connection};
-use super::engine::{Started, Unstarted, is_late};
+use super::broken::Broken;
+use super::connection::Connection;
+use super::engine::{Unstarted, is_late};
+use super::form::{self, Form, Started};
 use super::slots::{Results, SlotId};
 use super::state::State;
 use super::{Channel, Reply, Timer};
@@ -20,7 +20,7 @@ use crate::error::CallError;
 
 /// A connection that was not used for so long is looked at before a call is entrusted to it: the
 /// peer may have closed it meanwhile.
-const REST: Duration = Duration::from_millis(100);
+pub const REST: Duration = Duration::from_millis(100);
 
 /// How long a sender waits that cannot read for itself before it looks whether it can.
 pub(super) const GLANCE: Duration = Duration::from_millis(10);
@@ -85,49 +85,14 @@ impl Drop for Ticket {
     }
 }
 
-/// What a call looks like, beside its bytes.
-pub(crate) enum Form<'c> {
-    /// One that [`begin`](tenon_proto::onc::message::CallTemplate::begin) began.
-    Onc,
-    Lean(LeanForm<'c>),
-}
-
-/// A lean call that is written but for what its draft still lacks.
-pub(crate) struct LeanForm<'c> {
-    pub(crate) draft: Draft,
-    pub(crate) interface: &'c Arc<Interface>,
-    pub(crate) procedure: u16,
-    pub(crate) tells_timeout: bool,
-}
-
-impl Form<'_> {
-    /// Bytes of the call.
-    fn seal(&self, message: &mut Buffer) -> usize {
-        match self {
-            Self::Onc => message.len() - MARK,
-            Self::Lean(form) => form.draft.seal(message),
-        }
-    }
-
-    /// Writes what is known of the call only when it is its turn.
-    #[inline]
-    fn stamp(&self, message: &mut Buffer, started: Started, timer: &Timer) {
-        match self {
-            Self::Onc => set_xid(message, started.id),
-            Self::Lean(form) => {
-                form.draft.stamp(message, started.id, started.service);
-                if form.tells_timeout {
-                    form.draft.set_time_left(message, timer.left());
-                }
-            }
-        }
-    }
-}
-
 /// What stands in the way of sending.
-pub(super) enum Obstacle {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// There is no connection.
     NoLine,
+    /// Somebody else sends.
     SomebodySends,
+    /// The connection is to be looked at first.
     Rested,
     /// The peer has as many calls as it takes, or has not said how large they may be.
     PeerIsBusy,
@@ -173,11 +138,11 @@ impl Channel {
         form: &Form<'_>,
         timer: Timer,
     ) -> Result<Ticket, CallError> {
-        let size = self.prepare(&mut message, form)?;
+        let size = form.prepare(&mut message, self.address(), self.options())?;
         loop {
             let turn = self.take_turn(form, size, timer)?;
             form.stamp(&mut message, turn.started, &timer);
-            let (ticket, packet) = (turn.ticket, self.packet(&message));
+            let (ticket, packet) = (turn.ticket, form::packet(self.address(), &message));
             let sent = match turn.front.is_empty() {
                 true => self.transmit(&ticket.connection, packet, timer.deadline),
                 false => self.transmit_behind(turn.front, &ticket.connection, packet, &timer),
@@ -191,36 +156,6 @@ impl Channel {
 
     fn is_datagram(&self) -> bool {
         self.address().transport() == Transport::Udp
-    }
-
-    /// Checks the size, and makes the message a record if a stream carries it by ONC RPC.
-    fn prepare(&self, message: &mut Buffer, form: &Form<'_>) -> Result<usize, CallError> {
-        let datagram = self.is_datagram();
-        let size = form.seal(message);
-        let limit = match datagram {
-            true => self.options().send_max.min(Datagram::SIZE_MAX),
-            false => self.options().send_max,
-        };
-        if size > limit {
-            return Err(CallError::TooLarge {
-                size,
-                limit,
-                datagram,
-            });
-        }
-        match form {
-            Form::Onc if !datagram => record::seal(message, 0, self.options().fragment_max),
-            Form::Onc | Form::Lean(_) => {}
-        }
-        Ok(size)
-    }
-
-    /// What the socket is given.
-    fn packet<'m>(&self, message: &'m Buffer) -> &'m [u8] {
-        match self.is_datagram() {
-            true => record::message(message),
-            false => message.as_slice(),
-        }
     }
 
     /// Becomes the one who sends, with a call in flight.

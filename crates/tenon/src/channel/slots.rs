@@ -6,12 +6,24 @@ use std::thread::{self, Thread};
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::Buffer;
 
-use super::connection::Broken;
+use super::broken::Broken;
 use crate::error::CallError;
 
 /// Names a slot as long as it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SlotId(usize);
+pub struct SlotId(usize);
+
+impl SlotId {
+    /// The name of the slot that stands so far behind the first.
+    pub fn new(index: usize) -> Self {
+        Self(index)
+    }
+
+    /// How far behind the first the slot stands.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// What has become of a call that its owner was not there to see.
 #[derive(Debug)]
@@ -24,9 +36,11 @@ pub(super) enum Outcome {
 
 /// A copy of the encoded results of a call.
 #[derive(Debug)]
-pub(crate) struct Results {
-    pub(crate) bytes: Buffer,
-    pub(crate) order: ByteOrder,
+pub struct Results {
+    /// The results alone.
+    pub bytes: Buffer,
+    /// The order of their bytes.
+    pub order: ByteOrder,
 }
 
 #[derive(Debug, Default)]

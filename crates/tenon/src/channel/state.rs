@@ -2,16 +2,18 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::io;
 use std::ptr;
 use std::sync::Arc;
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenon_net::Address;
 use tenon_wire::Buffer;
 
-use super::connection::{Broken, Connection};
+use super::back_off::BackOff;
+use super::broken::Broken;
+use super::buffers::Buffers;
+use super::connection::Connection;
 use super::engine::Engine;
 use super::slots::{Outcome, SlotId, Slots};
 use crate::options::ChannelOptions;
@@ -31,6 +33,12 @@ pub(super) struct State {
     pub(super) connections: u64,
 }
 
+/// The number of a channel's first call: a client that was started again does not repeat those of
+/// its former life.
+pub fn seed() -> u32 {
+    RandomState::new().hash_one(Instant::now()) as u32
+}
+
 /// The connection that calls are sent over.
 pub(super) struct Line {
     pub(super) connection: Arc<Connection>,
@@ -44,9 +52,8 @@ pub(super) struct Line {
 
 impl State {
     pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
-        let seed = RandomState::new().hash_one(Instant::now()) as u32;
         Self {
-            engine: Engine::new(address, options, seed),
+            engine: Engine::new(address, options, seed()),
             slots: Slots::default(),
             buffers: Buffers::default(),
             line: None,
@@ -120,73 +127,6 @@ impl State {
     pub(super) fn release(&mut self, slot: SlotId) {
         if let Some(Outcome::Answered(Ok(results))) = self.slots.release(slot) {
             self.buffers.put(results.bytes);
-        }
-    }
-}
-
-/// Buffers to be used again.
-#[derive(Debug, Default)]
-pub(super) struct Buffers(Vec<Buffer>);
-
-impl Buffers {
-    /// Most buffers kept.
-    const COUNT_MAX: usize = 64;
-    /// Most bytes that a buffer keeps.
-    const SIZE_MAX: usize = 1 << 20;
-
-    pub(super) fn take(&mut self) -> Buffer {
-        self.0.pop().unwrap_or_default()
-    }
-
-    pub(super) fn put(&mut self, mut buffer: Buffer) {
-        if self.0.len() < Self::COUNT_MAX {
-            buffer.clear();
-            buffer.shrink_to(Self::SIZE_MAX);
-            self.0.push(buffer);
-        }
-    }
-}
-
-/// Keeps a peer that is down from being asked all the time.
-#[derive(Debug)]
-pub(super) struct BackOff {
-    pause: Duration,
-    not_before: Option<Instant>,
-    /// Why the last attempt failed.
-    pub(super) failure: Option<Arc<io::Error>>,
-}
-
-impl Default for BackOff {
-    fn default() -> Self {
-        Self {
-            pause: Self::FIRST,
-            not_before: None,
-            failure: None,
-        }
-    }
-}
-
-impl BackOff {
-    const FIRST: Duration = Duration::from_millis(10);
-    const LONGEST: Duration = Duration::from_secs(1);
-
-    /// Time until the next attempt may be made.
-    pub(super) fn left(&self, now: Instant) -> Duration {
-        self.not_before
-            .map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
-    }
-
-    /// An attempt is made: the next one comes later, and later each time.
-    pub(super) fn attempt(&mut self, now: Instant) {
-        self.not_before = Some(now + self.pause);
-        self.pause = (self.pause * 2).min(Self::LONGEST);
-    }
-
-    /// The peer answers: the next attempt may be made at once.
-    #[inline]
-    pub(super) fn reset(&mut self) {
-        if self.not_before.is_some() {
-            *self = Self::default();
         }
     }
 }

@@ -1,0 +1,109 @@
+//! What a call looks like, and what is written into it before it is sent.
+
+use std::sync::Arc;
+
+use tenon_net::{Address, Datagram, Transport};
+use tenon_proto::lean::{Draft, Interface};
+use tenon_proto::onc::message::set_xid;
+use tenon_proto::onc::record::{self, MARK};
+use tenon_wire::Buffer;
+
+use super::timer::Timer;
+use crate::error::CallError;
+use crate::options::ChannelOptions;
+
+/// What a call looks like, beside its bytes.
+#[derive(Debug)]
+pub enum Form<'c> {
+    /// One that [`begin`](tenon_proto::onc::message::CallTemplate::begin) began.
+    Onc,
+    /// One of the lean protocol.
+    Lean(LeanForm<'c>),
+}
+
+/// A lean call that is written but for what its draft still lacks.
+#[derive(Debug)]
+pub struct LeanForm<'c> {
+    /// Where in the buffer it is.
+    pub draft: Draft,
+    /// What it is a call of.
+    pub interface: &'c Arc<Interface>,
+    /// Procedure number.
+    pub procedure: u16,
+    /// Whether the peer is told how much time is left.
+    pub tells_timeout: bool,
+}
+
+impl Form<'_> {
+    /// Makes a call whose arguments are written ready to be sent to `address`, but for what is
+    /// [stamped](Self::stamp) on it, and returns its bytes.
+    ///
+    /// # Errors
+    /// It is too large.
+    #[inline]
+    pub fn prepare(
+        &self,
+        message: &mut Buffer,
+        address: &Address,
+        options: &ChannelOptions,
+    ) -> Result<usize, CallError> {
+        let datagram = address.transport() == Transport::Udp;
+        let size = self.seal(message);
+        let limit = match datagram {
+            true => options.send_max.min(Datagram::SIZE_MAX),
+            false => options.send_max,
+        };
+        if size > limit {
+            return Err(CallError::TooLarge {
+                size,
+                limit,
+                datagram,
+            });
+        }
+        match self {
+            Self::Onc if !datagram => record::seal(message, 0, options.fragment_max),
+            Self::Onc | Self::Lean(_) => {}
+        }
+        Ok(size)
+    }
+
+    /// Bytes of the call.
+    fn seal(&self, message: &mut Buffer) -> usize {
+        match self {
+            Self::Onc => message.len() - MARK,
+            Self::Lean(form) => form.draft.seal(message),
+        }
+    }
+
+    /// Writes what is known of the call only when it is its turn.
+    #[inline]
+    pub fn stamp(&self, message: &mut Buffer, started: Started, timer: &Timer) {
+        match self {
+            Self::Onc => set_xid(message, started.id),
+            Self::Lean(form) => {
+                form.draft.stamp(message, started.id, started.service);
+                if form.tells_timeout {
+                    form.draft.set_time_left(message, timer.left());
+                }
+            }
+        }
+    }
+}
+
+/// What a call that was started has to carry.
+#[derive(Debug, Clone, Copy)]
+pub struct Started {
+    /// Its number.
+    pub id: u32,
+    /// The service's number on this connection, in the lean protocol.
+    pub service: u16,
+}
+
+/// What the socket is given of a call to `address`.
+#[inline]
+pub fn packet<'m>(address: &Address, message: &'m Buffer) -> &'m [u8] {
+    match address.transport() {
+        Transport::Udp => record::message(message),
+        Transport::Tcp | Transport::Unix => message.as_slice(),
+    }
+}

@@ -1,0 +1,108 @@
+//! The socket of a channel, by what its address says.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Instant;
+
+use tenon_net::{Address, Datagram, Ready, Stream, Transport};
+
+use super::inbox::Inbox;
+
+/// A socket that is connected to the peer.
+#[derive(Debug)]
+pub enum Socket {
+    /// Of a stream of bytes.
+    Stream(Stream),
+    /// Of datagrams.
+    Datagram(Datagram),
+}
+
+impl Socket {
+    /// Connects to `address`, waiting until `deadline`.
+    ///
+    /// # Errors
+    /// As [`Stream::connect`] and [`Datagram::connect`].
+    pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
+        match address.transport() {
+            Transport::Tcp | Transport::Unix => {
+                Stream::connect(address, deadline).map(Self::Stream)
+            }
+            Transport::Udp => Datagram::connect(address, deadline).map(Self::Datagram),
+        }
+    }
+
+    /// Receives into the inbox once, waiting until `deadline`.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline; the end of a stream.
+    #[inline]
+    pub fn receive(&self, inbox: &mut Inbox, deadline: Instant) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => inbox.fill(|room| stream.recv_until(room, deadline)),
+            Self::Datagram(socket) => inbox.fill(|room| receive_datagram(socket, room, deadline)),
+        }
+    }
+
+    /// Receives into the inbox what is there.
+    ///
+    /// # Errors
+    /// `WouldBlock` or `TimedOut` if nothing is; the end of a stream.
+    #[inline]
+    pub fn try_receive(&self, inbox: &mut Inbox) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => inbox.fill(|room| stream.try_recv(room)),
+            Self::Datagram(_) => self.receive(inbox, Instant::now()),
+        }
+    }
+
+    /// Sends as much as fits at once of what is left of a call, of which `sent` bytes are sent. A
+    /// datagram is sent whole.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing fits.
+    pub fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
+        match self {
+            Self::Stream(stream) => stream.try_send_from(call, sent),
+            Self::Datagram(socket) => socket.try_send(call).map(|()| call.len()),
+        }
+    }
+
+    /// Waits until the socket is ready for something that is `wanted`.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
+        match self {
+            Self::Stream(stream) => stream.wait(wanted, deadline),
+            Self::Datagram(socket) => socket.wait(wanted, deadline),
+        }
+    }
+
+    /// Wakes whoever still uses the connection. It may be gone already, which is the aim.
+    pub fn shutdown(&self) {
+        let _ = match self {
+            Self::Stream(stream) => stream.shutdown(),
+            Self::Datagram(socket) => socket.shutdown(),
+        };
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Stream(stream) => stream.as_raw_fd(),
+            Self::Datagram(socket) => socket.as_raw_fd(),
+        }
+    }
+}
+
+/// Receives a datagram. That an earlier one of ours met a closed port is reported before what
+/// has come, but counts only if nothing has.
+fn receive_datagram(socket: &Datagram, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    match socket.recv_until(room, deadline) {
+        Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
+            socket.recv_until(room, Instant::now()).map_err(|_| refused)
+        }
+        done => done,
+    }
+}

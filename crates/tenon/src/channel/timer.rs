@@ -1,0 +1,51 @@
+//! The time that a call has.
+
+use std::time::{Duration, Instant};
+
+use crate::error::CallError;
+
+/// The time that a call has.
+#[derive(Debug, Clone, Copy)]
+pub struct Timer {
+    pub(super) started: Instant,
+    limit: Duration,
+    pub(super) deadline: Instant,
+}
+
+impl Timer {
+    /// Far enough away to be never, near enough to be computed with.
+    const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+    /// The time of a call that begins now and has as long as `limit`.
+    pub fn start(limit: Duration) -> Self {
+        let started = Instant::now();
+        Self {
+            started,
+            limit,
+            deadline: started + limit.min(Self::NEVER),
+        }
+    }
+
+    /// When it began.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When it is over.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// How much is left.
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// What the call is told whose time has run out.
+    pub fn error(&self, may_have_executed: bool) -> CallError {
+        CallError::TimedOut {
+            limit: self.limit,
+            may_have_executed,
+        }
+    }
+}

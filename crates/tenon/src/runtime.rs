@@ -1,0 +1,9 @@
+//! What a run time of another kind is made of: everything that a channel decides about calls
+//! and connections, without the threads that wait. `tenon-tokio` is such a run time. This is no
+//! interface for programs: it changes as the run times need it.
+
+pub use crate::channel::{
+    Answer, BackOff, Broken, Buffers, Engine, Form, Inbox, LeanForm, Meaning, Obstacle, REST,
+    Received, Results, SlotId, Socket, Started, Timer, Unstarted, is_late, packet, seed,
+};
+pub use crate::client::{Decoding, TIMEOUT};
