@@ -1,11 +1,11 @@
 /*
  * Calls one operation of the section `rpc` by libtirpc, again and again, and reports its times.
  *
- * usage: libtirpc_client PROCEDURE N ADDRESS...
+ * usage: libtirpc_client PROCEDURE N 1 ADDRESS...
  *
  * Speaks the protocol of src/measure.rs: prints "ready" when the answer of a first call is checked;
  * for each number of milliseconds on standard input, calls for so long and prints the number of
- * calls, the median and the 99th percentile in nanoseconds.
+ * calls, the nanoseconds that they took, and the median and the 99th percentile of their times.
  */
 #include "bench.h"
 #include "transport.h"
@@ -35,6 +35,15 @@ call_maxresult(void)
 	REQUIRE(bytes != NULL && bytes[MAX_RESULT_BYTES - 1] == (char)(MAX_RESULT_BYTES - 1));
 }
 
+static void
+call_sayhello(void)
+{
+	static text name = "world";
+	text *greeting = say_hello_1(&name, client);
+	REQUIRE(greeting != NULL && strcmp(*greeting, "Hello world") == 0);
+	xdr_free((xdrproc_t)xdr_text, (char *)greeting);
+}
+
 static numbers
 one_to_n(void)
 {
@@ -55,25 +64,31 @@ call_average(void)
 	REQUIRE(mean != NULL && *mean == (n + 1) / 2.0);
 }
 
-/* The last of the numbers that the server is to make; all of them are checked once. */
-static int
-expected_last(void)
+/* So many numbers as a server returns them. */
+static void
+make_rand_nums(int *values, u_int count)
 {
-	static u_int last = 1;
-	static int known;
+	u_int x = 1;
 
-	for (; !known; known = 1)
-		for (u_int i = 0; i < n; i++)
-			last = (1103515245u * last + 12345u) & 0x7fffffff;
-	return last;
+	for (u_int i = 0; i < count; i++) {
+		x = (1103515245u * x + 12345u) & 0x7fffffff;
+		values[i] = x;
+	}
 }
 
 static void
 call_getrandnums(void)
 {
+	static int *expected;
 	numbers *all = get_rand_nums_1(&n, client);
+
 	REQUIRE(all != NULL && all->numbers_len == n);
-	REQUIRE(all->numbers_val[n - 1] == expected_last());
+	if (expected == NULL) {
+		expected = malloc(n * sizeof(int));
+		make_rand_nums(expected, n);
+		REQUIRE(memcmp(all->numbers_val, expected, n * sizeof(int)) == 0);
+	}
+	REQUIRE(all->numbers_val[n - 1] == expected[n - 1]);
 	xdr_free((xdrproc_t)xdr_numbers, (char *)all);
 }
 
@@ -84,8 +99,7 @@ call_getrandnums(void)
 		static LargeData##members sent; \
 		int *values = (int *)&sent; \
 		if (values[0] == 0) \
-			for (int i = 0; i < members; i++) \
-				values[i] = (int)(i * 16777619u + 1); \
+			make_rand_nums(values, members); \
 		LargeData##members *received = large##members##_1(&sent, client); \
 		REQUIRE(received != NULL && memcmp(received, &sent, sizeof sent) == 0); \
 	}
@@ -104,7 +118,7 @@ find_operation(const char *name)
 		operation *call;
 	} operations[] = {
 		{ "null", call_null }, { "maxresult", call_maxresult },
-		{ "average", call_average }, { "getrandnums", call_getrandnums },
+		{ "sayhello", call_sayhello }, { "average", call_average }, { "getrandnums", call_getrandnums },
 		{ "large128", call_large128 }, { "large1024", call_large1024 },
 		{ "large4096", call_large4096 }, { "large8192", call_large8192 },
 	};
@@ -144,8 +158,9 @@ measure(operation *call, long long nanoseconds)
 		samples[count++] = after - before;
 		before = after;
 	}
+	long long elapsed = now() - start;
 	qsort(samples, count, sizeof *samples, ascending);
-	printf("%d %lld %lld\n", count, samples[count / 2], samples[count * 99LL / 100]);
+	printf("%d %lld %lld %lld\n", count, elapsed, samples[count / 2], samples[count * 99LL / 100]);
 }
 
 int
@@ -153,10 +168,10 @@ main(int argc, char **argv)
 {
 	char line[64];
 
-	REQUIRE(argc > 4);
+	REQUIRE(argc > 5 && atoi(argv[3]) == 1);
 	operation *call = find_operation(argv[1]);
 	n = atoi(argv[2]);
-	client = connect_to(argc - 2, argv + 2, BENCH_PROGRAM, BENCH_VERSION);
+	client = connect_to(argc - 3, argv + 3, BENCH_PROGRAM, BENCH_VERSION);
 	call();
 	puts("ready");
 	fflush(stdout);

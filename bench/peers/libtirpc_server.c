@@ -4,6 +4,7 @@
 #include "bench.h"
 #include "transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 extern void bench_program_1(struct svc_req *, SVCXPRT *);
@@ -53,6 +54,16 @@ get_rand_nums_1_svc(u_int *count, struct svc_req *request)
 		x = (1103515245u * x + 12345u) & 0x7fffffff;
 		values[i] = x;
 	}
+	return &result;
+}
+
+text *
+say_hello_1_svc(text *name, struct svc_req *request)
+{
+	static char greeting[1024];
+	static text result = greeting;
+
+	REQUIRE(snprintf(greeting, sizeof greeting, "Hello %s", *name) < (int)sizeof greeting);
 	return &result;
 }
 

@@ -18,11 +18,19 @@ impl Transport {
     /// All of them.
     pub const ALL: [Transport; 3] = [Transport::Tcp, Transport::Udp, Transport::Unix];
 
+    /// Whether it carries bytes rather than datagrams.
+    pub fn is_stream(self) -> bool {
+        match self {
+            Transport::Tcp | Transport::Unix => true,
+            Transport::Udp => false,
+        }
+    }
+
     /// Bytes in front of every message: the record mark of streams (RFC 5531 section 11).
     pub fn mark_bytes(self) -> usize {
-        match self {
-            Transport::Tcp | Transport::Unix => 4,
-            Transport::Udp => 0,
+        match self.is_stream() {
+            true => 4,
+            false => 0,
         }
     }
 }
@@ -59,15 +67,6 @@ impl Address {
             [word, host, port] if word == "udp" => Ok(Address::Udp(format!("{host}:{port}"))),
             [word, path] if word == "unix" => Ok(Address::Unix(path.clone())),
             other => Err(format!("no address: {other:?}")),
-        }
-    }
-
-    /// Tenon's form.
-    pub fn url(&self) -> String {
-        match self {
-            Address::Tcp(socket) => format!("tcp://{socket}"),
-            Address::Udp(socket) => format!("udp://{socket}"),
-            Address::Unix(path) => format!("unix://{path}"),
         }
     }
 }

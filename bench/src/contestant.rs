@@ -1,67 +1,137 @@
-//! A contestant: a server and a client process, each pinned to a core. All contestants of a row
-//! are alive at once and take turns; those that wait are asleep.
+//! A contestant: a server and its clients, each a process pinned to a core. All contestants of a row
+//! are alive at once and take turns; those that wait are asleep, or stopped if they would spin.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// What a client reports of one round.
+use rustix::process::{Pid, Signal, kill_process};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What the clients report of one round.
 #[derive(Debug, Clone, Copy)]
 pub struct Round {
-    /// Calls made.
+    /// Calls made by all of them.
     pub calls: u64,
+    /// How long that took.
+    pub elapsed: Duration,
     /// The median of their times, in microseconds.
     pub median_us: f64,
     /// The 99th percentile, in microseconds.
     pub high_us: f64,
 }
 
-/// A server and a client that measures it.
-#[derive(Debug)]
-pub struct Contestant {
-    client: Pinned,
-    _server: Pinned,
-}
-
-impl Contestant {
-    /// Starts the server, and the client with the server's address behind its arguments.
-    ///
-    /// # Errors
-    /// One of them does not get ready.
-    pub fn start(
-        server: (&[String], usize),
-        client: (&[String], usize),
-    ) -> Result<Contestant, Box<dyn Error>> {
-        let (server, addresses) = Pinned::start(server.0, server.1)?;
-        let [address] = &addresses[..] else {
-            return Err(format!("a server with one address, not {addresses:?}").into());
-        };
-        let mut arguments = client.0.to_vec();
-        arguments.extend(address.split(' ').map(str::to_owned));
-        let (client, _) = Pinned::start(&arguments, client.1)?;
-        Ok(Contestant {
-            client,
-            _server: server,
-        })
+impl Round {
+    /// Calls per second.
+    pub fn rate(&self) -> f64 {
+        self.calls as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Lets the client call for `length`.
-    ///
-    /// # Errors
-    /// A call failed or was answered wrongly, and the client ended.
-    pub fn round(&mut self, length: Duration) -> Result<Round, Box<dyn Error>> {
-        writeln!(self.client.input, "{}", length.as_millis())?;
-        let line = self.client.line()?;
-        let numbers: Vec<u64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-        let [calls, median, high] = numbers[..] else {
+    /// One process' report: calls, nanoseconds that they took, median and percentile.
+    fn parse(line: &str) -> Result<Round> {
+        let numbers: Vec<u64> = line
+            .split(' ')
+            .map(str::parse)
+            .collect::<std::result::Result<_, _>>()?;
+        let [calls, elapsed, median, high] = numbers[..] else {
             return Err(format!("a client said {line}").into());
         };
         Ok(Round {
             calls,
+            elapsed: Duration::from_nanos(elapsed),
             median_us: median as f64 / 1e3,
             high_us: high as f64 / 1e3,
         })
+    }
+
+    /// This round and what another client did meanwhile; of their times the longer ones.
+    fn beside(self, other: Round) -> Round {
+        Round {
+            calls: self.calls + other.calls,
+            elapsed: self.elapsed.max(other.elapsed),
+            median_us: self.median_us.max(other.median_us),
+            high_us: self.high_us.max(other.high_us),
+        }
+    }
+}
+
+/// How a contestant is started.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What starts the server: it prints its address and `ready`.
+    pub server: Vec<String>,
+    /// Where it runs.
+    pub server_core: usize,
+    /// What starts a client, but for the address behind it.
+    pub client: Vec<String>,
+    /// Where they run.
+    pub client_core: usize,
+    /// How many there are.
+    pub clients: usize,
+    /// Whether the server spins when it has nothing to do, and so must be stopped.
+    pub spins: bool,
+}
+
+/// A server and the clients that measure it.
+#[derive(Debug)]
+pub struct Contestant {
+    clients: Vec<Pinned>,
+    server: Pinned,
+    spins: bool,
+}
+
+impl Contestant {
+    /// Starts the server and the clients, which are told the address that `via` makes of the
+    /// server's.
+    ///
+    /// # Errors
+    /// One of them does not get ready.
+    pub fn start(plan: &Plan, via: impl FnOnce(String) -> Result<String>) -> Result<Contestant> {
+        let (server, mut addresses) = Pinned::start(&plan.server, plan.server_core)?;
+        let (Some(address), true) = (addresses.pop(), addresses.is_empty()) else {
+            return Err("a server has one address".into());
+        };
+        let mut client = plan.client.clone();
+        client.extend(via(address)?.split(' ').map(str::to_owned));
+        let clients = (0..plan.clients)
+            .map(|_| Ok(Pinned::start(&client, plan.client_core)?.0))
+            .collect::<Result<_>>()?;
+        let contestant = Contestant {
+            clients,
+            server,
+            spins: plan.spins,
+        };
+        contestant.signal(Signal::STOP)?;
+        Ok(contestant)
+    }
+
+    /// Lets the clients call for `length`.
+    ///
+    /// # Errors
+    /// A call failed or was answered wrongly, and the client ended.
+    pub fn round(&mut self, length: Duration) -> Result<Round> {
+        self.signal(Signal::CONT)?;
+        for client in &mut self.clients {
+            writeln!(client.input, "{}", length.as_millis())?;
+        }
+        let mut all: Option<Round> = None;
+        for client in &mut self.clients {
+            let one = Round::parse(&client.line()?)?;
+            all = Some(all.map_or(one, |others| others.beside(one)));
+        }
+        self.signal(Signal::STOP)?;
+        all.ok_or_else(|| "no clients".into())
+    }
+
+    /// To a server that would disturb the others.
+    fn signal(&self, signal: Signal) -> Result<()> {
+        if self.spins {
+            let pid = i32::try_from(self.server.child.id())?;
+            kill_process(Pid::from_raw(pid).ok_or("no process")?, signal)?;
+        }
+        Ok(())
     }
 }
 
@@ -76,7 +146,7 @@ struct Pinned {
 
 impl Pinned {
     /// Starts it and waits until it prints `ready`; returns what it printed before.
-    fn start(command: &[String], core: usize) -> Result<(Pinned, Vec<String>), Box<dyn Error>> {
+    fn start(command: &[String], core: usize) -> Result<(Pinned, Vec<String>)> {
         let mut child = Command::new("taskset")
             .args(["-c", &core.to_string()])
             .args(command)
@@ -98,7 +168,7 @@ impl Pinned {
         }
     }
 
-    fn line(&mut self) -> Result<String, Box<dyn Error>> {
+    fn line(&mut self) -> Result<String> {
         match self.output.next() {
             Some(line) => Ok(line?),
             None => Err(format!("{} ended", self.name).into()),

@@ -6,7 +6,10 @@ pub mod machine;
 pub mod measure;
 pub mod operation;
 pub mod results;
+pub mod spinning;
 pub mod stats;
+pub mod task;
+pub mod tenon_options;
 
 /// The stubs of the section `rpc`.
 #[allow(missing_docs)]

@@ -9,8 +9,9 @@ use std::error::Error;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments[..] {
-        [section] if section == "rpc" => rpc::run(""),
-        [section, filter] if section == "rpc" => rpc::run(filter),
-        _ => Err("usage: bench/run SECTION [FILTER]".into()),
+        [section, choice @ ..] if section == "rpc" => {
+            rpc::run(&rpc::Choice::from_arguments(choice)?)
+        }
+        _ => Err("usage: bench/run SECTION [--peers NAME,...] [FILTER]".into()),
     }
 }

@@ -1,14 +1,21 @@
 //! How a client measures. It prints `ready` when the answer of a first call is checked; then, for
 //! each number of milliseconds on its standard input, it calls for so long and prints how many
-//! calls it made, their median and their 99th percentile in nanoseconds.
+//! calls it made, how many nanoseconds that took, and the median and the 99th percentile of the
+//! calls' times in nanoseconds. A call's time goes from its start to its answer, however many
+//! others are in flight.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
 use std::time::{Duration, Instant};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
 
 /// Calls that are remembered of one round, at most.
 const SAMPLES_MAX: usize = 1 << 20;
 
-/// Serves rounds until standard input ends. `call` makes one call and checks its answer.
+/// Serves rounds until standard input ends, one call at a time. `call` makes one call and checks its
+/// answer.
 ///
 /// # Errors
 /// A call fails, or a round cannot be read or answered.
@@ -17,38 +24,147 @@ where
     E: From<io::Error>,
 {
     call()?;
-    let mut output = io::stdout().lock();
-    writeln!(output, "ready")?;
-    let mut samples = Vec::with_capacity(SAMPLES_MAX);
-    for line in io::stdin().lock().lines() {
-        let milliseconds = line?.trim().parse().map_err(io::Error::other)?;
-        samples.clear();
-        round(&mut samples, Duration::from_millis(milliseconds), &mut call)?;
-        samples.sort_unstable();
-        let (median, high) = (
-            samples[samples.len() / 2],
-            samples[samples.len() * 99 / 100],
-        );
-        writeln!(output, "{} {median} {high}", samples.len())?;
+    let mut rounds = Rounds::begin()?;
+    while let Some(mut round) = rounds.next()? {
+        let mut before = round.start;
+        while round.goes_on(before) {
+            call()?;
+            before = round.record(before);
+        }
+        rounds.answer(round)?;
     }
     Ok(())
 }
 
-/// Calls until `length` is over, at least once.
-fn round<E>(
-    samples: &mut Vec<u64>,
-    length: Duration,
-    call: &mut impl FnMut() -> Result<(), E>,
-) -> Result<(), E> {
-    let start = Instant::now();
-    let mut before = start;
-    loop {
-        call()?;
-        let after = Instant::now();
-        samples.push((after - before).as_nanos() as u64);
-        before = after;
-        if after - start >= length || samples.len() == SAMPLES_MAX {
-            return Ok(());
+/// Serves rounds as [`serve_rounds`] does, with so many calls in flight, which are answered in
+/// order: `start` starts a call, `finish` waits for one and checks its answer.
+///
+/// # Errors
+/// As [`serve_rounds`].
+pub fn serve_pipelined<P, E>(
+    in_flight: usize,
+    mut start: impl FnMut() -> Result<P, E>,
+    mut finish: impl FnMut(P) -> Result<(), E>,
+) -> Result<(), E>
+where
+    E: From<io::Error>,
+{
+    finish(start()?)?;
+    let mut rounds = Rounds::begin()?;
+    let mut pending = VecDeque::with_capacity(in_flight);
+    while let Some(mut round) = rounds.next()? {
+        let mut now = round.start;
+        loop {
+            while pending.len() < in_flight && round.goes_on(now) {
+                pending.push_back((now, start()?));
+            }
+            let Some((started, oldest)) = pending.pop_front() else {
+                break;
+            };
+            finish(oldest)?;
+            now = round.record(started);
         }
+        rounds.answer(round)?;
+    }
+    Ok(())
+}
+
+/// Serves rounds as [`serve_rounds`] does, with so many calls in flight.
+///
+/// # Errors
+/// As [`serve_rounds`].
+pub async fn serve_rounds_async<E>(
+    in_flight: usize,
+    call: impl AsyncFn() -> Result<(), E>,
+) -> Result<(), E>
+where
+    E: From<io::Error>,
+{
+    call().await?;
+    let mut rounds = Rounds::begin()?;
+    while let Some(round) = rounds.next()? {
+        let round = RefCell::new(round);
+        let one_after_the_other = async || -> Result<(), E> {
+            let mut before = round.borrow().start;
+            while round.borrow().goes_on(before) {
+                call().await?;
+                before = round.borrow_mut().record(before);
+            }
+            Ok(())
+        };
+        match in_flight {
+            1 => one_after_the_other().await?,
+            _ => {
+                let mut all: FuturesUnordered<_> =
+                    (0..in_flight).map(|_| one_after_the_other()).collect();
+                while let Some(outcome) = all.next().await {
+                    outcome?;
+                }
+            }
+        }
+        rounds.answer(round.into_inner())?;
+    }
+    Ok(())
+}
+
+/// The rounds that standard input asks for.
+struct Rounds {
+    /// Kept from one round to the next.
+    samples: Vec<u64>,
+}
+
+/// One of them.
+struct Round {
+    start: Instant,
+    length: Duration,
+    samples: Vec<u64>,
+}
+
+impl Rounds {
+    fn begin() -> io::Result<Rounds> {
+        println!("ready");
+        let samples = Vec::with_capacity(SAMPLES_MAX);
+        Ok(Rounds { samples })
+    }
+
+    /// Waits for the next one.
+    fn next(&mut self) -> io::Result<Option<Round>> {
+        let mut line = String::new();
+        if io::stdin().lock().read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let milliseconds = line.trim().parse().map_err(io::Error::other)?;
+        Ok(Some(Round {
+            start: Instant::now(),
+            length: Duration::from_millis(milliseconds),
+            samples: std::mem::take(&mut self.samples),
+        }))
+    }
+
+    fn answer(&mut self, round: Round) -> io::Result<()> {
+        let elapsed = round.start.elapsed().as_nanos();
+        let mut samples = round.samples;
+        samples.sort_unstable();
+        let at = |percent: usize| samples[samples.len() * percent / 100];
+        let (calls, median, high) = (samples.len(), at(50), at(99));
+        writeln!(io::stdout(), "{calls} {elapsed} {median} {high}")?;
+        samples.clear();
+        self.samples = samples;
+        Ok(())
+    }
+}
+
+impl Round {
+    /// Whether another call is to be made at `now`: until the time is over, but one at least.
+    fn goes_on(&self, now: Instant) -> bool {
+        let is_time = now - self.start < self.length || self.samples.is_empty();
+        is_time && self.samples.len() < SAMPLES_MAX
+    }
+
+    /// Remembers the call that began at `start` and ends now, and says when that is.
+    fn record(&mut self, start: Instant) -> Instant {
+        let now = Instant::now();
+        self.samples.push((now - start).as_nanos() as u64);
+        now
     }
 }

@@ -3,8 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes in the result of MaxResult.
+/// Bytes in the result of MaxResult: what a packet of Ethernet holds, beside the headers, as in the
+/// Firefly's measurements.
 pub const MAX_RESULT_BYTES: usize = 1440;
+
+/// The argument of SayHello.
+pub const NAME: &str = "world";
 
 /// Members of the LargeData records of the interface.
 pub const MEMBERS: [u32; 4] = [128, 1024, 4096, 8192];
@@ -25,15 +29,20 @@ pub enum Operation {
     Average(u32),
     /// A count there, so many numbers back.
     GetRandNums(u32),
+    /// A name there, a greeting back.
+    SayHello,
     /// A record of so many members there and back.
     Large(u32),
 }
 
 impl Operation {
+    /// Those that are called in great numbers, to count how many there are in a second.
+    pub const SMALL: [Operation; 3] = [Operation::Null, Operation::SayHello, Operation::MaxResult];
+
     /// Every operation and size that is measured.
     pub fn all() -> Vec<Operation> {
         const COUNTS: [u32; 5] = [10, 100, 1000, 10_000, 100_000];
-        [Operation::Null, Operation::MaxResult]
+        [Operation::Null, Operation::MaxResult, Operation::SayHello]
             .into_iter()
             .chain(COUNTS.map(Operation::Average))
             .chain(COUNTS.map(Operation::GetRandNums))
@@ -46,6 +55,7 @@ impl Operation {
         let (procedure, count) = match self {
             Operation::Null => ("null".to_owned(), 0),
             Operation::MaxResult => ("maxresult".to_owned(), 0),
+            Operation::SayHello => ("sayhello".to_owned(), 0),
             Operation::Average(count) => ("average".to_owned(), count),
             Operation::GetRandNums(count) => ("getrandnums".to_owned(), count),
             Operation::Large(members) => (format!("large{members}"), 0),
@@ -73,6 +83,7 @@ impl Operation {
         CALL_HEADER_BYTES
             + match self {
                 Operation::Null | Operation::MaxResult => 0,
+                Operation::SayHello => text_bytes(NAME),
                 Operation::Average(count) => 4 + 4 * count as usize,
                 Operation::GetRandNums(_) => 4,
                 Operation::Large(members) => 4 * members as usize,
@@ -85,6 +96,7 @@ impl Operation {
             + match self {
                 Operation::Null => 0,
                 Operation::MaxResult => MAX_RESULT_BYTES,
+                Operation::SayHello => text_bytes(&greeting(NAME)),
                 Operation::Average(_) => 8,
                 Operation::GetRandNums(count) => 4 + 4 * count as usize,
                 Operation::Large(members) => 4 * members as usize,
@@ -123,9 +135,17 @@ pub fn max_result() -> [u8; MAX_RESULT_BYTES] {
     std::array::from_fn(|at| at as u8)
 }
 
-/// The members of a LargeData record as they are on the wire.
-pub fn large_data(members: u32) -> Vec<u8> {
-    (0..members)
-        .flat_map(|at| at.wrapping_mul(16_777_619).wrapping_add(1).to_be_bytes())
-        .collect()
+/// The result of SayHello.
+pub fn greeting(name: impl fmt::Display) -> String {
+    format!("Hello {name}")
+}
+
+/// The members of a LargeData record: random in [0, 2³¹).
+pub fn large_data(members: u32) -> Vec<i32> {
+    rand_nums(members)
+}
+
+/// Bytes of a string: its length, itself, and padding.
+fn text_bytes(text: &str) -> usize {
+    4 + text.len().next_multiple_of(4)
 }

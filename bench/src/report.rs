@@ -10,9 +10,6 @@ use tenon_bench::stats::Summary;
 
 use crate::contestant::Round;
 
-/// The pairs whose ratio is reported: the time of the first over that of the second.
-const RATIOS: [(&str, &str); 2] = [("libtirpc", "tenon"), ("tenon", "raw")];
-
 /// A section that was measured.
 #[derive(Debug)]
 pub struct Section {
@@ -22,13 +19,26 @@ pub struct Section {
     pub results: Vec<Measured>,
 }
 
+/// What counts in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// How long a call takes.
+    Time,
+    /// How many calls there are in a second.
+    Rate,
+}
+
 /// A row that was measured.
 #[derive(Debug)]
 pub struct Measured {
+    /// Its name in full, but for the section's.
+    pub name: String,
     /// The table it belongs to.
-    pub group: String,
+    pub table: String,
     /// Its name in the table.
     pub row: String,
+    /// What counts in it.
+    pub unit: Unit,
     /// What each contestant reached.
     pub figures: Vec<Figures>,
     /// Who did not take part, and why.
@@ -53,13 +63,16 @@ impl Figures {
         }
     }
 
-    fn median_us(&self) -> Summary {
-        Summary::of(self.rounds.iter().map(|round| round.median_us))
+    fn summary(&self, figure: impl Fn(&Round) -> f64) -> Summary {
+        Summary::of(self.rounds.iter().map(figure))
     }
+}
 
-    fn high_us(&self) -> f64 {
-        Summary::of(self.rounds.iter().map(|round| round.high_us)).median
-    }
+/// What one contestant's figure is divided by another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ratio {
+    over: &'static str,
+    under: &'static str,
 }
 
 impl Measured {
@@ -67,76 +80,173 @@ impl Measured {
         self.figures.iter().find(|figures| figures.name == name)
     }
 
-    /// The ratio of two contestants in each round, if both took part.
-    fn ratio(&self, (over, under): (&str, &str)) -> Option<Summary> {
-        let pairs = self.of(over)?.rounds.iter().zip(&self.of(under)?.rounds);
-        Some(Summary::of(pairs.map(|(a, b)| a.median_us / b.median_us)))
+    /// The pairs that are compared: times of others over Tenon's, and Tenon's over the limit; rates
+    /// of Tenon over those of others.
+    fn ratios(&self) -> Vec<Ratio> {
+        let others = self.figures.iter().map(|figures| figures.name);
+        let others = others.filter(|name| *name != "tenon");
+        let ratio = |other| match (self.unit, other) {
+            (Unit::Rate, _) | (Unit::Time, "raw") => Ratio {
+                over: "tenon",
+                under: other,
+            },
+            (Unit::Time, _) => Ratio {
+                over: other,
+                under: "tenon",
+            },
+        };
+        others.map(ratio).collect()
     }
 
-    fn cells(&self) -> Vec<String> {
-        let mut cells = vec![self.row.clone()];
-        for name in ["libtirpc", "tenon", "raw"] {
-            cells.push(match self.of(name) {
-                Some(figures) => format!("{:.1}", figures.median_us().median),
-                None => "-".to_owned(),
-            });
-        }
-        let tenon = self.of("tenon").map(Figures::high_us);
-        cells.push(tenon.map_or("-".to_owned(), |high| format!("{high:.1}")));
-        cells.extend(RATIOS.map(|pair| match self.ratio(pair) {
-            Some(ratio) => format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high),
-            None => "-".to_owned(),
-        }));
-        cells
+    /// The ratio in each round, if both took part.
+    fn value(&self, ratio: Ratio) -> Option<Summary> {
+        let figure = |round: &Round| match self.unit {
+            Unit::Time => round.median_us,
+            Unit::Rate => round.rate(),
+        };
+        let pairs = self
+            .of(ratio.over)?
+            .rounds
+            .iter()
+            .zip(&self.of(ratio.under)?.rounds);
+        Some(Summary::of(pairs.map(|(a, b)| figure(a) / figure(b))))
     }
 
     fn json(&self) -> Value {
         let figures = self.figures.iter().map(|figures| {
-            let median = figures.median_us();
+            let median = figures.summary(|round| round.median_us);
             let described = json!({
                 "median_us": median.median,
                 "low_us": median.low,
                 "high_us": median.high,
-                "p99_us": figures.high_us(),
+                "p99_us": figures.summary(|round| round.high_us).median,
+                "calls_per_second": figures.summary(Round::rate).median,
                 "calls": figures.rounds.iter().map(|round| round.calls).sum::<u64>(),
             });
             (figures.name.to_owned(), described)
         });
-        let ratios = RATIOS.iter().filter_map(|pair| {
-            let ratio = self.ratio(*pair)?;
+        let ratios = self.ratios().into_iter().filter_map(|ratio| {
+            let value = self.value(ratio)?;
             let described = json!({
-                "median": ratio.median, "low": ratio.low, "high": ratio.high,
+                "median": value.median, "low": value.low, "high": value.high,
             });
-            Some((format!("{}_over_{}", pair.0, pair.1), described))
+            Some((format!("{}_over_{}", ratio.over, ratio.under), described))
         });
         json!({
-            "name": format!("{}.{}", self.group, self.row),
+            "name": self.name,
             "contestants": figures.collect::<Map<_, _>>(),
             "ratios": ratios.collect::<Map<_, _>>(),
-            "left_out": self.left_out.iter().map(|(who, why)| format!("{who}: {why}")).collect::<Vec<_>>(),
+            "left_out": self.left_out.iter().map(|(who, why)| format!("{who} {why}")).collect::<Vec<_>>(),
         })
     }
 }
 
-const HEADINGS: [&str; 7] = [
-    "operation",
-    "libtirpc us",
-    "tenon us",
-    "raw us",
-    "tenon p99 us",
-    "libtirpc/tenon (spread)",
-    "tenon/raw (spread)",
-];
+/// Rows that stand in the same tables.
+struct Group<'a> {
+    section: &'static str,
+    rows: &'a [Measured],
+}
+
+impl Group<'_> {
+    fn print(&self, text: &mut String) {
+        match self.rows[0].unit {
+            Unit::Time => {
+                self.figures(text, "time, us", |figures| {
+                    figures.summary(|round| round.median_us).median
+                });
+                self.figures(text, "99th percentile, us", |figures| {
+                    figures.summary(|round| round.high_us).median
+                });
+                self.ratios(text, "ratios of time");
+            }
+            Unit::Rate => {
+                self.figures(text, "thousand calls per second", |figures| {
+                    figures.summary(Round::rate).median / 1e3
+                });
+                self.figures(text, "99th percentile of times, us", |figures| {
+                    figures.summary(|round| round.high_us).median
+                });
+                self.ratios(text, "ratios of calls per second");
+            }
+        }
+    }
+
+    /// One of each contestant's figures.
+    fn figures(&self, text: &mut String, title: &str, figure: impl Fn(&Figures) -> f64) {
+        let names = distinct(self.rows.iter().flat_map(|row| &row.figures), |it| it.name);
+        let cell = |row: &Measured, name: &str| match row.of(name) {
+            Some(figures) => format!("{:.1}", figure(figures)),
+            None => "-".to_owned(),
+        };
+        let table = self.table(
+            &names,
+            |name| (*name).to_owned(),
+            |row, name| cell(row, name),
+        );
+        self.section(text, title, &table);
+    }
+
+    fn ratios(&self, text: &mut String, title: &str) {
+        let ratios = distinct(self.rows.iter().flat_map(Measured::ratios), |ratio| ratio);
+        if ratios.is_empty() {
+            return;
+        }
+        let table = self.table(
+            &ratios,
+            |ratio| format!("{}/{}", ratio.over, ratio.under),
+            |row, ratio| match row.value(*ratio) {
+                Some(value) => format!("{:.2} ({:.2}-{:.2})", value.median, value.low, value.high),
+                None => "-".to_owned(),
+            },
+        );
+        self.section(text, title, &table);
+    }
+
+    /// A column for each of some things.
+    fn table<T>(
+        &self,
+        columns: &[T],
+        heading: impl Fn(&T) -> String,
+        cell: impl Fn(&Measured, &T) -> String,
+    ) -> Vec<Vec<String>> {
+        let first = std::iter::once("operation".to_owned());
+        let mut table = vec![first.chain(columns.iter().map(heading)).collect()];
+        for row in self.rows {
+            let first = std::iter::once(row.row.clone());
+            let cells = columns.iter().map(|column| cell(row, column));
+            table.push(first.chain(cells).collect());
+        }
+        table
+    }
+
+    fn section(&self, text: &mut String, title: &str, table: &[Vec<String>]) {
+        let _ = writeln!(
+            text,
+            "\n### {}.{}: {title}\n",
+            self.section, self.rows[0].table
+        );
+        text.push_str(&aligned(table));
+    }
+}
+
+/// What `key` makes of the items, each once, in the order in which they come first.
+fn distinct<T, K: PartialEq>(items: impl Iterator<Item = T>, key: impl Fn(T) -> K) -> Vec<K> {
+    let mut found = Vec::new();
+    for item in items.map(key) {
+        if !found.contains(&item) {
+            found.push(item);
+        }
+    }
+    found
+}
 
 impl Section {
-    /// A table per group, in Markdown that is also readable as it is.
+    /// Tables in Markdown that is also readable as it is.
     pub fn tables(&self) -> String {
         let mut text = String::new();
-        for group in self.results.chunk_by(|a, b| a.group == b.group) {
-            let mut table = vec![HEADINGS.map(str::to_owned).to_vec()];
-            table.extend(group.iter().map(Measured::cells));
-            let _ = writeln!(text, "\n### {}.{}\n", self.name, group[0].group);
-            text.push_str(&aligned(&table));
+        for rows in self.results.chunk_by(|a, b| a.table == b.table) {
+            let section = self.name;
+            Group { section, rows }.print(&mut text);
         }
         text
     }
@@ -145,11 +255,11 @@ impl Section {
     pub fn ratios(&self) -> String {
         let mut text = String::new();
         for measured in &self.results {
-            for pair in RATIOS {
-                if let Some(ratio) = measured.ratio(pair) {
-                    let (over, under) = pair;
-                    let row = format!("{}.{}.{}", self.name, measured.group, measured.row);
-                    let _ = writeln!(text, "ratio {row}.{over}_over_{under} {:.3}", ratio.median);
+            for ratio in measured.ratios() {
+                if let Some(value) = measured.value(ratio) {
+                    let row = format!("{}.{}", self.name, measured.name);
+                    let Ratio { over, under } = ratio;
+                    let _ = writeln!(text, "ratio {row}.{over}_over_{under} {:.3}", value.median);
                 }
             }
         }
@@ -172,7 +282,11 @@ impl Section {
 }
 
 const ABOUT: &str = "\
-Microseconds per call. One call at a time, blocking. `block`: client and server on two cores;
-`onecore`: both pinned to one. `raw`: the same bytes over the same kind of socket and nothing else.
+One call at a time: `block`, client and server on two cores, asleep while they wait; `onecore`, both on
+one; `spin`, on two cores, and who can does not sleep while it waits. Many: `inflight64`, one client
+that has 64 calls in flight; `clients4`, four clients that have one each, on one core, the server on
+the other. `raw`: the same bytes over the same kind of socket and nothing else. Ratios are of times, but
+of calls per second where many are made: there above 1 means that the first is faster. MaxResult returns
+1440 bytes, LargeData sends so many distinct members, random in [0, 2^31), and gets them back.
 A dash: the contestant cannot take part (libtirpc carries no more than 8000 bytes over UDP).
 ";

@@ -1,6 +1,6 @@
 //! The physical limit, client's side: so many bytes sent, so many received, over one socket.
 //!
-//! usage: `raw_client CALL_BYTES REPLY_BYTES ADDRESS...`
+//! usage: `raw_client block|spin CALL_BYTES REPLY_BYTES ADDRESS...`
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -9,25 +9,30 @@ use std::os::unix::net::UnixStream;
 
 use tenon_bench::address::Address;
 use tenon_bench::measure::serve_rounds;
+use tenon_bench::spinning::Spinning;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, call_bytes, reply_bytes, address @ ..] = &arguments[..] else {
-        return Err("usage: raw_client CALL_BYTES REPLY_BYTES ADDRESS...".into());
+    let [_, waiting, call_bytes, reply_bytes, address @ ..] = &arguments[..] else {
+        return Err("usage: raw_client block|spin CALL_BYTES REPLY_BYTES ADDRESS...".into());
     };
+    let spins = waiting == "spin";
     let call = vec![0; call_bytes.parse()?];
     let mut reply = vec![0; reply_bytes.parse()?];
     match Address::from_arguments(address)? {
         Address::Tcp(at) => {
             let stream = TcpStream::connect(at)?;
             stream.set_nodelay(true)?;
-            exchange_stream(stream, &call, &mut reply)
+            exchange_stream(Spinning::new(stream, spins)?, &call, &mut reply)
         }
-        Address::Unix(path) => exchange_stream(UnixStream::connect(path)?, &call, &mut reply),
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            exchange_stream(Spinning::new(stream, spins)?, &call, &mut reply)
+        }
         Address::Udp(at) => {
             let socket = UdpSocket::bind("127.0.0.1:0")?;
             socket.connect(at)?;
-            exchange_datagrams(&socket, &call, &mut reply)
+            exchange_datagrams(Spinning::new(socket, spins)?, &call, &mut reply)
         }
     }
 }
@@ -45,16 +50,15 @@ fn exchange_stream(
 }
 
 fn exchange_datagrams(
-    socket: &UdpSocket,
+    mut socket: Spinning<UdpSocket>,
     call: &[u8],
     reply: &mut [u8],
 ) -> Result<(), Box<dyn Error>> {
     serve_rounds(|| {
-        socket.send(call)?;
-        if socket.recv(reply)? == reply.len() {
-            Ok(())
-        } else {
-            Err(io::Error::other("a reply of another length").into())
+        socket.until_done(|socket| socket.send(call))?;
+        match socket.until_done(|socket| socket.recv(reply))? == reply.len() {
+            true => Ok(()),
+            false => Err(io::Error::other("a reply of another length").into()),
         }
     })
 }

@@ -1,17 +1,20 @@
 //! The physical limit, server's side: for so many bytes received, so many sent, over one socket.
 //!
-//! usage: `raw_server CALL_BYTES REPLY_BYTES tcp|udp|unix=PATH`
+//! usage: `raw_server block|spin CALL_BYTES REPLY_BYTES tcp|udp|unix=PATH`
 
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
+use tenon_bench::spinning::Spinning;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, call_bytes, reply_bytes, transport] = &arguments[..] else {
-        return Err("usage: raw_server CALL_BYTES REPLY_BYTES tcp|udp|unix=PATH".into());
+    let [_, waiting, call_bytes, reply_bytes, transport] = &arguments[..] else {
+        return Err("usage: raw_server block|spin CALL_BYTES REPLY_BYTES tcp|udp|unix=PATH".into());
     };
+    let spins = waiting == "spin";
     let mut call = vec![0; call_bytes.parse()?];
     let reply = vec![0; reply_bytes.parse()?];
     match transport.as_str() {
@@ -20,18 +23,22 @@ fn main() -> Result<(), Box<dyn Error>> {
             announce_port("tcp", listener.local_addr()?.port());
             let (stream, _) = listener.accept()?;
             stream.set_nodelay(true)?;
-            serve_stream(stream, &mut call, &reply)
+            serve_stream(Spinning::new(stream, spins)?, &mut call, &reply)
         }
         "udp" => {
             let socket = UdpSocket::bind("127.0.0.1:0")?;
             announce_port("udp", socket.local_addr()?.port());
-            serve_datagrams(&socket, &mut call, &reply)
+            serve_datagrams(Spinning::new(socket, spins)?, &mut call, &reply)
         }
         other => {
             let path = other.strip_prefix("unix=").ok_or("no transport")?;
             let listener = UnixListener::bind(path)?;
             println!("unix {path}\nready");
-            serve_stream(listener.accept()?.0, &mut call, &reply)
+            serve_stream(
+                Spinning::new(listener.accept()?.0, spins)?,
+                &mut call,
+                &reply,
+            )
         }
     }
 }
@@ -52,12 +59,12 @@ fn serve_stream(
 }
 
 fn serve_datagrams(
-    socket: &UdpSocket,
+    mut socket: Spinning<UdpSocket>,
     call: &mut [u8],
     reply: &[u8],
 ) -> Result<(), Box<dyn Error>> {
     loop {
-        let (_, caller) = socket.recv_from(call)?;
-        socket.send_to(reply, caller)?;
+        let (_, caller) = socket.until_done(|socket| socket.recv_from(call))?;
+        socket.until_done(|socket| socket.send_to(reply, caller))?;
     }
 }

@@ -1,73 +1,108 @@
-//! Calls one operation of the section `rpc` by Tenon, again and again.
+//! Calls one operation of the section `rpc` by Tenon, again and again; several calls in flight are
+//! started one after the other by one thread, which takes the answers in order.
 //!
-//! usage: `tenon_client PROCEDURE N ADDRESS...`
+//! usage: `tenon_client onc|lean block|spin PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
 
 use std::error::Error;
 
-use tenon::CallError;
 use tenon::wire::{Buffer, Decoder, Encoder, Marshal};
-use tenon_bench::address::Address;
-use tenon_bench::measure::serve_rounds;
-use tenon_bench::operation::{Operation, large_data, max_result, one_to, rand_nums};
-use tenon_bench::stubs::BenchVersionClient;
+use tenon::{CallError, PendingCall};
+use tenon_bench::measure::{serve_pipelined, serve_rounds};
+use tenon_bench::operation::{
+    NAME, Operation, greeting, large_data, max_result, one_to, rand_nums,
+};
+use tenon_bench::stubs::{BenchVersionClient, Text};
+use tenon_bench::task::{Task, check};
+use tenon_bench::tenon_options::{Protocol, Waiting};
 
-fn main() -> Result<(), Box<dyn Error>> {
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, procedure, count, address @ ..] = &arguments[..] else {
-        return Err("usage: tenon_client PROCEDURE N ADDRESS...".into());
+    let [_, protocol, waiting, task @ ..] = &arguments[..] else {
+        return Err("usage: tenon_client onc|lean block|spin PROCEDURE N IN_FLIGHT ADDRESS".into());
     };
-    let client = BenchVersionClient::connect(&Address::from_arguments(address)?.url())?;
-    match Operation::from_arguments(procedure, count)? {
-        Operation::Null => serve_rounds(|| Ok(client.null_call()?)),
-        Operation::MaxResult => measure_max_result(&client),
-        Operation::Average(count) => measure_average(&client, count),
-        Operation::GetRandNums(count) => measure_get_rand_nums(&client, count),
-        Operation::Large(members @ 128) => measure_echo(members, |data| client.large128(data)),
-        Operation::Large(members @ 1024) => measure_echo(members, |data| client.large1024(data)),
-        Operation::Large(members @ 4096) => measure_echo(members, |data| client.large4096(data)),
-        Operation::Large(members) => measure_echo(members, |data| client.large8192(data)),
+    let task = Task::from_arguments(task)?;
+    let url = protocol.parse::<Protocol>()?.url(&task.address);
+    let client = waiting.parse::<Waiting>()?.connect(&url)?;
+    match (task.operation, task.in_flight) {
+        (Operation::Null, 1) => serve_rounds(|| Ok(client.null_call()?)),
+        (Operation::MaxResult, 1) => {
+            let expected = max_result();
+            serve_rounds(|| Ok(check(client.max_result()? == expected)?))
+        }
+        (Operation::SayHello, 1) => {
+            let (name, expected) = (Text::from(NAME), greeting(NAME));
+            serve_rounds(|| Ok(check(client.say_hello(&name)? == expected)?))
+        }
+        (Operation::Average(count), 1) => measure_average(&client, count),
+        (Operation::GetRandNums(count), 1) => measure_get_rand_nums(&client, count),
+        (Operation::Large(n @ 128), 1) => measure_echo(n, |data| client.large128(data)),
+        (Operation::Large(n @ 1024), 1) => measure_echo(n, |data| client.large1024(data)),
+        (Operation::Large(n @ 4096), 1) => measure_echo(n, |data| client.large4096(data)),
+        (Operation::Large(n), 1) => measure_echo(n, |data| client.large8192(data)),
+        (Operation::Null, many) => pipeline(many, || client.start_null_call(), |()| true),
+        (Operation::MaxResult, many) => {
+            let expected = max_result();
+            pipeline(
+                many,
+                || client.start_max_result(),
+                |result| result == expected,
+            )
+        }
+        (Operation::SayHello, many) => {
+            let (name, expected) = (Text::from(NAME), greeting(NAME));
+            pipeline(
+                many,
+                || client.start_say_hello(&name),
+                |result| result == expected,
+            )
+        }
+        (other, _) => Err(format!("no calls of {other} in flight").into()),
     }
 }
 
-fn measure_max_result(client: &BenchVersionClient) -> Result<(), Box<dyn Error>> {
-    let expected = max_result();
-    serve_rounds(|| check(client.max_result()?.last() == expected.last()))
+fn pipeline<T>(
+    in_flight: usize,
+    start: impl FnMut() -> Result<PendingCall<T>, CallError>,
+    is_right: impl Fn(T) -> bool,
+) -> Outcome {
+    let mut start = start;
+    serve_pipelined(
+        in_flight,
+        || Ok(start()?),
+        |pending| Ok(check(is_right(pending.wait()?))?),
+    )
 }
 
-fn measure_average(client: &BenchVersionClient, count: u32) -> Result<(), Box<dyn Error>> {
+fn measure_average(client: &BenchVersionClient, count: u32) -> Outcome {
     let numbers = one_to(count);
     let expected = f64::from(count + 1) / 2.0;
-    serve_rounds(|| check(client.average(&numbers)? == expected))
+    serve_rounds(|| Ok(check(client.average(&numbers)? == expected)?))
 }
 
-fn measure_get_rand_nums(client: &BenchVersionClient, count: u32) -> Result<(), Box<dyn Error>> {
+fn measure_get_rand_nums(client: &BenchVersionClient, count: u32) -> Outcome {
     let expected = rand_nums(count);
     check(client.get_rand_nums(count)? == expected)?;
     serve_rounds(|| {
         let numbers = client.get_rand_nums(count)?;
-        check(numbers.len() == expected.len() && numbers.last() == expected.last())
+        Ok(check(
+            numbers.len() == expected.len() && numbers.last() == expected.last(),
+        )?)
     })
 }
 
 /// Sends a record and compares what comes back as a block of memory, as the libtirpc client does.
-fn measure_echo<T: Marshal>(
-    members: u32,
-    call: impl Fn(&T) -> Result<T, CallError>,
-) -> Result<(), Box<dyn Error>> {
-    let expected = large_data(members);
+fn measure_echo<T: Marshal>(members: u32, call: impl Fn(&T) -> Result<T, CallError>) -> Outcome {
+    let expected: Vec<u8> = large_data(members)
+        .into_iter()
+        .flat_map(i32::to_be_bytes)
+        .collect();
     let sent = T::decode(&mut Decoder::new(&expected))?;
     let mut received = Buffer::default();
     serve_rounds(|| {
         received.clear();
         call(&sent)?.encode(&mut Encoder::new(&mut received))?;
-        check(received.as_slice() == expected)
+        Ok(check(received.as_slice() == expected)?)
     })
-}
-
-fn check(is_right: bool) -> Result<(), Box<dyn Error>> {
-    if is_right {
-        Ok(())
-    } else {
-        Err("a wrong answer".into())
-    }
 }

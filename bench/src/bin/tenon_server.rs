@@ -1,15 +1,16 @@
 //! The operations of the section `rpc`, served by Tenon.
 //!
-//! usage: `tenon_server tcp|udp|unix=PATH`
+//! usage: `tenon_server block|spin tcp|udp|unix=PATH`
 
 use std::error::Error;
 
 use tenon::{CallInfo, Refusal, Server};
-use tenon_bench::operation::{max_result, rand_nums};
+use tenon_bench::operation::{greeting, max_result, rand_nums};
 use tenon_bench::stubs::{
     BenchVersion, BenchVersionService, LargeData128, LargeData1024, LargeData4096, LargeData8192,
-    Numbers, Packet,
+    Numbers, Packet, Text,
 };
+use tenon_bench::tenon_options::Waiting;
 
 struct Operations;
 
@@ -25,6 +26,10 @@ impl BenchVersion for Operations {
 
     fn get_rand_nums(&self, _: &CallInfo<'_>, count: u32) -> Result<Numbers, Refusal> {
         Ok(rand_nums(count))
+    }
+
+    fn say_hello(&self, _: &CallInfo<'_>, name: Text) -> Result<Text, Refusal> {
+        Ok(greeting(&name).into())
     }
 
     fn large128(&self, _: &CallInfo<'_>, data: LargeData128) -> Result<LargeData128, Refusal> {
@@ -46,17 +51,17 @@ impl BenchVersion for Operations {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, transport] = &arguments[..] else {
-        return Err("usage: tenon_server tcp|udp|unix=PATH".into());
+    let [_, waiting, transport] = &arguments[..] else {
+        return Err("usage: tenon_server block|spin tcp|udp|unix=PATH".into());
     };
     let listen = match transport.strip_prefix("unix=") {
         Some(path) => format!("unix://{path}"),
         None => format!("{transport}://127.0.0.1:0"),
     };
-    let server = Server::builder()
+    let builder = Server::builder()
         .listen(&listen)?
-        .service(BenchVersionService(Operations))
-        .start()?;
+        .service(BenchVersionService(Operations));
+    let server = waiting.parse::<Waiting>()?.serve(builder).start()?;
     println!(
         "{}\nready",
         as_arguments(&server.addresses()[0].to_string())

@@ -1,4 +1,4 @@
-//! One row of the section: an operation over a transport, client and server placed on cores.
+//! One row of the section: an operation over a transport, called in some way.
 
 use std::error::Error;
 use std::fmt;
@@ -8,8 +8,8 @@ use tenon_bench::address::Transport;
 use tenon_bench::operation::Operation;
 
 use super::system::System;
-use crate::contestant::Contestant;
-use crate::report::{Figures, Measured};
+use crate::contestant::{Contestant, Plan};
+use crate::report::{Figures, Measured, Unit};
 
 /// Rounds that each contestant measures, in turns. The first, which warms up, does not count.
 const ROUNDS: usize = 14;
@@ -20,36 +20,72 @@ const ROUND: Duration = Duration::from_millis(30);
 /// Bytes that a UDP datagram holds, at most.
 const DATAGRAM_MAX: usize = 65_507;
 
-/// Which cores client and server are on.
+/// How calls are made, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// Each on its own: each call wakes two sleeping cores, which is the kernel's cost.
+pub enum Mode {
+    /// One at a time, client and server each on a core: each call wakes two sleeping cores, which is
+    /// the kernel's cost.
     Block,
-    /// Both on one: what remains is the cost of the software.
+    /// One at a time, both on one core: what remains is the cost of the software.
     OneCore,
+    /// One at a time on two cores, and who can does not sleep while it waits.
+    Spin,
+    /// So many at once by one client, on two cores.
+    InFlight(usize),
+    /// One at a time by each of so many clients, all on one core, the server on the other.
+    Clients(usize),
 }
 
-impl Placement {
-    pub const ALL: [Placement; 2] = [Placement::Block, Placement::OneCore];
+impl Mode {
+    const CALLS: [Mode; 3] = [Mode::Block, Mode::OneCore, Mode::Spin];
+    const THROUGHPUT: [Mode; 4] = [
+        Mode::InFlight(1),
+        Mode::InFlight(8),
+        Mode::InFlight(64),
+        Mode::Clients(4),
+    ];
 
     fn server_core(self) -> usize {
         match self {
-            Placement::Block => 0,
-            Placement::OneCore => 1,
+            Mode::OneCore => 1,
+            Mode::Block | Mode::Spin | Mode::InFlight(_) | Mode::Clients(_) => 0,
         }
     }
 
-    fn client_core(self) -> usize {
-        1
+    /// Calls that a client has in flight.
+    pub fn in_flight(self) -> usize {
+        match self {
+            Mode::InFlight(calls) => calls,
+            Mode::Block | Mode::OneCore | Mode::Spin | Mode::Clients(_) => 1,
+        }
+    }
+
+    /// How many clients there are.
+    pub fn clients(self) -> usize {
+        match self {
+            Mode::Clients(count) => count,
+            Mode::Block | Mode::OneCore | Mode::Spin | Mode::InFlight(_) => 1,
+        }
+    }
+
+    /// What counts: how long a call takes, or how many there are.
+    fn unit(self) -> Unit {
+        match self {
+            Mode::Block | Mode::OneCore | Mode::Spin => Unit::Time,
+            Mode::InFlight(_) | Mode::Clients(_) => Unit::Rate,
+        }
     }
 }
 
-impl fmt::Display for Placement {
+impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Placement::Block => "block",
-            Placement::OneCore => "onecore",
-        })
+        match self {
+            Mode::Block => f.write_str("block"),
+            Mode::OneCore => f.write_str("onecore"),
+            Mode::Spin => f.write_str("spin"),
+            Mode::InFlight(calls) => write!(f, "inflight{calls}"),
+            Mode::Clients(count) => write!(f, "clients{count}"),
+        }
     }
 }
 
@@ -57,36 +93,57 @@ impl fmt::Display for Placement {
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     pub transport: Transport,
-    pub placement: Placement,
+    pub mode: Mode,
     pub operation: Operation,
 }
 
 impl Row {
-    /// `tcp.onecore.null`, for instance.
-    pub fn name(&self) -> String {
-        format!("{}.{}.{}", self.transport, self.placement, self.operation)
+    /// All there are.
+    pub fn all() -> Vec<Row> {
+        let mut rows = Vec::new();
+        for transport in Transport::ALL {
+            let mut add = |mode, operations: &[Operation]| {
+                rows.extend(operations.iter().map(|operation| Row {
+                    transport,
+                    mode,
+                    operation: *operation,
+                }));
+            };
+            for mode in Mode::CALLS {
+                add(mode, &Operation::all());
+            }
+            if transport.is_stream() {
+                for mode in Mode::THROUGHPUT {
+                    add(mode, &Operation::SMALL);
+                }
+            }
+        }
+        rows.retain(|row| row.fits_datagram(DATAGRAM_MAX));
+        rows
     }
 
-    /// Whether the transport can carry it at all.
-    pub fn fits(&self) -> bool {
-        let largest = self
-            .operation
-            .call_bytes()
-            .max(self.operation.reply_bytes());
-        self.transport != Transport::Udp || largest <= DATAGRAM_MAX
+    /// `tcp.onecore.null`, for instance.
+    pub fn name(&self) -> String {
+        format!("{}.{}.{}", self.transport, self.mode, self.operation)
+    }
+
+    /// Whether its messages find room if the transport carries datagrams of so many bytes.
+    pub fn fits_datagram(&self, bytes_max: usize) -> bool {
+        let operation = self.operation;
+        let largest = operation.call_bytes().max(operation.reply_bytes());
+        self.transport.is_stream() || largest <= bytes_max
     }
 
     /// Lets all contestants that can take part call in turns.
-    pub fn measure(&self) -> Result<Measured, Box<dyn Error>> {
-        let systems: Vec<System> = System::ALL
-            .into_iter()
-            .filter(|system| system.left_out(self).is_none())
-            .collect();
+    pub fn measure(&self, systems: &[System]) -> Result<Measured, Box<dyn Error>> {
+        let (able, unable): (Vec<System>, Vec<System>) = systems
+            .iter()
+            .partition(|system| system.left_out(self).is_none());
         let mut contestants = Vec::new();
-        for system in &systems {
-            contestants.push(self.start(*system)?);
+        for system in &able {
+            contestants.push(Contestant::start(&self.plan(*system), Ok)?);
         }
-        let mut figures: Vec<Figures> = systems.iter().map(|s| Figures::new(s.name())).collect();
+        let mut figures: Vec<Figures> = able.iter().map(|s| Figures::new(s.name())).collect();
         for round in 0..ROUNDS {
             for (contestant, figures) in contestants.iter_mut().zip(&mut figures) {
                 let measured = contestant.round(ROUND)?;
@@ -95,21 +152,44 @@ impl Row {
                 }
             }
         }
-        let left_out = System::ALL
+        let left_out = unable
             .into_iter()
             .filter_map(|system| Some((system.name(), system.left_out(self)?)));
         Ok(Measured {
-            group: format!("{}.{}", self.transport, self.placement),
-            row: self.operation.to_string(),
+            name: self.name(),
+            table: self.table(),
+            row: self.label(),
+            unit: self.mode.unit(),
             figures,
             left_out: left_out.collect(),
         })
     }
 
-    fn start(&self, system: System) -> Result<Contestant, Box<dyn Error>> {
-        Contestant::start(
-            (&system.server(self), self.placement.server_core()),
-            (&system.client(self), self.placement.client_core()),
-        )
+    /// The table that it belongs to.
+    fn table(&self) -> String {
+        match self.mode.unit() {
+            Unit::Time => format!("{}.{}", self.transport, self.mode),
+            Unit::Rate => self.transport.to_string(),
+        }
+    }
+
+    /// Its name in there.
+    fn label(&self) -> String {
+        match self.mode.unit() {
+            Unit::Time => self.operation.to_string(),
+            Unit::Rate => format!("{}.{}", self.mode, self.operation),
+        }
+    }
+
+    /// How a system takes part.
+    pub fn plan(&self, system: System) -> Plan {
+        Plan {
+            server: system.server(self),
+            server_core: self.mode.server_core(),
+            client: system.client(self),
+            client_core: 1,
+            clients: self.mode.clients(),
+            spins: system.spins(self),
+        }
     }
 }

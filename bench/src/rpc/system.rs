@@ -1,10 +1,12 @@
 //! The systems that take part, and the commands that start them.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use tenon_bench::address::Transport;
+use tenon_bench::operation::Operation;
 
-use super::row::Row;
+use super::row::{Mode, Row};
 
 /// Bytes of a message that libtirpc carries over UDP.
 const LIBTIRPC_DATAGRAM_MAX: usize = 8000;
@@ -32,23 +34,51 @@ impl System {
         }
     }
 
-    /// Why it does not take part in a row.
-    pub fn left_out(self, row: &Row) -> Option<&'static str> {
-        let bytes = row.operation.call_bytes().max(row.operation.reply_bytes());
-        let too_large = row.transport == Transport::Udp && bytes > LIBTIRPC_DATAGRAM_MAX;
-        (self == System::Libtirpc && too_large)
-            .then_some("libtirpc carries no more than 8000 bytes over UDP")
+    /// Whether it is somebody else's, whom one may leave out.
+    pub fn is_peer(self) -> bool {
+        match self {
+            System::Libtirpc => true,
+            System::Tenon | System::Raw => false,
+        }
     }
 
-    /// What starts the server: it prints its address and `ready`.
+    /// Why it does not take part in a row.
+    pub fn left_out(self, row: &Row) -> Option<&'static str> {
+        match self {
+            System::Libtirpc if !row.fits_datagram(LIBTIRPC_DATAGRAM_MAX) => {
+                Some("carries no more than 8000 bytes over UDP")
+            }
+            System::Libtirpc | System::Raw if row.mode.in_flight() > 1 => {
+                Some("has one call at a time on a connection")
+            }
+            System::Raw if row.mode.clients() > 1 => Some("has one client"),
+            System::Libtirpc | System::Tenon | System::Raw => None,
+        }
+    }
+
+    /// Whether its server spins in a row, even when it has nothing to do.
+    pub fn spins(self, row: &Row) -> bool {
+        let can = match self {
+            System::Raw => true,
+            System::Libtirpc | System::Tenon => false,
+        };
+        can && row.mode == Mode::Spin
+    }
+
+    /// What starts the server.
     pub fn server(self, row: &Row) -> Vec<String> {
         let listen = match row.transport {
             Transport::Unix => format!("unix={}", self.socket().display()),
             other => other.to_string(),
         };
         let mut command = vec![self.program("server")];
-        if self == System::Raw {
-            command.extend(raw_sizes(row));
+        match self {
+            System::Libtirpc => {}
+            System::Tenon => command.push(self.waiting(row)),
+            System::Raw => {
+                command.push(self.waiting(row));
+                command.extend(raw_sizes(row));
+            }
         }
         command.push(listen);
         command
@@ -58,10 +88,24 @@ impl System {
     pub fn client(self, row: &Row) -> Vec<String> {
         let mut command = vec![self.program("client")];
         match self {
-            System::Raw => command.extend(raw_sizes(row)),
-            _ => command.extend(row.operation.arguments()),
+            System::Libtirpc => command.extend(task(row)),
+            System::Tenon => {
+                command.extend(["onc".to_owned(), self.waiting(row)]);
+                command.extend(task(row));
+            }
+            System::Raw => {
+                command.push(self.waiting(row));
+                command.extend(raw_sizes(row));
+            }
         }
         command
+    }
+
+    fn waiting(self, row: &Row) -> String {
+        match self.spins(row) {
+            true => "spin".to_owned(),
+            false => "block".to_owned(),
+        }
     }
 
     fn program(self, role: &str) -> String {
@@ -91,8 +135,26 @@ impl System {
     }
 }
 
+impl FromStr for System {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let mut all = System::ALL.into_iter();
+        all.find(|system| system.name() == name)
+            .ok_or_else(|| format!("nobody is called {name}"))
+    }
+}
+
+/// What a client is to do, in front of the address; `tenon_bench::task` reads it.
+fn task(row: &Row) -> Vec<String> {
+    let mut arguments = row.operation.arguments().to_vec();
+    arguments.push(row.mode.in_flight().to_string());
+    arguments
+}
+
 fn raw_sizes(row: &Row) -> [String; 2] {
     let mark = row.transport.mark_bytes();
-    let sizes = [row.operation.call_bytes(), row.operation.reply_bytes()];
+    let operation: Operation = row.operation;
+    let sizes = [operation.call_bytes(), operation.reply_bytes()];
     sizes.map(|bytes| (bytes + mark).to_string())
 }
