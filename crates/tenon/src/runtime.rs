@@ -7,3 +7,9 @@ pub use crate::channel::{
     Received, Results, SlotId, Socket, Started, Timer, Unstarted, is_late, packet, seed,
 };
 pub use crate::client::{Decoding, TIMEOUT};
+pub use crate::rpcbind::Registrar;
+pub use crate::server::{
+    Execution, LeanJob, Offer, Origin, Places, Prepared, Reason, Reception, Request, Services,
+    Share, execute_inline, execute_late, note_panic, note_refusal, preamble, refuse_for_number,
+    refuse_lean, status,
+};

@@ -33,7 +33,8 @@ use crate::options::ChannelOptions;
 use generated::{Mapping, PmapversClient, RPCBIND_PORT, Rpcb, Rpcbvers4Client, RpcbversClient};
 
 pub(crate) use location::locate;
-pub(crate) use registrar::Registrar;
+#[doc(hidden)]
+pub use registrar::Registrar;
 pub use registration::Registration;
 pub use universal::UniversalAddressError;
 

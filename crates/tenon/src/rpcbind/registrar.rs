@@ -7,7 +7,7 @@ use super::{Rpcbind, RpcbindError};
 
 /// The registrations of one server. Dropping it takes them back.
 #[derive(Debug, Default)]
-pub(crate) struct Registrar {
+pub struct Registrar {
     registered: Vec<(u32, u32, Address)>,
 }
 
@@ -17,10 +17,7 @@ impl Registrar {
     ///
     /// # Errors
     /// rpcbind does not run or declines; then nothing stays registered.
-    pub(crate) fn register(
-        programs: &[(u32, u32)],
-        addresses: &[Address],
-    ) -> Result<Self, RpcbindError> {
+    pub fn register(programs: &[(u32, u32)], addresses: &[Address]) -> Result<Self, RpcbindError> {
         let rpcbind = Rpcbind::local().map_err(|error| RpcbindError::Call(error.into()))?;
         let mut registrar = Self::default();
         for &(program, version) in programs {

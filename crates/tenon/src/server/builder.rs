@@ -13,10 +13,9 @@ use tenon_wire::{DecodeMode, Limits};
 
 use super::Server;
 use super::core::Core;
-use super::counters::Tally;
 use super::limits::ServerLimits;
 use super::line::Lines;
-use super::memory::Memory;
+use super::offer::Offer;
 use super::parking::Parking;
 use super::pool::{Guest, Pool};
 use super::port::Port;
@@ -181,6 +180,15 @@ impl ServerBuilder {
     /// # Errors
     /// [`StartError`]. Nothing listens then.
     pub fn start(self) -> Result<Server, StartError> {
+        self.prepare()?.serve()
+    }
+
+    /// Listens, and serves nobody yet.
+    ///
+    /// # Errors
+    /// [`StartError`]. Nothing listens then.
+    #[doc(hidden)]
+    pub fn prepare(self) -> Result<Prepared, StartError> {
         if let Some((program, version)) = self.twice {
             return Err(StartError::Twice { program, version });
         }
@@ -198,10 +206,33 @@ impl ServerBuilder {
             };
             places.open(address).map_err(failed)?;
         }
-        self.serve(places)
+        Ok(Prepared {
+            offer: Offer::new(self.services, self.limits, self.fragment_max),
+            duplicates: self.duplicates,
+            workers: self.workers,
+            is_registered: self.is_registered,
+            places,
+        })
     }
+}
 
-    fn serve(self, places: Places) -> Result<Server, StartError> {
+/// A server that listens and does not serve yet.
+pub struct Prepared {
+    /// What it serves.
+    pub offer: Offer,
+    /// Where.
+    pub places: Places,
+    /// What it remembers of calls in datagrams.
+    pub duplicates: DuplicateLimits,
+    /// Workers for the services that run on them.
+    pub workers: usize,
+    /// Whether rpcbind is to be told.
+    pub is_registered: bool,
+}
+
+impl Prepared {
+    fn serve(self) -> Result<Server, StartError> {
+        let (offer, places) = (self.offer, self.places);
         let first_id = places.listeners.len();
         let watcher = Watcher::new(places.listeners)?;
         let parking = Parking::new(watcher.registry(), first_id, WAKE)?;
@@ -209,22 +240,17 @@ impl ServerBuilder {
             let port = Port::new(parking.new_id(), datagram, self.duplicates);
             parking.park(Guest::Port(Box::new(port)))?;
         }
-        let workers = match self.services.need_workers() {
+        let workers = match offer.services.need_workers() {
             true => self.workers,
             false => 0,
         };
-        let tally = Arc::new(Tally::default());
         let core = Arc::new(Core {
-            services: self.services,
-            fragment_max: self.fragment_max,
-            lines: Lines::new(Arc::clone(&tally)),
-            tally,
-            memory: Memory::new(self.limits.receive_bytes),
+            lines: Lines::new(Arc::clone(&offer.tally)),
             parking,
-            pool: Pool::new(watcher, self.limits.threads),
-            workers: Workers::new(&self.limits),
+            pool: Pool::new(watcher, offer.limits.threads),
+            workers: Workers::new(&offer.limits),
             stopping: AtomicBool::new(false),
-            limits: self.limits,
+            offer,
         });
         // From here on dropping the server ends what was begun.
         let server = Server::new(Arc::clone(&core), places.addresses);
@@ -238,11 +264,14 @@ impl ServerBuilder {
 }
 
 /// The sockets of a server that listen, and where they really are.
-#[derive(Default)]
-struct Places {
-    listeners: Vec<Listener>,
-    datagrams: Vec<Datagram>,
-    addresses: Vec<Address>,
+#[derive(Debug, Default)]
+pub struct Places {
+    /// TCP and Unix.
+    pub listeners: Vec<Listener>,
+    /// UDP.
+    pub datagrams: Vec<Datagram>,
+    /// All of them, in the order in which they were given.
+    pub addresses: Vec<Address>,
 }
 
 impl Places {

@@ -9,16 +9,18 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tenon_proto::lean::Reason as Farewell;
-use tenon_proto::onc::server::{Received, Reply};
+use tenon_proto::onc::server::Call;
 use tenon_wire::Buffer;
 
 use super::LINGER;
 use super::core::Core;
-use super::lean::Answered;
+use super::lean::{self, Answered};
 use super::line::Line;
+use super::lock;
 use super::memory::Share;
 use super::reason::Reason;
 use super::reception::Reception;
+use super::request::Request;
 use super::services::Execution;
 use super::workers::{Job, ReplyTo};
 
@@ -163,16 +165,17 @@ impl Connection {
         }
         while self.held.is_none() {
             let (line, replies) = (&self.line, &mut self.replies);
-            let answered = match &mut self.reception {
-                Reception::Onc(reader) => match reader.next_record().map_err(Reason::Record)? {
-                    Some(record) => answer(core, line, record, replies)?,
-                    None => Answered::Nothing,
-                },
-                Reception::Lean(lean) => lean.answer_next(core, line, replies)?,
-                Reception::Unknown(_) => Answered::Nothing,
+            let answered = match self.reception.next_request(core, replies)? {
+                Request::None => return Ok(progress),
+                Request::Handled => Answered::Done,
+                Request::Onc(call, record) => answer(core, line, &call, record, replies),
+                Request::Lean(call) => lean::answer(&call, core, line, replies)?,
+                Request::Cancel(id) => {
+                    lock(&line.lean_calls).cancel(id);
+                    Answered::Done
+                }
             };
             match answered {
-                Answered::Nothing => return Ok(progress),
                 Answered::Done => {}
                 Answered::NoRoom(job) => self.held = Some(job),
             }
@@ -187,9 +190,9 @@ impl Connection {
     /// Tells a peer that can be told that nothing further is accepted. What does not fit at once is
     /// not said.
     pub(super) fn say_goodbye(&mut self, reason: Farewell) {
-        if let Reception::Lean(lean) = &mut self.reception {
-            self.replies.clear();
-            lean.goodbye(reason, &mut self.replies);
+        self.replies.clear();
+        self.reception.goodbye(reason, &mut self.replies);
+        if !self.replies.is_empty() {
             self.line.send_at_once(self.replies.as_slice());
             self.replies.clear();
         }
@@ -216,31 +219,26 @@ enum Progress {
     NoRoom,
 }
 
-/// Appends the reply to a request, or hands the call to the workers; if they have no room, it comes
-/// back.
+/// Appends the reply to a call, or hands it to the workers; if they have no room, it comes back.
+#[inline]
 fn answer(
     core: &Core,
     line: &Arc<Line>,
+    call: &Call<'_>,
     record: &[u8],
     replies: &mut Buffer,
-) -> Result<Answered, Reason> {
-    let reply = match core.services.receive(record, &core.tally) {
-        Received::Ping(xid) => Reply::begin(replies, xid),
-        Received::Refuse(xid, refused) => Reply::begin(replies, xid).refuse(replies, refused),
-        Received::Unanswerable(violation) => return Err(Reason::Message(violation)),
-        Received::Call(call) if core.services.execution(&call) == Execution::Workers => {
-            let job = core.workers.job(record, ReplyTo::Line(Arc::clone(line)));
-            return Ok(match core.workers.submit(job) {
-                Some(job) => Answered::NoRoom(job),
-                None => Answered::Done,
-            });
-        }
-        Received::Call(call) => core
-            .services
-            .execute(&call, line.origin(), replies, &core.tally),
-    };
+) -> Answered {
+    if core.services.execution(call) == Execution::Workers {
+        let job = core.workers.job(record, ReplyTo::Line(Arc::clone(line)));
+        return match core.workers.submit(job) {
+            Some(job) => Answered::NoRoom(job),
+            None => Answered::Done,
+        };
+    }
+    let (services, tally) = (&core.services, &core.tally);
+    let reply = services.execute(call, line.origin(), replies, tally);
     reply.seal(replies, core.fragment_max);
-    Ok(Answered::Done)
+    Answered::Done
 }
 
 /// Whether a thread stays with a connection that still sends: for [`PATIENCE`] while no request

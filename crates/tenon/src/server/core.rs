@@ -1,33 +1,37 @@
 //! What all threads of a server share.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon_net::Stream;
 
 use super::connection::Connection;
-use super::counters::Tally;
 use super::lean;
-use super::limits::ServerLimits;
 use super::line::Lines;
-use super::memory::{Memory, Share};
+use super::memory::Share;
+use super::offer::Offer;
 use super::parking::Parking;
 use super::pool::{Guest, Pool};
-use super::services::Services;
 use super::workers::Workers;
 
 pub(super) struct Core {
-    pub(super) services: Services,
-    pub(super) limits: ServerLimits,
-    /// Bytes of a fragment of a reply on a stream.
-    pub(super) fragment_max: usize,
-    pub(super) tally: Arc<Tally>,
+    pub(super) offer: Offer,
     pub(super) lines: Arc<Lines>,
-    pub(super) memory: Arc<Memory>,
     pub(super) parking: Parking,
     pub(super) pool: Pool,
     pub(super) workers: Workers,
     pub(super) stopping: AtomicBool,
+}
+
+/// Whoever has the core has what it offers.
+impl Deref for Core {
+    type Target = Offer;
+
+    #[inline]
+    fn deref(&self) -> &Offer {
+        &self.offer
+    }
 }
 
 impl Core {

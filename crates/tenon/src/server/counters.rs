@@ -17,12 +17,13 @@ macro_rules! counters {
 
         /// The counters while they count.
         #[derive(Debug, Default)]
-        pub(super) struct Tally {
-            $(pub(super) $name: Tick,)+
+        pub struct Tally {
+            $($(#[$doc])+ pub $name: Tick,)+
         }
 
         impl Tally {
-            pub(super) fn snapshot(&self) -> ServerCounters {
+            /// What has been counted so far.
+            pub fn snapshot(&self) -> ServerCounters {
                 ServerCounters { $($name: self.$name.get(),)+ }
             }
         }
@@ -70,18 +71,21 @@ counters! {
 
 /// One counter. Nothing is ordered by it.
 #[derive(Debug, Default)]
-pub(super) struct Tick(AtomicU64);
+pub struct Tick(AtomicU64);
 
 impl Tick {
-    pub(super) fn up(&self) {
+    /// One more.
+    pub fn up(&self) {
         self.add(1);
     }
 
-    pub(super) fn down(&self) {
+    /// One less.
+    pub fn down(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn get(&self) -> u64 {
+    /// How many.
+    pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -94,7 +98,7 @@ impl Tick {
 
 impl Tally {
     /// Adds what the protocol engine counted.
-    pub(super) fn add(&self, seen: EngineCounters) {
+    pub fn add(&self, seen: EngineCounters) {
         self.calls.add(seen.calls);
         self.pings.add(seen.pings);
         self.refusals.add(seen.refusals);
@@ -103,7 +107,7 @@ impl Tally {
 
     /// Adds what the engine of a lean connection has counted since it was asked last.
     #[inline]
-    pub(super) fn add_lean(&self, before: LeanCounters, now: LeanCounters) {
+    pub fn add_lean(&self, before: LeanCounters, now: LeanCounters) {
         if before == now {
             return;
         }

@@ -1,11 +1,11 @@
 //! A connection whose peer speaks the lean protocol.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tenon_proto::lean::server::{Call, Caller, Received, Reply, ServerEngine};
 use tenon_proto::lean::{
-    ByteOrder, CallState, Exception, Incoming, MessageReader, Preamble, Status, Violation,
+    ByteOrder, CallState, Calls, Exception, Incoming, MessageReader, Preamble, Status, Violation,
 };
 use tenon_proto::lean::{Message, Reason as Farewell};
 use tenon_wire::Buffer;
@@ -14,22 +14,23 @@ use super::core::Core;
 use super::limits::ServerLimits;
 use super::line::Line;
 use super::lock;
+use super::offer::Offer;
 use super::reason::Reason;
-use super::services::Execution;
+use super::request::Request;
+use super::services::{Execution, Origin};
 use super::workers::{Job, ReplyTo};
 
 /// The receiving side of a lean connection.
 #[derive(Debug)]
-pub(super) struct LeanReception {
-    pub(super) reader: MessageReader,
+pub struct LeanReception {
+    /// Finds the messages.
+    pub reader: MessageReader,
     engine: ServerEngine,
 }
 
 /// What has become of what came.
 #[derive(Debug)]
 pub(super) enum Answered {
-    /// There was nothing whole.
-    Nothing,
     /// It is answered, or will be.
     Done,
     /// There is no room for it among the workers.
@@ -38,16 +39,21 @@ pub(super) enum Answered {
 
 /// A call that a worker executes, beside its arguments.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LeanJob {
-    pub(super) service: usize,
-    pub(super) procedure: u16,
-    pub(super) order: ByteOrder,
-    pub(super) caller: Caller,
-    pub(super) deadline: Option<Instant>,
+pub struct LeanJob {
+    /// The number of the service in the catalog.
+    pub service: usize,
+    /// Procedure number.
+    pub procedure: u16,
+    /// The order of the bytes of the arguments.
+    pub order: ByteOrder,
+    /// Whom to answer.
+    pub caller: Caller,
+    /// When its time runs out.
+    pub deadline: Option<Instant>,
 }
 
 /// What the server tells a client of itself.
-pub(super) fn preamble(limits: &ServerLimits) -> Preamble {
+pub fn preamble(limits: &ServerLimits) -> Preamble {
     let clamp = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
     Preamble::server(
         clamp(limits.record_bytes),
@@ -56,9 +62,9 @@ pub(super) fn preamble(limits: &ServerLimits) -> Preamble {
 }
 
 impl LeanReception {
-    /// `received` is what has come before it was known what the peer speaks, which is no more than
+    /// The reception of a connection whose peer speaks the protocol. `received` is what has come before it was known what the peer speaks, which is no more than
     /// [`FIRST_MAX`](super::reception::FIRST_MAX) and a few bytes: the first room of a reader.
-    pub(super) fn new(limits: &ServerLimits, received: &[u8]) -> Self {
+    pub fn new(limits: &ServerLimits, received: &[u8]) -> Self {
         let own = preamble(limits);
         let mut reader = MessageReader::new(own.message_max as usize);
         reader.room()[..received.len()].copy_from_slice(received);
@@ -69,27 +75,35 @@ impl LeanReception {
         }
     }
 
-    /// Answers the next that has come whole, or hands it to the workers.
-    pub(super) fn answer_next(
+    /// What has come next as a whole. What can be answered without a service is, in `replies`.
+    ///
+    /// # Errors
+    /// The connection is to end. What is in `replies` is still to be sent.
+    #[inline]
+    pub fn next_request(
         &mut self,
-        core: &Core,
-        line: &Arc<Line>,
+        offer: &Offer,
         replies: &mut Buffer,
-    ) -> Result<Answered, Reason> {
+    ) -> Result<Request<'_>, Reason> {
         let Self { reader, engine } = self;
         let received = match reader.next_message() {
-            Ok(None) => return Ok(Answered::Nothing),
+            Ok(None) => return Ok(Request::None),
             Ok(Some(Incoming::Preamble(theirs))) => {
                 let greeted = engine.handle_preamble(&theirs, replies);
-                return greeted.map(|()| Answered::Done).map_err(Reason::Refused);
+                return greeted.map(|()| Request::Handled).map_err(Reason::Refused);
             }
-            Ok(Some(Incoming::Message(message))) => take_in(engine, &message, core, replies),
+            Ok(Some(Incoming::Message(message))) => take_in(engine, &message, offer, replies),
             Err(violation) => Err(violation),
         };
         match received {
-            Ok(received) => answer(received, core, line, replies),
+            Ok(Received::Call(call)) => Ok(Request::Lean(call)),
+            Ok(Received::Cancel(id)) => Ok(Request::Cancel(id)),
+            // What the client called before its goodbye is answered, and then it closes.
+            Ok(Received::Goodbye(_) | Received::Pong(_) | Received::Handled) => {
+                Ok(Request::Handled)
+            }
             Err(violation) => {
-                core.tally.violations.up();
+                offer.tally.violations.up();
                 engine.goodbye(Farewell::VIOLATION, &violation.to_string(), replies);
                 Err(Reason::Lean(violation))
             }
@@ -97,58 +111,67 @@ impl LeanReception {
     }
 
     /// Says that nothing further is accepted.
-    pub(super) fn goodbye(&mut self, reason: Farewell, replies: &mut Buffer) {
+    pub fn goodbye(&mut self, reason: Farewell, replies: &mut Buffer) {
         self.engine.goodbye(reason, "", replies);
     }
 }
 
+#[inline]
 fn take_in<'m>(
     engine: &mut ServerEngine,
     message: &Message<'m>,
-    core: &Core,
+    offer: &Offer,
     replies: &mut Buffer,
 ) -> Result<Received<'m>, Violation> {
     let before = engine.counters();
-    let received = engine.handle_message(core.services.catalog(), message, replies);
-    core.tally.add_lean(before, engine.counters());
+    let received = engine.handle_message(offer.services.catalog(), message, replies);
+    offer.tally.add_lean(before, engine.counters());
     received
 }
 
-fn answer(
-    received: Received<'_>,
+/// Appends the answer to a call, or hands it to the workers; if they have no room, it comes back.
+#[inline]
+pub(super) fn answer(
+    call: &Call<'_>,
     core: &Core,
     line: &Arc<Line>,
     replies: &mut Buffer,
 ) -> Result<Answered, Reason> {
-    match received {
-        Received::Call(call) => match core.services.lean_execution(call.service) {
-            Execution::Inline => execute_inline(&call, core, line, replies),
-            Execution::Workers => return hand_to_worker(&call, core, line, replies),
-        },
-        Received::Cancel(id) => {
-            lock(&line.lean_calls).cancel(id);
-        }
-        // What the client called before its goodbye is answered, and then it closes.
-        Received::Goodbye(_) | Received::Pong(_) | Received::Handled => {}
+    match core.services.lean_execution(call.service) {
+        Execution::Inline => execute_inline(call, core, line.origin(), replies),
+        Execution::Workers => return hand_to_worker(call, core, line, replies),
     }
     Ok(Answered::Done)
 }
 
-fn execute_inline(call: &Call<'_>, core: &Core, line: &Line, replies: &mut Buffer) {
-    let (job, arguments) = (job(call, None), call.arguments);
+/// Executes a call where it was received, and appends its answer.
+pub fn execute_inline(call: &Call<'_>, offer: &Offer, origin: Origin, replies: &mut Buffer) {
+    let job = LeanJob::new(call, None);
     let reply = Reply::begin(replies, call.caller);
-    let services = &core.services;
-    let reply = services.execute_lean(&job, arguments, reply, line.origin(), replies, &core.tally);
+    let services = &offer.services;
+    let reply = services.execute_lean(&job, call.arguments, reply, origin, replies, &offer.tally);
     reply.seal(replies);
 }
 
-fn job(call: &Call<'_>, deadline: Option<Instant>) -> LeanJob {
-    LeanJob {
-        service: call.service,
-        procedure: call.procedure,
-        order: call.order,
-        caller: call.caller,
-        deadline,
+impl LeanJob {
+    /// What a call asks for whose time runs out at `deadline`.
+    pub fn new(call: &Call<'_>, deadline: Option<Instant>) -> Self {
+        Self {
+            service: call.service,
+            procedure: call.procedure,
+            order: call.order,
+            caller: call.caller,
+            deadline,
+        }
+    }
+
+    /// What a call asks for that was received just now.
+    pub fn received_now(call: &Call<'_>) -> Self {
+        let deadline = match call.time_left {
+            Some(_) => call.deadline(Instant::now()),
+            None => None,
+        };
+        Self::new(call, deadline)
     }
 }
 
@@ -158,16 +181,10 @@ fn hand_to_worker(
     line: &Arc<Line>,
     replies: &mut Buffer,
 ) -> Result<Answered, Reason> {
-    let deadline = match call.time_left {
-        Some(_) => call.deadline(Instant::now()),
-        None => None,
-    };
-    let id = call.caller.id;
+    let job = LeanJob::received_now(call);
+    let (id, deadline) = (call.caller.id, job.deadline);
     if lock(&line.lean_calls).begin(id, deadline, ()).is_err() {
-        core.tally.refusals.up();
-        let reply = Reply::begin(replies, call.caller);
-        let exception = Exception::new(Status::OVERLOADED, "");
-        reply.refuse(replies, &exception).seal(replies);
+        refuse_for_number(call.caller, core, replies);
         return Ok(Answered::Done);
     }
     // The worker's answer must not overtake the preamble, nor that its service is bound.
@@ -176,12 +193,21 @@ fn hand_to_worker(
         replies.clear();
         sent.map_err(Reason::of_sending)?;
     }
-    let reply_to = ReplyTo::Lean(Arc::clone(line), job(call, deadline));
+    let reply_to = ReplyTo::Lean(Arc::clone(line), job);
     let job = core.workers.job(call.arguments, reply_to);
     Ok(match core.workers.submit(job) {
         None => Answered::Done,
         Some(job) => Answered::NoRoom(job),
     })
+}
+
+/// Refuses a call because there are too many.
+#[cold]
+pub fn refuse_for_number(caller: Caller, offer: &Offer, replies: &mut Buffer) {
+    offer.tally.refusals.up();
+    let exception = Exception::new(Status::OVERLOADED, "");
+    let reply = Reply::begin(replies, caller);
+    reply.refuse(replies, &exception).seal(replies);
 }
 
 /// Executes a call on a worker, unless nobody waits for it any more, and appends its answer.
@@ -192,21 +218,48 @@ pub(super) fn execute(
     arguments: &[u8],
     replies: &mut Buffer,
 ) {
-    let id = job.caller.id;
-    let is_late = job.deadline.is_some_and(|at| at <= Instant::now());
-    let refusal = match lock(&line.lean_calls).state(id) {
-        Some(CallState::Cancelled) => Some(Status::CANCELLED),
-        _ if is_late => Some(Status::DEADLINE),
-        _ => None,
-    };
+    execute_late(
+        core,
+        &line.lean_calls,
+        line.origin(),
+        job,
+        arguments,
+        replies,
+    );
+}
+
+/// Executes a call that is one of `calls` and has waited, unless nobody waits for it any more;
+/// appends its answer, and it is no longer one of `calls`.
+pub fn execute_late<W>(
+    offer: &Offer,
+    calls: &Mutex<Calls<W>>,
+    origin: Origin,
+    job: &LeanJob,
+    arguments: &[u8],
+    replies: &mut Buffer,
+) {
     let reply = Reply::begin(replies, job.caller);
-    let reply = match refusal {
-        Some(status) => reply.refuse(replies, &Exception::new(status, "it was not begun")),
+    let state = lock(calls).state(job.caller.id);
+    let reply = match job.why_not(state) {
+        Some(exception) => reply.refuse(replies, &exception),
         None => {
-            let services = &core.services;
-            services.execute_lean(job, arguments, reply, line.origin(), replies, &core.tally)
+            let (services, tally) = (&offer.services, &offer.tally);
+            services.execute_lean(job, arguments, reply, origin, replies, tally)
         }
     };
     reply.seal(replies);
-    lock(&line.lean_calls).finish(id);
+    lock(calls).finish(job.caller.id);
+}
+
+impl LeanJob {
+    /// Why a call that has waited is not begun, if nobody waits for it any more.
+    pub fn why_not(&self, state: Option<CallState>) -> Option<Exception<'static>> {
+        let is_late = self.deadline.is_some_and(|at| at <= Instant::now());
+        let status = match state {
+            Some(CallState::Cancelled) => Status::CANCELLED,
+            _ if is_late => Status::DEADLINE,
+            _ => return None,
+        };
+        Some(Exception::new(status, "it was not begun"))
+    }
 }

@@ -13,6 +13,7 @@ use tenon_proto::lean::Calls;
 use super::core::Core;
 use super::counters::Tally;
 use super::lock;
+use super::reason::Reason;
 use super::services::Origin;
 
 /// How long a reply may wait for a peer that does not read while others wait for a thread.
@@ -107,6 +108,11 @@ impl Line {
                 waited => return waited.map(drop),
             }
         }
+    }
+
+    /// Logs and counts the end of the connection.
+    pub(super) fn report(&self, reason: &Reason, core: &Core) {
+        reason.report(self.id, self.stream.peer(), &core.tally);
     }
 
     /// Ends both directions.

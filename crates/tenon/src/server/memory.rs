@@ -9,13 +9,14 @@ use tenon_proto::onc::record::ROOM_FIRST;
 
 /// What there is and what is taken.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub struct Memory {
     taken: AtomicUsize,
     limit: usize,
 }
 
 impl Memory {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
+    /// Memory of `limit` bytes, all free.
+    pub fn new(limit: usize) -> Arc<Self> {
         let taken = AtomicUsize::new(0);
         Arc::new(Self { taken, limit })
     }
@@ -34,13 +35,14 @@ impl Memory {
 
 /// What one connection has taken. Dropping it gives that back.
 #[derive(Debug)]
-pub(super) struct Share {
+pub struct Share {
     memory: Arc<Memory>,
     bytes: usize,
 }
 
 impl Share {
-    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+    /// No share yet of `memory`.
+    pub fn new(memory: &Arc<Memory>) -> Self {
         let memory = Arc::clone(memory);
         Self { memory, bytes: 0 }
     }
@@ -48,7 +50,7 @@ impl Share {
     /// Makes this the share of a reader with `capacity` bytes of storage; says whether there are so
     /// many. Nothing has changed if not.
     #[inline]
-    pub(super) fn fit(&mut self, capacity: usize) -> bool {
+    pub fn fit(&mut self, capacity: usize) -> bool {
         let bytes = capacity.saturating_sub(ROOM_FIRST);
         if bytes > self.bytes && !self.memory.take(bytes - self.bytes) {
             return false;

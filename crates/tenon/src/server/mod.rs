@@ -36,11 +36,13 @@ mod lean;
 mod limits;
 mod line;
 mod memory;
+mod offer;
 mod parking;
 mod pool;
 mod port;
 mod reason;
 mod reception;
+mod request;
 mod running;
 mod services;
 mod watcher;
@@ -49,10 +51,17 @@ mod workers;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-pub use builder::{ServerBuilder, StartError};
+pub use builder::{Places, Prepared, ServerBuilder, StartError};
 pub use counters::ServerCounters;
+pub use lean::{LeanJob, execute_inline, execute_late, preamble, refuse_for_number};
 pub use limits::ServerLimits;
+pub use memory::Share;
+pub use offer::Offer;
+pub use reason::Reason;
+pub use reception::Reception;
+pub use request::Request;
 pub use running::Server;
+pub use services::{Execution, Origin, Services, note_panic, note_refusal, refuse_lean, status};
 
 /// How long a thread stays with a peer that is silent. Long enough for a client that computes
 /// between calls, short enough for a hundred silent clients. Not shorter: a core that goes idle

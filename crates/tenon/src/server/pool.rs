@@ -67,7 +67,7 @@ impl Guest {
     /// Logs and counts the end of a connection.
     pub(super) fn report(&self, reason: &Reason, core: &Core) {
         if let Self::Connection(connection) = self {
-            reason.report(&connection.line, &core.tally);
+            connection.line.report(reason, core);
         }
     }
 }
@@ -275,7 +275,7 @@ fn attend(core: &Arc<Core>, guest: Guest) {
                     core.pool.push(core, Guest::Connection(connection));
                 }
             }
-            Fate::Close(reason) => reason.report(&connection.line, &core.tally),
+            Fate::Close(reason) => connection.line.report(&reason, core),
         },
     }
 }

@@ -1,6 +1,7 @@
 //! Why connections end: each reason is logged with its weight and counted.
 
 use std::io;
+use std::net::SocketAddr;
 
 use tenon_proto::onc::message::Violation;
 use tenon_proto::onc::record::RecordError;
@@ -8,40 +9,51 @@ use tenon_proto::sniff::Stranger;
 use tenon_proto::{lean, lean::Refused};
 
 use super::counters::Tally;
-use super::line::Line;
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Reason {
+pub enum Reason {
+    /// The peer closed it.
     #[error("the peer closed it")]
     PeerClosed,
+    /// The peer closed it in the middle of a record.
     #[error("the peer closed it in the middle of a record")]
     CutOff,
+    /// The peer broke record marking, or a limit.
     #[error("the stream makes no sense: {0}")]
     Record(RecordError),
+    /// The peer speaks neither protocol.
     #[error("{0}")]
     Stranger(Stranger),
+    /// The peer was refused, and told so.
     #[error("the connection was refused: {0}")]
     Refused(Refused),
+    /// The peer broke the lean protocol.
     #[error("the lean protocol is broken: {0}")]
     Lean(lean::Violation),
+    /// Half-received requests have taken all the memory there may be.
     #[error("half-received requests take all of ServerLimits::receive_bytes")]
     Memory,
+    /// A message cannot be answered.
     #[error("a message cannot be answered: {0}")]
     Message(Violation),
+    /// The peer does not read its replies.
     #[error("the peer does not read its replies")]
     SlowReader,
+    /// No request came for too long.
     #[error("no request came for too long")]
     Idle,
+    /// The server stops.
     #[error("the server stops")]
     Stopping,
+    /// The socket failed.
     #[error("the socket failed: {0}")]
     Socket(io::Error),
 }
 
 impl Reason {
     /// Why sending failed.
-    pub(super) fn of_sending(error: io::Error) -> Self {
+    pub fn of_sending(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::SlowReader,
             _ => Self::Socket(error),
@@ -49,9 +61,7 @@ impl Reason {
     }
 
     /// Logs and counts the end of a connection. The peer's faults are warnings.
-    pub(super) fn report(&self, line: &Line, tally: &Tally) {
-        let id = line.id;
-        let peer = line.stream.peer();
+    pub fn report(&self, id: usize, peer: Option<SocketAddr>, tally: &Tally) {
         match self {
             Self::CutOff
             | Self::Record(_)

@@ -1,8 +1,10 @@
 //! What a connection receives: which protocol its peer speaks, which the first bytes tell, and the
 //! reader of that protocol.
 
+use tenon_proto::lean::Reason as Farewell;
 use tenon_proto::onc::record::RecordReader;
 use tenon_proto::sniff::{Sniffed, sniff};
+use tenon_wire::Buffer;
 
 use super::lean::LeanReception;
 use super::limits::ServerLimits;
@@ -10,14 +12,16 @@ use super::reason::Reason;
 
 /// Bytes that are received at once while the protocol is not known: whichever it is, the first room of
 /// its reader holds them.
-pub(super) const FIRST_MAX: usize = 8 << 10;
+pub const FIRST_MAX: usize = 8 << 10;
 
 /// What a connection receives.
 #[derive(Debug)]
-pub(super) enum Reception {
+pub enum Reception {
     /// Too little has come to know the protocol.
     Unknown(RecordReader),
+    /// Records of ONC RPC.
     Onc(RecordReader),
+    /// Messages of the lean protocol.
     Lean(Box<LeanReception>),
 }
 
@@ -35,13 +39,15 @@ macro_rules! with_reader {
 }
 
 impl Reception {
-    pub(super) fn new(record_bytes: usize) -> Self {
+    /// The reception of a connection that was just accepted, whose requests have at most
+    /// `record_bytes`.
+    pub fn new(record_bytes: usize) -> Self {
         Self::Unknown(RecordReader::new(record_bytes))
     }
 
     /// Where to put received bytes.
     #[inline]
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    pub fn room(&mut self) -> &mut [u8] {
         match self {
             Self::Onc(reader) => reader.room(),
             Self::Lean(lean) => lean.reader.room(),
@@ -54,12 +60,18 @@ impl Reception {
     }
 
     /// Bytes of memory that the reader has after the next [`room`](Self::room).
-    pub(super) fn capacity_wanted(&mut self) -> usize {
+    pub fn capacity_wanted(&mut self) -> usize {
         with_reader!(self, reader => reader.capacity_wanted())
     }
 
     /// Says that `bytes` have been received, and finds out what the peer speaks if it is not known.
-    pub(super) fn filled(&mut self, bytes: usize, limits: &ServerLimits) -> Result<(), Reason> {
+    ///
+    /// # Errors
+    /// It speaks neither protocol.
+    ///
+    /// # Panics
+    /// There was less room.
+    pub fn filled(&mut self, bytes: usize, limits: &ServerLimits) -> Result<(), Reason> {
         with_reader!(self, reader => reader.filled(bytes));
         match self {
             Self::Unknown(_) => self.identify(limits),
@@ -85,20 +97,28 @@ impl Reception {
     }
 
     /// Bytes of memory that the reader has.
-    pub(super) fn capacity(&mut self) -> usize {
+    pub fn capacity(&mut self) -> usize {
         with_reader!(self, reader => reader.capacity())
     }
 
     /// Gives memory back if nothing is in it and it has grown beyond `bytes`.
-    pub(super) fn shrink_to(&mut self, bytes: usize) {
+    pub fn shrink_to(&mut self, bytes: usize) {
         with_reader!(self, reader => reader.shrink_to(bytes));
     }
 
     /// Whether the stream may end here.
-    pub(super) fn may_end(&self) -> bool {
+    pub fn may_end(&self) -> bool {
         match self {
             Self::Unknown(reader) | Self::Onc(reader) => reader.is_between_records(),
             Self::Lean(lean) => lean.reader.is_between_messages(),
+        }
+    }
+
+    /// Says to a peer that can be told that nothing further is accepted.
+    pub fn goodbye(&mut self, reason: Farewell, replies: &mut Buffer) {
+        match self {
+            Self::Lean(lean) => lean.goodbye(reason, replies),
+            Self::Onc(_) | Self::Unknown(_) => {}
         }
     }
 }

@@ -20,13 +20,16 @@ use crate::service::{CallInfo, Refusal, Service};
 
 /// Where a call came from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Origin {
-    pub(super) transport: Transport,
-    pub(super) peer: Option<SocketAddr>,
+pub struct Origin {
+    /// What the call came over.
+    pub transport: Transport,
+    /// Where the caller is; none on a Unix socket.
+    pub peer: Option<SocketAddr>,
 }
 
 impl Origin {
-    fn describe<'a>(&self, call: &Call<'a>) -> CallInfo<'a> {
+    /// What a service is told of a call.
+    pub fn describe<'a>(&self, call: &Call<'a>) -> CallInfo<'a> {
         self.with_peer(CallInfo::new(
             call.procedure,
             call.credential,
@@ -34,7 +37,8 @@ impl Origin {
         ))
     }
 
-    fn describe_lean(&self, procedure: u16) -> CallInfo<'static> {
+    /// What a service is told of a call of `procedure` by the lean protocol.
+    pub fn describe_lean(&self, procedure: u16) -> CallInfo<'static> {
         self.with_peer(CallInfo::new(
             procedure.into(),
             Credential::None,
@@ -52,7 +56,7 @@ impl Origin {
 
 /// Who executes the calls of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Execution {
+pub enum Execution {
     /// The thread that received the call.
     Inline,
     /// A worker; replies may overtake each other.
@@ -66,19 +70,21 @@ struct Entry {
 
 /// All services of a server.
 #[derive(Default)]
-pub(super) struct Services {
+pub struct Services {
     programs: Programs,
     entries: Vec<Entry>,
     /// Those of them that lean clients may bind, and which entries they are.
     catalog: Catalog,
     lean_entries: Vec<usize>,
-    pub(super) mode: DecodeMode,
-    pub(super) limits: Limits,
+    /// How much is forgiven in arguments.
+    pub mode: DecodeMode,
+    /// What the arguments of one call may cost to decode.
+    pub limits: Limits,
 }
 
 impl Services {
     /// Adds a service; `false` if this version of the program is there already.
-    pub(super) fn add(&mut self, service: Box<dyn Service>, execution: Execution) -> bool {
+    pub fn add(&mut self, service: Box<dyn Service>, execution: Execution) -> bool {
         let (program, version) = (service.program(), service.version());
         if self.programs.add(program, version).is_none() {
             return false;
@@ -97,20 +103,20 @@ impl Services {
     }
 
     /// The programs and versions there are.
-    pub(super) fn programs(&self) -> Vec<(u32, u32)> {
+    pub fn programs(&self) -> Vec<(u32, u32)> {
         let services = self.entries.iter().map(|entry| &entry.service);
         let programs = services.map(|service| (service.program(), service.version()));
         programs.collect()
     }
 
     /// Whether a service asks for workers.
-    pub(super) fn need_workers(&self) -> bool {
+    pub fn need_workers(&self) -> bool {
         let mut executions = self.entries.iter().map(|entry| entry.execution);
         executions.any(|execution| execution == Execution::Workers)
     }
 
     /// Finds out what a message that just arrived asks for, and counts it.
-    pub(super) fn receive<'m>(&self, message: &'m [u8], tally: &Tally) -> Received<'m> {
+    pub fn receive<'m>(&self, message: &'m [u8], tally: &Tally) -> Received<'m> {
         let mut seen = ServerCounters::default();
         let received = self.programs.handle_message(message, &mut seen);
         tally.add(seen);
@@ -121,7 +127,7 @@ impl Services {
     }
 
     /// The call in a message that was received and copied for a worker.
-    pub(super) fn call_again<'m>(&self, message: &'m [u8]) -> Option<Call<'m>> {
+    pub fn call_again<'m>(&self, message: &'m [u8]) -> Option<Call<'m>> {
         let mut seen_before = ServerCounters::default();
         match self.programs.handle_message(message, &mut seen_before) {
             Received::Call(call) => Some(call),
@@ -130,22 +136,27 @@ impl Services {
     }
 
     /// What lean clients may bind.
-    pub(super) fn catalog(&self) -> &Catalog {
+    pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
     /// Who executes the calls of the service that has this number in the catalog.
-    pub(super) fn lean_execution(&self, service: usize) -> Execution {
-        self.entries[self.lean_entries[service]].execution
+    pub fn lean_execution(&self, service: usize) -> Execution {
+        self.entries[self.lean_service(service)].execution
+    }
+
+    /// How many services were added before the one that has this number in the catalog.
+    pub fn lean_service(&self, service: usize) -> usize {
+        self.lean_entries[service]
     }
 
     /// Who executes `call`.
-    pub(super) fn execution(&self, call: &Call<'_>) -> Execution {
+    pub fn execution(&self, call: &Call<'_>) -> Execution {
         self.entries[call.service].execution
     }
 
     /// Executes a call and appends its reply, not yet sealed. A handler that panics has refused.
-    pub(super) fn execute(
+    pub fn execute(
         &self,
         call: &Call<'_>,
         origin: Origin,
@@ -170,7 +181,7 @@ impl Services {
 
     /// Executes a lean call whose reply was begun, and appends its result; the reply is not yet
     /// sealed. A handler that panics has refused.
-    pub(super) fn execute_lean(
+    pub fn execute_lean(
         &self,
         job: &LeanJob,
         arguments: &[u8],
@@ -190,8 +201,7 @@ impl Services {
             peer = ?origin.peer,
         );
         let _entered = span.enter();
-        let (mode, limits) = (self.mode, self.limits);
-        let arguments = LeanInput::over(arguments, job.order, mode, limits);
+        let arguments = self.lean_input(arguments, job.order);
         let outcome = guarded(tally, || match entry.service.lean() {
             Some(service) => service.call(&info, arguments, &mut Encoder::over(out)),
             None => Err(Refusal::ProcedureUnavailable),
@@ -202,13 +212,23 @@ impl Services {
         }
     }
 
+    /// The arguments of a call, to be decoded within the limits.
+    pub fn input<'a>(&self, arguments: &'a [u8]) -> Decoder<'a> {
+        Decoder::with(arguments, self.mode, self.limits)
+    }
+
+    /// The arguments of a lean call, to be decoded within the limits.
+    pub fn lean_input<'a>(&self, arguments: &'a [u8], order: lean::ByteOrder) -> LeanInput<'a> {
+        LeanInput::over(arguments, order, self.mode, self.limits)
+    }
+
     fn hand_to_service(
         &self,
         call: &Call<'_>,
         origin: Origin,
         out: &mut Buffer,
     ) -> Result<(), Refusal> {
-        let mut arguments = Decoder::with(call.arguments, self.mode, self.limits);
+        let mut arguments = self.input(call.arguments);
         let info = origin.describe(call);
         let service = &self.entries[call.service].service;
         service.call(&info, &mut arguments, &mut Encoder::new(out))
@@ -221,21 +241,30 @@ fn guarded(tally: &Tally, handler: impl FnOnce() -> Result<(), Refusal>) -> Resu
     match panic::catch_unwind(AssertUnwindSafe(handler)) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(refusal)) => {
-            tally.service_refusals.up();
-            tracing::debug!(%refusal, "the service refused the call");
+            note_refusal(&refusal, tally);
             Err(refusal)
         }
-        Err(panic) => {
-            tally.panics.up();
-            tracing::error!(panic = panic_text(&*panic), "the handler panicked");
-            Err(Refusal::SystemError("the handler panicked".to_owned()))
-        }
+        Err(panic) => Err(note_panic(panic_text(&*panic), tally)),
     }
+}
+
+/// Counts that a service refused a call.
+pub fn note_refusal(refusal: &Refusal, tally: &Tally) {
+    tally.service_refusals.up();
+    tracing::debug!(%refusal, "the service refused the call");
+}
+
+/// Counts that a handler panicked; it has refused the call so.
+pub fn note_panic(panic: &str, tally: &Tally) -> Refusal {
+    tally.panics.up();
+    tracing::error!(panic, "the handler panicked");
+    Refusal::SystemError("the handler panicked".to_owned())
 }
 
 /// Tells a lean caller of a refusal. Why a service failed stays in the server's log.
 #[cold]
-fn refuse_lean(
+#[must_use]
+pub fn refuse_lean(
     reply: lean::server::Reply,
     out: &mut Buffer,
     refusal: &Refusal,
@@ -250,7 +279,7 @@ fn refuse_lean(
 }
 
 /// What a caller is told of a refusal (RFC 5531 section 9).
-fn status(refusal: &Refusal) -> Refused {
+pub fn status(refusal: &Refusal) -> Refused {
     match refusal {
         Refusal::ProcedureUnavailable => Refused::ProcedureUnavailable,
         Refusal::GarbageArguments(_) => Refused::GarbageArguments,

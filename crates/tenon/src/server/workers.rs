@@ -241,7 +241,7 @@ fn execute(core: &Core, job: &Job, replies: &mut Buffer) {
 
 fn send(core: &Core, line: &Line, replies: &Buffer) {
     if let Err(error) = line.send(replies.as_slice(), core) {
-        Reason::of_sending(error).report(line, &core.tally);
+        line.report(&Reason::of_sending(error), core);
     }
 }
 
