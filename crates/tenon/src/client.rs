@@ -9,7 +9,7 @@ use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
 use tenon_wire::{DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
-use crate::channel::{Channel, Form, LeanForm, Ticket, Timer};
+use crate::channel::{Channel, Form, LeanForm, Locked, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
 use crate::lean_input::LeanInput;
 use crate::options::ChannelOptions;
@@ -207,8 +207,8 @@ impl Client {
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
         let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
-        let ticket = self.send(procedure, encode)?;
-        let reply = ticket.wait()?;
+        let (locked, ticket) = self.send(procedure, encode)?;
+        let reply = ticket.wait_on(locked)?;
         self.decoding.decode(reply.results(), decode)
     }
 
@@ -223,7 +223,7 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let ticket = self.send(procedure, encode)?;
+        let (_, ticket) = self.send(procedure, encode)?;
         let decode = DecodeBy::Onc(decode);
         Ok(PendingCall::new(ticket, self.decoding, decode))
     }
@@ -241,8 +241,8 @@ impl Client {
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
         let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
-        let ticket = self.send_lean(procedure, encode)?;
-        let reply = ticket.wait()?;
+        let (locked, ticket) = self.send_lean(procedure, encode)?;
+        let reply = ticket.wait_on(locked)?;
         self.decoding
             .decode_lean(reply.results(), reply.order(), decode)
     }
@@ -258,7 +258,7 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let ticket = self.send_lean(procedure, encode)?;
+        let (_, ticket) = self.send_lean(procedure, encode)?;
         let decode = DecodeBy::Lean(decode);
         Ok(PendingCall::new(ticket, self.decoding, decode))
     }
@@ -268,7 +268,7 @@ impl Client {
         &self,
         procedure: u16,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-    ) -> Result<Ticket, CallError> {
+    ) -> Result<(Locked<'_>, Ticket), CallError> {
         let timer = Timer::start(self.timeout);
         let mut message = self.channel.buffer();
         let extras = Extras {
@@ -294,7 +294,7 @@ impl Client {
         &self,
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
-    ) -> Result<Ticket, CallError> {
+    ) -> Result<(Locked<'_>, Ticket), CallError> {
         let timer = Timer::start(self.timeout);
         let mut message = self.channel.buffer();
         self.template.begin(&mut message, procedure);

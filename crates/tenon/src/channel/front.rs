@@ -20,16 +20,16 @@ impl Channel {
         }
     }
 
-    /// Sends `front` and the call behind it at once. If nothing is sent, `front` goes in front of
-    /// the next call.
+    /// Sends what goes in front of the call and the call behind it at once. If nothing is sent, the
+    /// front goes in front of the next call.
     #[cold]
     pub(super) fn transmit_behind(
         &self,
-        mut front: Buffer,
         connection: &Arc<Connection>,
         call: &[u8],
         timer: &Timer,
     ) -> Result<(), Unsent> {
+        let mut front = self.lock().take_front();
         let length = front.len();
         front.extend(call);
         let sent = self.transmit(connection, front.as_slice(), timer.deadline);
@@ -48,8 +48,7 @@ impl Channel {
 
 impl State {
     /// What is to be sent in front of the next call.
-    #[inline]
-    pub(super) fn take_front(&mut self) -> Buffer {
+    fn take_front(&mut self) -> Buffer {
         let line = self.line.as_mut();
         let front = line.map_or_else(Buffer::default, |line| std::mem::take(&mut line.front));
         match self.engine.has_transmit() {

@@ -41,7 +41,7 @@ use connection::Connection;
 use state::State;
 
 pub(crate) use receiving::Reply;
-pub(crate) use sending::Ticket;
+pub(crate) use sending::{Locked, Ticket};
 
 pub use back_off::BackOff;
 pub use broken::Broken;

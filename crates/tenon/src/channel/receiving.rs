@@ -2,6 +2,7 @@
 //! reader has brought it or has left.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::thread::{self, Thread};
 use std::time::Instant;
@@ -15,7 +16,7 @@ use super::broken::Broken;
 use super::connection::Connection;
 use super::engine::{Answer, Meaning};
 use super::inbox::Inbox;
-use super::sending::Ticket;
+use super::sending::{Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
 use crate::error::CallError;
@@ -108,11 +109,13 @@ impl Channel {
     /// if it has not come by `until`.
     pub(crate) fn receive<'t>(
         &'t self,
+        locked: Locked<'_>,
         ticket: &'t Ticket,
         until: Instant,
     ) -> Result<Option<Reply<'t>>, CallError> {
+        let Locked(mut state) = locked;
         loop {
-            let next_timeout = match self.next_step(ticket) {
+            let next_timeout = match self.next_step(state, ticket) {
                 Step::Finish(outcome) => return self.finish(ticket, outcome).map(Some),
                 Step::Read(reader, next_timeout) => {
                     if let Some(reply) = reader.read(ticket, until.min(next_timeout))? {
@@ -140,6 +143,7 @@ impl Channel {
                         .transpose();
                 }
             }
+            state = self.lock();
         }
     }
 
@@ -154,8 +158,7 @@ impl Channel {
         })
     }
 
-    fn next_step<'t>(&'t self, ticket: &'t Ticket) -> Step<'t> {
-        let mut state = self.lock();
+    fn next_step<'t>(&'t self, mut state: MutexGuard<'_, State>, ticket: &'t Ticket) -> Step<'t> {
         if let Some(outcome) = state.slots.fetch(ticket.slot) {
             return Step::Finish(outcome);
         }
@@ -206,6 +209,7 @@ impl<'t> Reader<'t> {
         loop {
             let step = match self.route(Some(ticket.slot)) {
                 Ok(Some(own)) => {
+                    ticket.is_over.store(true, Ordering::Relaxed);
                     let own = own.map_err(|error| ticket.answered(*error))?;
                     return Ok(Some(Reply::InPlace { reader: self, own }));
                 }
@@ -256,7 +260,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Brings every message that has come to its owner. Stops at the reply for `own`, if it comes
-    /// by.
+    /// by; the slot is released then.
     fn route(&mut self, own: Option<SlotId>) -> Result<Option<Own>, Broken> {
         loop {
             match self.take_next(own)? {
@@ -286,6 +290,7 @@ impl<'t> Reader<'t> {
                 if own == Some(answer.slot) {
                     let (start, order) = (answer.start, answer.order);
                     let own = answer.outcome.map(|_| InPlace { start, order });
+                    state.release(answer.slot);
                     return Ok(Taken::Own(own));
                 }
                 let sleeper = state.deliver(answer);
@@ -331,7 +336,10 @@ impl State {
         let mut taken = Taken::Other;
         for slot in unbegun {
             match own == Some(*slot) {
-                true => taken = Taken::Own(Err(Box::new(error.clone()))),
+                true => {
+                    self.release(*slot);
+                    taken = Taken::Own(Err(Box::new(error.clone())));
+                }
                 false => {
                     let outcome = Outcome::Answered(Err(error.clone()));
                     self.slots.deliver(*slot, outcome).inspect(Thread::unpark);

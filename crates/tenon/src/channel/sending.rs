@@ -2,7 +2,8 @@
 //! waits to be read.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tenon_net::{Ready, Transport, is_deadline};
@@ -35,20 +36,31 @@ pub(crate) struct Ticket {
     pub(super) timer: Timer,
     /// The call itself, as long as it may have to be sent again.
     pub(super) message: Option<Buffer>,
+    /// Whether the call is over and its slot released.
+    pub(super) is_over: AtomicBool,
 }
+
+/// The bookkeeping, still locked after a call was sent: a caller that waits at once goes on with it.
+pub(crate) struct Locked<'c>(pub(super) MutexGuard<'c, State>);
 
 impl Ticket {
     /// Waits for the reply.
-    #[inline]
     pub(crate) fn wait(&self) -> Result<Reply<'_>, CallError> {
-        let reply = self.channel.receive(self, self.timer.deadline)?;
+        self.wait_on(Locked(self.channel.lock()))
+    }
+
+    /// Waits for the reply to the call that was sent just now.
+    #[inline]
+    pub(crate) fn wait_on(&self, locked: Locked<'_>) -> Result<Reply<'_>, CallError> {
+        let reply = self.channel.receive(locked, self, self.timer.deadline)?;
         reply.ok_or_else(|| self.timer.error(true))
     }
 
     /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
     pub(crate) fn wait_for(&self, limit: Duration) -> Result<Option<Results>, CallError> {
         let until = Timer::start(limit).deadline;
-        let Some(reply) = self.channel.receive(self, until)? else {
+        let locked = Locked(self.channel.lock());
+        let Some(reply) = self.channel.receive(locked, self, until)? else {
             return Ok(None);
         };
         let mut bytes = self.channel.buffer();
@@ -74,11 +86,23 @@ impl Ticket {
 }
 
 impl Drop for Ticket {
+    #[inline]
     fn drop(&mut self) {
+        if *self.is_over.get_mut() && self.message.is_none() {
+            return;
+        }
+        self.give_up();
+    }
+}
+
+impl Ticket {
+    fn give_up(&mut self) {
         let mut state = self.channel.lock();
-        state.engine.cancel(self.xid);
-        self.channel.flush(&mut state);
-        state.release(self.slot);
+        if !*self.is_over.get_mut() {
+            state.engine.cancel(self.xid);
+            self.channel.flush(&mut state);
+            state.release(self.slot);
+        }
         if let Some(message) = self.message.take() {
             state.buffers.put(message);
         }
@@ -102,10 +126,11 @@ pub enum Obstacle {
 
 /// The turn to send.
 struct Turn {
-    ticket: Ticket,
+    connection: Arc<Connection>,
     started: Started,
-    /// What goes in front of the call; mostly nothing.
-    front: Buffer,
+    slot: SlotId,
+    /// Whether something goes in front of the call; mostly nothing does.
+    has_front: bool,
 }
 
 /// A call that was not sent whole, which the peer therefore cannot have carried out.
@@ -137,20 +162,32 @@ impl Channel {
         mut message: Buffer,
         form: &Form<'_>,
         timer: Timer,
-    ) -> Result<Ticket, CallError> {
+    ) -> Result<(Locked<'_>, Ticket), CallError> {
         let size = form.prepare(&mut message, self.address(), self.options())?;
         loop {
-            let turn = self.take_turn(form, size, timer)?;
+            let turn = self.take_turn(form, size, &timer)?;
             form.stamp(&mut message, turn.started, &timer);
-            let (ticket, packet) = (turn.ticket, form::packet(self.address(), &message));
-            let sent = match turn.front.is_empty() {
-                true => self.transmit(&ticket.connection, packet, timer.deadline),
-                false => self.transmit_behind(turn.front, &ticket.connection, packet, &timer),
+            let packet = form::packet(self.address(), &message);
+            let sent = match turn.has_front {
+                false => self.transmit(&turn.connection, packet, timer.deadline),
+                true => self.transmit_behind(&turn.connection, packet, &timer),
             };
-            match sent {
-                Ok(()) => return Ok(self.end_turn(ticket, message)),
-                Err(unsent) => self.fail_turn(&ticket, unsent)?,
+            if let Err(unsent) = sent {
+                self.fail_turn(turn, unsent, &timer)?;
+                continue;
             }
+            let mut state = self.lock();
+            let kept = self.end_turn(&mut state, &turn.connection, message);
+            let ticket = Ticket {
+                channel: self.clone(),
+                connection: turn.connection,
+                xid: turn.started.id,
+                slot: turn.slot,
+                timer,
+                message: kept,
+                is_over: AtomicBool::new(false),
+            };
+            return Ok((Locked(state), ticket));
         }
     }
 
@@ -160,7 +197,7 @@ impl Channel {
 
     /// Becomes the one who sends, with a call in flight.
     #[inline]
-    fn take_turn(&self, form: &Form<'_>, size: usize, timer: Timer) -> Result<Turn, CallError> {
+    fn take_turn(&self, form: &Form<'_>, size: usize, timer: &Timer) -> Result<Turn, CallError> {
         let mut state = self.lock();
         loop {
             let obstacle = match state.take_turn(self, form, size, timer) {
@@ -173,16 +210,16 @@ impl Channel {
                 }
             };
             state = match obstacle {
-                Obstacle::NoLine => self.reconnect(state, &timer)?,
-                Obstacle::SomebodySends => self.wait_to_send(state, &timer)?,
+                Obstacle::NoLine => self.reconnect(state, timer)?,
+                Obstacle::SomebodySends => self.wait_to_send(state, timer)?,
                 Obstacle::Rested => {
                     drop(state);
                     self.look_after_rest();
                     self.lock()
                 }
-                Obstacle::PeerIsBusy => self.wait_for_peer(state, &timer)?,
+                Obstacle::PeerIsBusy => self.wait_for_peer(state, timer)?,
                 Obstacle::Closing if state.engine.in_flight() > 0 => {
-                    self.wait_for_peer(state, &timer)?
+                    self.wait_for_peer(state, timer)?
                 }
                 Obstacle::Closing => {
                     state.close_line();
@@ -251,34 +288,40 @@ impl Channel {
         }
     }
 
-    fn end_turn(&self, mut ticket: Ticket, message: Buffer) -> Ticket {
-        let mut state = self.lock();
-        state.stop_sending(&ticket.connection);
-        self.flush(&mut state);
-        self.pass_turn(&state);
+    /// Passes the turn on after the call was sent whole. What may have to be sent again is returned.
+    #[inline]
+    fn end_turn(
+        &self,
+        state: &mut State,
+        connection: &Arc<Connection>,
+        message: Buffer,
+    ) -> Option<Buffer> {
+        state.stop_sending(connection);
+        self.flush(state);
+        self.pass_turn(state);
         if self.is_datagram() {
-            ticket.message = Some(message);
-        } else {
-            state.buffers.put(message);
+            return Some(message);
         }
-        drop(state);
-        ticket
+        state.buffers.put(message);
+        None
     }
 
     /// Passes the turn on after a failure, and says whether that ends the call.
     #[cold]
-    fn fail_turn(&self, ticket: &Ticket, unsent: Unsent) -> Result<(), CallError> {
+    fn fail_turn(&self, turn: Turn, unsent: Unsent, timer: &Timer) -> Result<(), CallError> {
         // The kernel calls a connection timed out, too, that has broken.
-        let timed_out = ticket.timer.left().is_zero();
+        let timed_out = timer.left().is_zero();
         let mut state = self.lock();
-        state.engine.withdraw(ticket.xid);
+        state.engine.withdraw(turn.started.id);
         if unsent.is_begun || !timed_out {
-            state.break_line(&ticket.connection, &unsent.broken);
+            state.break_line(&turn.connection, &unsent.broken);
         }
-        state.stop_sending(&ticket.connection);
+        state.stop_sending(&turn.connection);
+        self.flush(&mut state);
+        state.release(turn.slot);
         self.pass_turn(&state);
         match timed_out {
-            true => Err(unsent.into_error(&ticket.timer)),
+            true => Err(unsent.into_error(timer)),
             false => Ok(()),
         }
     }
@@ -314,7 +357,7 @@ impl State {
         channel: &Channel,
         form: &Form<'_>,
         size: usize,
-        timer: Timer,
+        timer: &Timer,
     ) -> Result<Turn, Unstarted> {
         if let Some(obstacle) = self.obstacle(timer.started) {
             return Err(Unstarted::Obstacle(obstacle));
@@ -324,26 +367,19 @@ impl State {
             return Err(CallError::TooManyCalls { limit }.into());
         }
         let slot = self.slots.take();
-        let started = self.engine.start(form, size, &timer, slot);
+        let started = self.engine.start(form, size, timer, slot);
         let started = started.inspect_err(|_| self.release(slot))?;
-        let front = self.take_front();
+        let has_transmit = self.engine.has_transmit();
         let Some(line) = &mut self.line else {
             unreachable!("no line is an obstacle");
         };
         line.is_sending = true;
         line.used_at = timer.started;
-        let ticket = Ticket {
-            channel: channel.clone(),
-            connection: Arc::clone(&line.connection),
-            xid: started.id,
-            slot,
-            timer,
-            message: None,
-        };
         Ok(Turn {
-            ticket,
+            connection: Arc::clone(&line.connection),
             started,
-            front,
+            slot,
+            has_front: has_transmit || !line.front.is_empty(),
         })
     }
 
