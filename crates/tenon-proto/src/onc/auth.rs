@@ -29,6 +29,9 @@ pub struct OpaqueAuth<'a> {
     body: &'a [u8],
 }
 
+/// What [`OpaqueAuth::NONE`] is encoded as, which most are: read at once.
+const PLAIN_NONE: [u8; 8] = [0; 8];
+
 impl<'a> OpaqueAuth<'a> {
     /// AUTH_NONE with an empty body (RFC 5531 section 10.1).
     pub const NONE: OpaqueAuth<'static> = OpaqueAuth {
@@ -63,6 +66,14 @@ impl<'a> OpaqueAuth<'a> {
     /// The body is longer than [`AUTH_BODY_MAX`] or than what is there.
     #[inline]
     pub fn decode(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
+        if input.rest().starts_with(&PLAIN_NONE) {
+            input.block::<{ PLAIN_NONE.len() }>()?;
+            return Ok(Self::NONE);
+        }
+        Self::decode_any(input)
+    }
+
+    fn decode_any(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let flavor = AuthFlavor(get(input)?);
         let length = input.count(AUTH_BODY_MAX as u32, 1)?;
         let body = &input.take(Xdr::padded(length))?[..length];

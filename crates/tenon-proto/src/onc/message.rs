@@ -228,21 +228,33 @@ impl<'a> ReplyHeader<'a> {
     }
 
     /// Appends the header.
+    #[inline]
     pub fn encode(&self, out: &mut Encoder<'_>) {
         put(out, self.xid);
-        put(out, REPLY);
         match self.body {
-            ReplyBody::Success(verifier) => {
-                put(out, MSG_ACCEPTED);
-                verifier.encode(out);
-                put(out, SUCCESS);
+            ReplyBody::Success(OpaqueAuth::NONE) => {
+                out.room(PLAIN_SUCCESS.len())
+                    .copy_from_slice(&PLAIN_SUCCESS);
             }
-            ReplyBody::Refused(refused) => refused.encode(out),
+            body => body.encode(out),
         }
     }
 }
 
 impl<'a> ReplyBody<'a> {
+    #[cold]
+    fn encode(&self, out: &mut Encoder<'_>) {
+        put(out, REPLY);
+        match self {
+            Self::Success(verifier) => {
+                put(out, MSG_ACCEPTED);
+                verifier.encode(out);
+                put(out, SUCCESS);
+            }
+            Self::Refused(refused) => refused.encode(out),
+        }
+    }
+
     #[cold]
     fn decode(input: &mut Decoder<'a>) -> Result<Self, Violation> {
         let message_type = get(input)?;

@@ -162,7 +162,35 @@ impl RecordReader {
     ///
     /// # Errors
     /// The stream makes no sense from here on; the same error comes again.
+    #[inline]
     pub fn next_record(&mut self) -> Result<Option<&[u8]>, RecordError> {
+        match self.take_whole() {
+            true => Ok(Some(self.record())),
+            false if self.is_between_records() => Ok(None),
+            false => self.piece_together(),
+        }
+    }
+
+    /// Takes a record that begins next, has one fragment and is there whole, as most are.
+    #[inline]
+    fn take_whole(&mut self) -> bool {
+        let begin = self.next + MARK;
+        let unread = self.storage.get(self.next..self.filled);
+        let Some((mark, rest)) = unread.and_then(<[u8]>::split_first_chunk) else {
+            return false;
+        };
+        let mark = u32::from_be_bytes(*mark);
+        let length = (mark & !LAST) as usize;
+        let is_whole = mark & LAST != 0 && length <= rest.len().min(self.limit);
+        if is_whole && self.state == (State::Mark { fresh: true }) {
+            self.next = begin + length;
+            self.record = begin..self.next;
+            return true;
+        }
+        false
+    }
+
+    fn piece_together(&mut self) -> Result<Option<&[u8]>, RecordError> {
         loop {
             match self.state {
                 State::Mark { fresh } => {
@@ -188,6 +216,7 @@ impl RecordReader {
 
     /// The record that [`next_record`](Self::next_record) handed out last, as long as nothing was
     /// done with this reader since.
+    #[inline]
     pub fn record(&self) -> &[u8] {
         &self.storage[self.record.clone()]
     }
