@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if fs::read_to_string(&wrapped).ok().as_ref() != Some(&interface) {
         fs::write(&wrapped, interface)?;
     }
-    tenon_build::Builder::new().lean(true).compile(&wrapped)?;
+    tenon_build::compile(&wrapped)?;
     fs::write(folder.join("types.rs"), table + "]\n")?;
     Ok(())
 }

@@ -14,7 +14,6 @@ fn main() -> Outcome {
     let printed = Command::new("bash").arg("interface").output()?;
     fs::write(out.join("marshal.x"), printed.stdout)?;
     tenon_build::Builder::new()
-        .lean(true)
         .views(true)
         .compile(out.join("marshal.x"))?;
     rpcgen(&out, "-h", "marshal.h")?;

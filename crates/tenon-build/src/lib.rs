@@ -45,8 +45,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The default choices: every dialect is read, and the stubs are written to `$OUT_DIR`, to
-    /// be brought in by `include!`.
+    /// The default choices: every dialect is read, and the stubs speak both protocols and are written
+    /// to `$OUT_DIR`, to be brought in by `include!`.
     pub fn new() -> Self {
         Self {
             reading: tenon_idl::Options::default(),
@@ -55,7 +55,7 @@ impl Builder {
                 ..rust::Options::default()
             },
             out_dir: None,
-            lean: false,
+            lean: true,
         }
     }
 
@@ -115,8 +115,9 @@ impl Builder {
         self
     }
 
-    /// Adds code for the lean representation to that for XDR, to be used by `Encoder` and `Decoder`
-    /// of `tenon::wire::Lean`. Clients and servers speak XDR.
+    /// Whether there is code for the lean representation beside that for XDR, so that clients and
+    /// services speak the lean protocol beside ONC RPC. There is if nothing is said; without it there
+    /// is less to compile.
     #[must_use]
     pub fn lean(mut self, lean: bool) -> Self {
         self.lean = lean;

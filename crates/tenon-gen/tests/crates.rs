@@ -7,6 +7,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tenon_plan::Representation;
+
+/// What the stubs of a user are made for if nothing else is said.
+const BOTH: [Representation; 2] = [Representation::XDR, Representation::LEAN];
+
 /// Where the interfaces of the system are.
 const SYSTEM: &str = "/usr/include/rpcsvc";
 
@@ -49,7 +54,8 @@ fn stubs_of_the_systems_interfaces_compile() {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("system/src");
         std::fs::create_dir_all(&path).expect("the folder can be made");
         let path = path.join(&name).with_extension("rs");
-        std::fs::write(path, common::stubs(interface)).expect("the stubs can be written");
+        let stubs = common::stubs_in(interface, &BOTH);
+        std::fs::write(path, stubs).expect("the stubs can be written");
         let _ = writeln!(source, "pub mod {name};");
     }
     match interfaces.is_empty() {

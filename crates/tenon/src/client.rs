@@ -4,16 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenon_net::Protocol;
 use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
-use tenon_wire::{DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
+use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
 use crate::channel::{Channel, Form, LeanForm, Locked, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
 use crate::lean_input::LeanInput;
 use crate::options::ChannelOptions;
 use crate::pending::{DecodeBy, PendingCall};
+use crate::procedure::{ProcedureCall, decode_in_order};
 use crate::rpcbind;
 
 /// Time that a call has if nothing else is said.
@@ -35,6 +37,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(25);
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
+    /// What the channel speaks.
+    protocol: Protocol,
     program: u32,
     version: u32,
     template: Arc<CallTemplate>,
@@ -121,6 +125,7 @@ impl Client {
     /// 25 seconds, and read results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
         Self {
+            protocol: channel.address().protocol(),
             channel,
             program,
             version,
@@ -184,6 +189,13 @@ impl Client {
         &self.channel
     }
 
+    /// What the channel speaks, and so whether [`call`](Self::call) or
+    /// [`call_lean`](Self::call_lean) goes over it.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
     /// The program's number.
     pub fn program(&self) -> u32 {
         self.program
@@ -229,14 +241,14 @@ impl Client {
     }
 
     /// Calls a procedure by the lean protocol, over a channel that speaks it, as
-    /// [`call`](Self::call) does by ONC RPC.
+    /// [`call`](Self::call) does by ONC RPC. Its number has 16 bits there.
     ///
     /// # Errors
     /// By blame; see [`CallError`].
     #[inline]
     pub fn call_lean<T>(
         &self,
-        procedure: u16,
+        procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
@@ -254,7 +266,7 @@ impl Client {
     /// The call cannot be sent; see [`CallError`].
     pub fn start_lean<T>(
         &self,
-        procedure: u16,
+        procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
@@ -263,30 +275,69 @@ impl Client {
         Ok(PendingCall::new(ticket, self.decoding, decode))
     }
 
+    /// Makes a call by the protocol that the channel speaks, and waits for its result, as
+    /// [`call`](Self::call) does.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub fn invoke<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+        let procedure = C::PROCEDURE;
+        let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
+        let ticket = self.send_by_protocol(call)?;
+        let reply = ticket.wait()?;
+        let (results, decoding) = (reply.results(), self.decoding);
+        match self.protocol {
+            Protocol::Onc => decoding.decode(results, C::decode),
+            Protocol::Lean => decoding.decode_lean(results, reply.order(), decode_in_order::<C>),
+        }
+    }
+
+    /// Sends a call by the protocol that the channel speaks, and returns at once, as
+    /// [`start`](Self::start) does.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    pub fn submit<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+        let ticket = self.send_by_protocol(call)?;
+        let decode = match self.protocol {
+            Protocol::Onc => DecodeBy::Onc(C::decode),
+            Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
+        };
+        Ok(PendingCall::new(ticket, self.decoding, decode))
+    }
+
+    /// One timer, one buffer and one sending for both protocols: what is compiled for each procedure
+    /// is small.
+    #[inline]
+    fn send_by_protocol<C: ProcedureCall>(&self, call: &C) -> Result<Ticket, CallError> {
+        let timer = Timer::start(self.timeout);
+        let mut message = self.channel.buffer();
+        let (encoded, form) = match self.protocol {
+            Protocol::Onc => {
+                self.template.begin(&mut message, C::PROCEDURE);
+                (call.encode(&mut Encoder::new(&mut message)), Form::Onc)
+            }
+            Protocol::Lean => {
+                let form = self.begin_lean(&mut message, C::PROCEDURE)?;
+                let encoded = call.encode_lean(&mut Encoder::over(&mut message));
+                (encoded, Form::Lean(form))
+            }
+        };
+        self.send_encoded(message, encoded, &form, timer)
+    }
+
     #[inline]
     fn send_lean(
         &self,
-        procedure: u16,
+        procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let timer = Timer::start(self.timeout);
         let mut message = self.channel.buffer();
-        let extras = Extras {
-            time_left: self.tells_timeout.then_some(self.timeout),
-            extensions: &[],
-        };
-        let draft = Draft::call(&mut message, ByteOrder::NATIVE, procedure, &extras);
-        if let Err(error) = encode(&mut Encoder::over(&mut message)) {
-            self.channel.recycle(message);
-            return Err(error.into());
-        }
-        let form = LeanForm {
-            draft,
-            interface: &self.interface,
-            procedure,
-            tells_timeout: self.tells_timeout,
-        };
-        self.channel.send(message, &Form::Lean(form), timer)
+        let form = self.begin_lean(&mut message, procedure)?;
+        let encoded = encode(&mut Encoder::over(&mut message));
+        self.send_encoded(message, encoded, &Form::Lean(form), timer)
     }
 
     #[inline]
@@ -298,11 +349,42 @@ impl Client {
         let timer = Timer::start(self.timeout);
         let mut message = self.channel.buffer();
         self.template.begin(&mut message, procedure);
-        if let Err(error) = encode(&mut Encoder::new(&mut message)) {
-            self.channel.recycle(message);
-            return Err(error.into());
+        let encoded = encode(&mut Encoder::new(&mut message));
+        self.send_encoded(message, encoded, &Form::Onc, timer)
+    }
+
+    /// Begins a lean call in an empty buffer.
+    #[inline]
+    fn begin_lean(&self, message: &mut Buffer, procedure: u32) -> Result<LeanForm<'_>, CallError> {
+        let procedure =
+            u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
+        let extras = Extras {
+            time_left: self.tells_timeout.then_some(self.timeout),
+            extensions: &[],
+        };
+        Ok(LeanForm {
+            draft: Draft::call(message, ByteOrder::NATIVE, procedure, &extras),
+            interface: &self.interface,
+            procedure,
+            tells_timeout: self.tells_timeout,
+        })
+    }
+
+    #[inline]
+    fn send_encoded(
+        &self,
+        message: Buffer,
+        encoded: Result<(), EncodeError>,
+        form: &Form<'_>,
+        timer: Timer,
+    ) -> Result<Ticket, CallError> {
+        match encoded {
+            Ok(()) => self.channel.send(message, form, timer),
+            Err(error) => {
+                self.channel.recycle(message);
+                Err(error.into())
+            }
         }
-        self.channel.send(message, &Form::Onc, timer)
     }
 }
 

@@ -47,6 +47,15 @@ pub enum CallError {
         /// What the channel speaks.
         spoken: Protocol,
     },
+    /// Your call was wrong: the lean protocol numbers procedures by 16 bits.
+    #[error(
+        "procedure {procedure} cannot be called by the lean protocol, whose numbers end at 65535; {}",
+        advice_on_protocol(Protocol::Lean)
+    )]
+    NoLeanNumber {
+        /// The procedure's number.
+        procedure: u32,
+    },
     /// Your call was wrong: it is larger than the peer takes in, as it said when the connection
     /// opened. Lean calls only.
     #[error("a call of {size} bytes is over the peer's limit of {limit}")]
@@ -124,6 +133,7 @@ impl CallError {
             | Self::TooLargeForPeer { .. }
             | Self::TooManyCalls { .. }
             | Self::OtherProtocol { .. }
+            | Self::NoLeanNumber { .. }
             | Self::Unbound(_)
             | Self::ConnectionRefused(_)
             | Self::Connect(_) => false,

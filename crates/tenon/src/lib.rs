@@ -9,6 +9,7 @@ mod error;
 mod lean_input;
 mod options;
 mod pending;
+mod procedure;
 pub mod rpcbind;
 #[doc(hidden)]
 pub mod runtime;
@@ -22,6 +23,7 @@ pub use error::{CallError, ConnectError, LeanException, Misbehavior};
 pub use lean_input::LeanInput;
 pub use options::ChannelOptions;
 pub use pending::PendingCall;
+pub use procedure::{LeanInterface, ProcedureCall};
 pub use server::{Server, ServerBuilder, ServerCounters, ServerLimits, StartError};
 pub use service::{CallInfo, LeanService, Refusal, Service};
 pub use tenon_net::{Address, AddressError, Protocol, Transport};

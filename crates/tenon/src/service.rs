@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tenon_net::Transport;
 use tenon_proto::lean::Interface;
@@ -41,13 +42,13 @@ pub trait Service: Send + Sync + 'static {
 /// One version of a program, its values in the lean representation.
 pub trait LeanService: Send + Sync {
     /// What the service was built from. Program and version are those of the [`Service`].
-    fn interface(&self) -> Interface;
+    fn interface(&self) -> Arc<Interface>;
 
     /// Carries a call out, as [`Service::call`] does.
     ///
     /// # Errors
     /// Why the call is not carried out; the caller is told so.
-    fn call(
+    fn call_lean(
         &self,
         call: &CallInfo<'_>,
         arguments: LeanInput<'_>,

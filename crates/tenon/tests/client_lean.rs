@@ -39,11 +39,11 @@ fn get(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
 }
 
 fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
-    client.call_lean(procedure, put(bytes), get)
+    client.call_lean(procedure.into(), put(bytes), get)
 }
 
 fn start(client: &Client, bytes: &[u8]) -> PendingCall<Vec<u8>> {
-    client.start_lean(ECHO, put(bytes), get).unwrap()
+    client.start_lean(ECHO.into(), put(bytes), get).unwrap()
 }
 
 /// The lean addresses of a server.
@@ -229,8 +229,11 @@ fn results_in_the_other_order_are_handed_out_as_such() {
         LeanInput::Native(_) => panic!("the peer has the other order"),
         LeanInput::Swapped(input) => input.get::<u32>(),
     };
-    assert_eq!(client.call_lean(ECHO, put(b""), get).unwrap(), 0x0102_0304);
-    let mut pending = client.start_lean(ECHO, put(b""), get).unwrap();
+    assert_eq!(
+        client.call_lean(ECHO.into(), put(b""), get).unwrap(),
+        0x0102_0304
+    );
+    let mut pending = client.start_lean(ECHO.into(), put(b""), get).unwrap();
     assert!(pending.wait_for(PATIENCE));
     assert_eq!(pending.wait().unwrap(), 0x0102_0304);
     peer.join();
@@ -536,6 +539,21 @@ fn a_channel_speaks_the_protocol_of_its_address() {
         "{wrong}"
     );
     assert_eq!(call(&lean, ECHO, b"right").unwrap(), b"right");
+}
+
+#[test]
+fn a_number_that_the_protocol_has_no_room_for_is_an_error() {
+    let server = lean_builder().start().unwrap();
+    for client in clients(&server) {
+        let error = client.call_lean(1 << 16, put(b""), get).unwrap_err();
+        assert!(!error.may_have_executed());
+        assert_eq!(
+            error.to_string(),
+            "procedure 65536 cannot be called by the lean protocol, whose numbers end at 65535; \
+             connect to tcp://, udp:// or unix:// for calls by ONC RPC"
+        );
+        assert_eq!(call(&client, ECHO, b"fits").unwrap(), b"fits");
+    }
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub enum Expr {
     Try(Box<Expr>),
     /// `return of`
     Return(Box<Expr>),
+    /// `&[items]`
+    Array(Vec<Expr>),
     /// `path { name: value, .. }`
     Struct(String, Vec<(String, Expr)>),
     /// `match on { pattern => .., }`
@@ -95,6 +97,7 @@ impl Expr {
             Self::Then(of, method) => format!("{}.{method}", of.unchained()?),
             Self::Try(of) => format!("{}?", of.unchained()?),
             Self::Return(value) => format!("return {}", value.flat()?),
+            Self::Array(items) => format!("&[{}]", flat_arguments(items)?),
             Self::Struct(path, fields) => format!("{path} {{ {} }}", flat_fields(fields)?),
             Self::Match(..) => return None,
         };
@@ -119,6 +122,11 @@ impl Expr {
         // rustfmt counts a `?` at the end twice.
         let tries = flat.len() - flat.trim_end_matches('?').len();
         flat.len() + tries > CHAIN_WIDTH && self.chain().links.len() > 1
+    }
+
+    /// Writes a public static that has this value.
+    pub fn write_static(&self, w: &mut Writer, name: &str, ty: &str) {
+        self.write(w, &format!("pub static {name}: {ty} = "), ";");
     }
 
     /// Writes the expression between `before` and `after`, on as many lines as it needs.
@@ -148,6 +156,11 @@ impl Expr {
             Self::Call(path, arguments) => write_call(w, path, arguments, before, after),
             Self::Closure(parameters, body) => {
                 body.write_braced(w, &format!("{before}{parameters}"), after);
+            }
+            Self::Array(items) => {
+                w.line(format!("{before}&["));
+                w.indented(|w| items.iter().for_each(|item| item.write(w, "", ",")));
+                w.line(format!("]{after}"));
             }
             Self::Struct(path, fields) => {
                 w.line(format!("{before}{path} {{"));

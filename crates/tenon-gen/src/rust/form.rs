@@ -89,6 +89,11 @@ impl Marker {
         *self == Self::xdr()
     }
 
+    /// Whether it is the one that the lean protocol carries.
+    pub(super) fn is_lean(&self) -> bool {
+        *self == Self::lean()
+    }
+
     /// The parameters between angle brackets, if there are any.
     pub(super) fn generics(&self) -> String {
         match self.parameters.as_str() {

@@ -17,7 +17,7 @@ mod views;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use tenon_plan::Scalar;
+use tenon_plan::{Fingerprints, Scalar};
 use tenon_schema::{Origin, Schema, TypeId, TypeKind};
 
 pub use form::{Form, Marker};
@@ -60,7 +60,8 @@ impl Default for Options {
 }
 
 /// The source text for an interface in one representation or several, laid out as rustfmt does.
-/// Clients and servers speak XDR: they are left out if that is not among them.
+/// Clients and servers speak ONC RPC in XDR: they are left out if that is not among them. If the lean
+/// representation is, too, they also speak the lean protocol.
 ///
 /// # Panics
 /// If there is no form, or the plans of one are not those of `schema`.
@@ -80,9 +81,7 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Strin
     let mut body = Writer::new();
     rust.write_constants(&mut body);
     rust.write_types(&mut body);
-    for form in forms.iter().filter(|form| form.marker.is_default()) {
-        service::write(&mut body, Marshalling::of(&rust, form));
-    }
+    rust.write_services(&mut body);
     let mut file = Writer::new();
     rust.write_heading(&mut file);
     file.finish() + &body.finish()
@@ -160,6 +159,20 @@ impl Rust<'_> {
                 views::write(w, self, id);
             }
         }
+    }
+
+    fn write_services(&self, w: &mut Writer) {
+        let find = |is: fn(&Marker) -> bool| self.forms.iter().find(|form| is(&form.marker));
+        let Some(onc) = find(Marker::is_default) else {
+            return;
+        };
+        let fingerprints = Fingerprints::new(self.schema);
+        let lean = find(Marker::is_lean).map(|form| service::Lean {
+            with: Marshalling::of(self, form),
+            fingerprints: &fingerprints,
+        });
+        let onc = Marshalling::of(self, onc);
+        service::write(w, service::Protocols { onc, lean });
     }
 
     /// Whether the struct `id` lies on the wire as it lies in memory, in some representation.

@@ -174,6 +174,8 @@ pub struct VersionNames {
     pub service: String,
     /// The client.
     pub client: String,
+    /// What it was made from.
+    pub interface: String,
     /// Of its procedures.
     pub procedures: Vec<ProcedureNames>,
 }
@@ -189,6 +191,8 @@ pub struct ProcedureNames {
     pub method: String,
     /// The method that starts a call.
     pub start: String,
+    /// The type of a call as a value.
+    pub call: String,
     /// Its parameters.
     pub parameters: Vec<String>,
 }
@@ -224,6 +228,7 @@ impl Names {
                             server: types.name(&version.name, Case::Camel),
                             service: types.name(&format!("{}_service", version.name), Case::Camel),
                             client: types.name(&format!("{}_client", version.name), Case::Camel),
+                            interface: String::new(),
                             procedures: procedure_names(
                                 &version.procedures,
                                 &mut values,
@@ -234,11 +239,24 @@ impl Names {
                 })
                 .collect(),
         };
-        // Behind all others, which views must not make step aside.
-        for (names, def) in names.types.iter_mut().zip(&schema.types) {
+        names.add_behind(schema, &mut types, &mut values);
+        names
+    }
+
+    /// Names that must not make others step aside, and so come behind them.
+    fn add_behind(&mut self, schema: &Schema, types: &mut Scope, values: &mut Scope) {
+        for (names, def) in self.types.iter_mut().zip(&schema.types) {
             names.view = types.name(&format!("{}_view", def.name), Case::Camel);
         }
-        names
+        let versions = schema.programs.iter().flat_map(|of| &of.versions);
+        let names = self.programs.iter_mut().flat_map(|of| &mut of.versions);
+        for (names, version) in names.zip(versions) {
+            names.interface = values.name(&format!("{}_interface", version.name), Case::Screaming);
+            for names in &mut names.procedures {
+                let name = format!("{}_{}", version.name, names.method);
+                names.call = types.name(&name, Case::Camel);
+            }
+        }
     }
 
     /// The names of a type.
@@ -362,6 +380,7 @@ fn procedure_names(
             number_is_known,
             method: scope.name(&without_words(&procedure.name, common), Case::Snake),
             start: String::new(),
+            call: String::new(),
             parameters: parameter_names(&procedure.arguments),
         }
     };
@@ -450,6 +469,9 @@ const RESERVED_TYPES: &[&str] = &[
     "From",
     "Hash",
     "Lean",
+    "LeanInput",
+    "LeanInterface",
+    "LeanService",
     "Marshal",
     "None",
     "O",
@@ -458,6 +480,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Order",
     "PartialEq",
     "PendingCall",
+    "ProcedureCall",
     "Refusal",
     "Result",
     "Service",

@@ -33,20 +33,26 @@ pub fn plans(schema: &Schema, representation: Representation) -> Plans {
     plans
 }
 
-/// The stubs for the interface in the file `path`: XDR and, of the interface for that, others,
-/// and views.
+/// The stubs for the interface in the file `path`: XDR, and of a few interfaces others, too.
 pub fn stubs(path: &Path) -> String {
+    let lean = [Representation::XDR, Representation::LEAN];
+    match file_name(path).as_str() {
+        "representations.x" => stubs_in(path, &[Representation::XDR, Representation::LEAN, PACKED]),
+        "demo.x" | "hprpc.x" | "names.x" | "service.x" => stubs_in(path, &lean),
+        _ => stubs_in(path, &lean[..1]),
+    }
+}
+
+/// The stubs for the interface in the file `path`, with views if there are more than two
+/// representations.
+pub fn stubs_in(path: &Path, representations: &[Representation]) -> String {
     let schema = schema(path);
-    let representations: &[Representation] = match path.ends_with("representations.x") {
-        true => &[Representation::XDR, Representation::LEAN, PACKED],
-        false => &[Representation::XDR],
-    };
     let plans = representations.iter().map(|of| plans(&schema, *of));
     let plans: Vec<_> = plans.collect();
     let forms: Vec<_> = plans.iter().map(form).collect();
     let options = Options {
         source: file_name(path),
-        views: representations.len() > 1,
+        views: representations.len() > 2,
         ..Options::default()
     };
     rust::generate(&schema, &forms, &options)

@@ -93,7 +93,7 @@ impl Services {
             let interface = lean::Interface {
                 program,
                 version,
-                ..lean.interface()
+                ..lean::Interface::clone(&lean.interface())
             };
             self.catalog.add(Arc::new(interface));
             self.lean_entries.push(self.entries.len());
@@ -203,7 +203,7 @@ impl Services {
         let _entered = span.enter();
         let arguments = self.lean_input(arguments, job.order);
         let outcome = guarded(tally, || match entry.service.lean() {
-            Some(service) => service.call(&info, arguments, &mut Encoder::over(out)),
+            Some(service) => service.call_lean(&info, arguments, &mut Encoder::over(out)),
             None => Err(Refusal::ProcedureUnavailable),
         });
         match outcome {

@@ -79,11 +79,11 @@ impl Service for LeanObliging {
 }
 
 impl LeanService for LeanObliging {
-    fn interface(&self) -> Interface {
-        interface()
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(interface())
     }
 
-    fn call(
+    fn call_lean(
         &self,
         call: &CallInfo<'_>,
         arguments: LeanInput<'_>,

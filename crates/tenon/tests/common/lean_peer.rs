@@ -8,7 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tenon::lean::server::{Caller, Catalog, Received, Reply, ServerEngine};
-use tenon::lean::{Exception, Incoming, MessageReader, Preamble, Reason, RefusalReason, Status};
+use tenon::lean::{
+    Exception, Incoming, Interface, MessageReader, Preamble, Reason, RefusalReason, Status,
+};
 use tenon::wire::Buffer;
 
 use crate::caller::{PATIENCE, PROGRAM, VERSION};
@@ -76,11 +78,20 @@ impl LeanLine {
     }
 
     pub fn accept_as(listener: &TcpListener, preamble: Preamble) -> Self {
+        Self::accept_for(listener, preamble, Arc::new(interface()))
+    }
+
+    /// One that has a service built from `interface`.
+    pub fn accept_for(
+        listener: &TcpListener,
+        preamble: Preamble,
+        interface: Arc<Interface>,
+    ) -> Self {
         let (stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut catalog = Catalog::default();
-        catalog.add(Arc::new(interface()));
+        catalog.add(interface);
         Self {
             stream,
             engine: ServerEngine::new(preamble),

@@ -33,7 +33,7 @@ pub fn call(client: &Client, number: u32) {
         _ => LARGE,
     };
     let echoed = client.call_lean(
-        ECHO,
+        ECHO.into(),
         |out| {
             out.room(size).fill(7);
             Ok(())

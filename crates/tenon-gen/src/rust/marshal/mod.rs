@@ -393,13 +393,14 @@ impl Word for $name$ {
 }
 
 /// Whether a body moves anything.
-fn uses_cursor(body: &Block) -> bool {
+pub fn uses_cursor(body: &Block) -> bool {
     let nothing =
         matches!(&body.value, Some(Expr::Text(text)) if text == "Ok(())" || text == "Ok(Self {})");
     !(nothing && body.statements.is_empty())
 }
 
-fn parameter(name: &'static str, is_used: bool) -> &'static str {
+/// The name of a parameter, as one that is not used begins with `_`.
+pub fn parameter(name: &'static str, is_used: bool) -> &'static str {
     match (is_used, name) {
         (true, name) => name,
         (false, "out") => "_out",

@@ -1,0 +1,328 @@
+//! The client of a version: a method that calls each procedure and one that starts a call of it.
+
+use tenon_plan::ProcedurePlan;
+
+use super::{Method, Protocols, Versioned};
+use crate::rust::Rust;
+use crate::rust::code::{Block, Expr, Head, Statement};
+use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
+use crate::rust::shape::Shape;
+use crate::writer::{Hole, Writer};
+
+/// Writes the client and, if it speaks both protocols, the calls that it makes.
+pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
+    protocols.onc.rust.uses(&[
+        "CallError",
+        "Channel",
+        "Client",
+        "ConnectError",
+        "Credential",
+        "PendingCall",
+    ]);
+    let connects = match protocols.lean {
+        None => [
+            "such as `tcp://host:port`. Without a port the host's",
+            "rpcbind is asked for it.",
+        ],
+        Some(_) => [
+            "by ONC RPC at `tcp://host:port`, by the lean",
+            "protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.",
+        ],
+    };
+    let connect = constructor(protocols, of, "connect", "address");
+    let over = constructor(protocols, of, "over", "channel");
+    w.gap();
+    w.skeleton(
+        "
+/// Calls the procedures of `$version$`. Clones share the connection.
+#[derive(Debug, Clone)]
+pub struct $client$(pub Client);
+
+impl $client$ {
+    /// Connects to the server at `address`, $connects$
+    /// $further$
+    ///
+    /// # Errors
+    /// The address is none, or nobody answers there.
+    pub fn connect(address: &str) -> Result<Self, ConnectError> {
+        $connect$
+    }
+
+    /// Calls over `channel`, which other clients may share.
+    pub fn over(channel: Channel) -> Self {
+        $over$
+    }
+
+    /// The same client with `timeout` for each call.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
+        Self(self.0.with_timeout(timeout))
+    }
+
+    /// The same client with `credential` for each call.
+    #[must_use]
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        Self(self.0.with_credential(credential))
+    }
+    $methods$
+}
+",
+        &[
+            ("version", Hole::Text(&of.version.name)),
+            ("client", Hole::Text(&of.names.client)),
+            ("connects", Hole::Text(connects[0])),
+            ("further", Hole::Text(connects[1])),
+            ("connect", Hole::Lines(&|w| connect.write(w))),
+            ("over", Hole::Lines(&|w| over.write(w))),
+            (
+                "methods",
+                Hole::Lines(&|w| {
+                    for method in &of.methods {
+                        write_methods(w, protocols.onc, method);
+                    }
+                }),
+            ),
+        ],
+    );
+    if let Some(lean) = protocols.lean {
+        for method in &of.methods {
+            write_call(w, protocols.onc, lean.with, method);
+        }
+    }
+}
+
+/// The body of `connect` or `over`.
+fn constructor(protocols: Protocols<'_>, of: &Versioned<'_>, function: &str, first: &str) -> Block {
+    let arguments = [first, &of.program.number, &of.names.number].map(Expr::text);
+    let client = Expr::call(format!("Client::{function}"), arguments);
+    let is_fallible = function == "connect";
+    let client = match is_fallible {
+        true => Expr::Try(Box::new(client)),
+        false => client,
+    };
+    let (statements, client) = match protocols.lean {
+        None => (Vec::new(), client),
+        Some(_) => {
+            let interface = format!("client.with_interface({}.shared())", of.names.interface);
+            let client = Statement::Let("client".to_owned(), client);
+            (vec![client], Expr::text(interface))
+        }
+    };
+    let itself = Expr::call("Self", [client]);
+    let value = match is_fallible {
+        true => Expr::ok(itself),
+        false => itself,
+    };
+    Block {
+        statements,
+        value: Some(value),
+    }
+}
+
+/// The methods that call a procedure and wait, and that start a call.
+fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
+    let rust = with.rust;
+    let result = method.result_text(rust);
+    w.gap();
+    method.write_doc(w);
+    w.line("///");
+    w.line("/// # Errors");
+    w.line("/// The call failed; the error says who is to blame.");
+    let head = Head {
+        name: format!("pub fn {}", method.names.method),
+        parameters: borrowed(rust, method),
+        result: format!("Result<{result}, CallError>"),
+    };
+    let (call, start) = match method.lean {
+        Some(_) => ("self.0.invoke", "self.0.submit"),
+        None => ("self.0.call", "self.0.start"),
+    };
+    head.write_function(w, &body(with, method, call));
+    w.gap();
+    w.line(format!(
+        "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
+        method.names.method
+    ));
+    w.line("///");
+    w.line("/// # Errors");
+    w.line("/// The call cannot be sent.");
+    let head = Head {
+        name: format!("pub fn {}", method.names.start),
+        result: format!("Result<PendingCall<{result}>, CallError>"),
+        ..head
+    };
+    head.write_function(w, &body(with, method, start));
+}
+
+/// The parameters of a client's method.
+fn borrowed(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
+    let parameters = method.parameters.iter().zip(&method.names.parameters);
+    let borrowed =
+        parameters.map(|(shape, name)| format!("{name}: {}", borrowed_type(rust, shape, "&")));
+    ["&self".to_owned()].into_iter().chain(borrowed).collect()
+}
+
+/// The type of a parameter. `by` begins a reference.
+fn borrowed_type(rust: &Rust<'_>, shape: &Shape, by: &str) -> String {
+    match shape {
+        Shape::Opaque => format!("{by}[u8]"),
+        Shape::Text => {
+            rust.uses(&["wire::BStr"]);
+            format!("{by}BStr")
+        }
+        Shape::Vec(element) => format!("{by}[{}]", rust.type_text(element)),
+        shape if is_by_value(shape) => rust.type_text(shape),
+        shape => format!("{by}{}", rust.type_text(shape)),
+    }
+}
+
+fn is_by_value(shape: &Shape) -> bool {
+    matches!(shape.real(), Shape::Scalar(_))
+}
+
+/// The body of a client's method: `function` makes the call.
+fn body(with: Marshalling<'_>, method: &Method<'_>, function: &str) -> Block {
+    let arguments = match method.lean {
+        Some(_) => vec![literal_of_call(method)],
+        None => messages(with, method),
+    };
+    Block::value(Expr::call(function, arguments))
+}
+
+/// The procedure's number and the functions that move its messages.
+fn messages(with: Marshalling<'_>, method: &Method<'_>) -> Vec<Expr> {
+    let parameters = match method.parameters.is_empty() {
+        true => "|_|",
+        false => "|out|",
+    };
+    let arguments = arguments(method, "");
+    let encode = with.encode_parameters(
+        &method.plan.arguments.body,
+        &method.procedure.name,
+        arguments,
+    );
+    let decode = match &method.result {
+        None => Expr::closure("|_|", Block::value(Expr::text("Ok(())"))),
+        Some(shape) => with.element_decoder(&method.plan.result.body, shape),
+    };
+    let number = Expr::text(&method.names.number);
+    vec![number, Expr::closure(parameters, encode), decode]
+}
+
+/// The arguments of a call, each behind `of`.
+pub(super) fn arguments(method: &Method<'_>, of: &str) -> Vec<Item> {
+    let parameters = method
+        .procedure
+        .arguments
+        .iter()
+        .zip(&method.parameters)
+        .zip(&method.names.parameters);
+    parameters
+        .map(|((field, shape), name)| {
+            let label = Some(format!("{}.{}", method.procedure.name, field.name));
+            let value = format!("{of}{name}");
+            match is_by_value(shape) {
+                true => Item::owned(value, name, shape.clone(), label),
+                false => Item::behind(&value, shape.clone(), label),
+            }
+        })
+        .collect()
+}
+
+fn literal_of_call(method: &Method<'_>) -> Expr {
+    let path = format!("&{}", method.names.call);
+    let fields = method.names.parameters.iter();
+    let fields: Vec<_> = fields
+        .map(|name| (name.clone(), Expr::text(name)))
+        .collect();
+    match fields.is_empty() {
+        true => Expr::text(path),
+        false => Expr::Struct(path, fields),
+    }
+}
+
+/// Writes the call of a procedure as a value, and how its messages are moved by either protocol.
+fn write_call(w: &mut Writer, onc: Marshalling<'_>, lean: Marshalling<'_>, method: &Method<'_>) {
+    let rust = onc.rust;
+    rust.uses(&[
+        "ProcedureCall",
+        "wire::DecodeError",
+        "wire::Decoder",
+        "wire::Lean",
+        "wire::Order",
+    ]);
+    let name = &method.names.call;
+    let is_borrowing = !method.parameters.iter().all(is_by_value);
+    let (parameter, anonymous) = match is_borrowing {
+        true => ("<'a>", "<'_>"),
+        false => ("", ""),
+    };
+    w.gap();
+    w.line(format!("/// A call of `{}`.", method.procedure.name));
+    match method.parameters.is_empty() {
+        true => w.line(format!("struct {name};")),
+        false => w.braces(&format!("struct {name}{parameter}"), |w| {
+            for (shape, name) in method.parameters.iter().zip(&method.names.parameters) {
+                w.line(format!("{name}: {},", borrowed_type(rust, shape, "&'a ")));
+            }
+        }),
+    }
+    let result = method.result_text(rust);
+    w.gap();
+    w.braces(&format!("impl ProcedureCall for {name}{anonymous}"), |w| {
+        let number = &method.names.number;
+        w.line(format!("const PROCEDURE: u32 = {number};"));
+        w.gap();
+        w.line(format!("type Result = {result};"));
+        let plans = [Some(method.plan), method.lean];
+        for (with, plan) in [onc, lean].into_iter().zip(plans.into_iter().flatten()) {
+            if !method.parameters.is_empty() {
+                write_encode(w, with, plan, method);
+            }
+            write_decode(w, with, plan, method);
+        }
+    });
+}
+
+fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+    with.rust.uses(&["wire::EncodeError", "wire::Encoder"]);
+    let name = &method.procedure.name;
+    let arguments = arguments(method, "self.");
+    let body = with.encode_parameters(&plan.arguments.body, name, arguments);
+    let (function, cursor) = match with.form.marker.is_default() {
+        true => ("encode", "Encoder<'_>"),
+        false => ("encode_lean", "Encoder<'_, Lean>"),
+    };
+    let out = parameter("out", uses_cursor(&body));
+    let head = Head {
+        name: format!("fn {function}"),
+        parameters: vec!["&self".to_owned(), format!("{out}: &mut {cursor}")],
+        result: "Result<(), EncodeError>".to_owned(),
+    };
+    w.gap();
+    w.line("#[inline]");
+    head.write_function(w, &body);
+}
+
+fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+    let body = match &method.result {
+        None => Block::value(Expr::text("Ok(())")),
+        Some(shape) => {
+            let result = Subject::whole(Item::behind("item", shape.clone(), None));
+            with.decode_item(&plan.result.body, &result)
+        }
+    };
+    let (function, cursor) = match with.form.marker.is_default() {
+        true => ("decode", "Decoder<'_>"),
+        false => ("decode_lean<O: Order>", "Decoder<'_, Lean<O>>"),
+    };
+    let input = parameter("input", uses_cursor(&body));
+    let head = Head {
+        name: format!("fn {function}"),
+        parameters: vec![format!("{input}: &mut {cursor}")],
+        result: format!("Result<{}, DecodeError>", method.result_text(with.rust)),
+    };
+    w.gap();
+    w.line("#[inline]");
+    head.write_function(w, &body);
+}

@@ -1,0 +1,26 @@
+//! What a version was made from, for the other end of a lean connection to compare.
+
+use super::{Lean, Versioned};
+use crate::rust::code::Expr;
+use crate::writer::{Writer, literal};
+
+/// Writes the fingerprints of a version and of its parts as constant data.
+pub fn write(w: &mut Writer, lean: Lean<'_>, of: &Versioned<'_>) {
+    lean.with.rust.uses(&["LeanInterface"]);
+    let digits = |fingerprint: u64| format!("{fingerprint:#018x}");
+    let parts = lean.fingerprints.parts(of.version);
+    let parts = parts.into_iter().map(|(name, fingerprint)| {
+        Expr::text(format!("({}, {})", literal(&name), digits(fingerprint)))
+    });
+    let fingerprint = digits(lean.fingerprints.of_version(of.version));
+    let [program, number, fingerprint] =
+        [&of.program.number, &of.names.number, &fingerprint].map(Expr::text);
+    let parts = Expr::Array(parts.collect());
+    let interface = Expr::call("LeanInterface::new", [program, number, fingerprint, parts]);
+    w.gap();
+    w.line(format!(
+        "/// What `{}` was made from: lean clients and servers compare it.",
+        of.version.name
+    ));
+    interface.write_static(w, &of.names.interface, "LeanInterface");
+}

@@ -1,0 +1,142 @@
+//! Clients and servers: for each version of a program its numbers, a [`client`] with a method per
+//! procedure, a trait for the [`server`], and the adapter between that and the run time. Of one
+//! interface both speak ONC RPC, and the lean protocol too if it is made for that representation.
+
+mod client;
+mod interface;
+mod server;
+
+use tenon_plan::{Fingerprints, ProcedurePlan};
+use tenon_schema::{Procedure, Program, Version};
+
+use super::Rust;
+use super::marshal::Marshalling;
+use super::names::{ProcedureNames, ProgramNames, VersionNames};
+use super::shape::Shape;
+use crate::writer::Writer;
+
+/// What is spoken.
+#[derive(Clone, Copy)]
+pub struct Protocols<'a> {
+    /// ONC RPC, always.
+    pub onc: Marshalling<'a>,
+    /// The lean protocol.
+    pub lean: Option<Lean<'a>>,
+}
+
+/// What is needed beside to speak the lean protocol.
+#[derive(Clone, Copy)]
+pub struct Lean<'a> {
+    /// How messages lie on the wire.
+    pub with: Marshalling<'a>,
+    /// What both ends compare.
+    pub fingerprints: &'a Fingerprints<'a>,
+}
+
+/// A version of a program with its names.
+struct Versioned<'a> {
+    version: &'a Version,
+    program: &'a ProgramNames,
+    names: &'a VersionNames,
+    methods: Vec<Method<'a>>,
+}
+
+/// A procedure with all that is known about it.
+struct Method<'a> {
+    procedure: &'a Procedure,
+    names: &'a ProcedureNames,
+    plan: &'a ProcedurePlan,
+    /// Its plan for the lean protocol, if that is spoken.
+    lean: Option<&'a ProcedurePlan>,
+    parameters: Vec<Shape>,
+    result: Option<Shape>,
+}
+
+impl Method<'_> {
+    fn result_text(&self, rust: &Rust<'_>) -> String {
+        let result = self.result.as_ref();
+        result.map_or("()".to_owned(), |shape| rust.type_text(shape))
+    }
+
+    fn write_doc(&self, w: &mut Writer) {
+        match self.procedure.doc.trim().is_empty() {
+            true => w.line(format!("/// The procedure `{}`.", self.procedure.name)),
+            false => w.doc("///", &self.procedure.doc),
+        }
+    }
+}
+
+/// Writes the programs of the interface.
+pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
+    let rust = protocols.onc.rust;
+    let mut plans = protocols.onc.form.plans.procedures.iter();
+    let lean = protocols.lean.map(|lean| &lean.with.form.plans.procedures);
+    let mut lean_plans = lean.into_iter().flatten();
+    for (program, names) in rust.schema.programs.iter().zip(&rust.names.programs) {
+        write_program_number(w, program, names);
+        for (version, version_names) in program.versions.iter().zip(&names.versions) {
+            let procedures = version.procedures.iter().zip(&version_names.procedures);
+            let methods = procedures.zip(&mut plans);
+            let methods = methods.map(|((procedure, names), plan)| Method {
+                procedure,
+                names,
+                plan,
+                lean: lean_plans.next(),
+                parameters: procedure
+                    .arguments
+                    .iter()
+                    .map(|field| rust.shapes.of(&field.ty))
+                    .collect(),
+                result: procedure.result.as_ref().map(|ty| rust.shapes.of(ty)),
+            });
+            let versioned = Versioned {
+                version,
+                program: names,
+                names: version_names,
+                methods: methods.collect(),
+            };
+            write_version(w, protocols, &versioned);
+        }
+    }
+}
+
+fn write_program_number(w: &mut Writer, program: &Program, names: &ProgramNames) {
+    w.gap();
+    w.line(format!("/// The number of the program `{}`.", program.name));
+    write_further_doc(w, &program.doc);
+    w.line(format!(
+        "pub const {}: u32 = {};",
+        names.number, program.number
+    ));
+}
+
+fn write_further_doc(w: &mut Writer, doc: &str) {
+    if !doc.trim().is_empty() {
+        w.line("///");
+        w.doc("///", doc);
+    }
+}
+
+fn write_version(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
+    let (version, names) = (of.version, of.names);
+    w.gap();
+    w.line(format!("/// The number of the version `{}`.", version.name));
+    w.line(format!(
+        "pub const {}: u32 = {};",
+        names.number, version.number
+    ));
+    for method in of.methods.iter().filter(|of| !of.names.number_is_known) {
+        let (name, number) = (&method.procedure.name, method.procedure.number);
+        w.gap();
+        w.line(format!("/// The number of the procedure `{name}`."));
+        w.line(format!(
+            "pub const {}: u32 = {number};",
+            method.names.number
+        ));
+    }
+    if let Some(lean) = protocols.lean {
+        interface::write(w, lean, of);
+    }
+    client::write(w, protocols, of);
+    server::write(w, protocols, of);
+}
