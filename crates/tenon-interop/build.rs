@@ -60,8 +60,36 @@ fn main() -> Result<(), Box<dyn Error>> {
             path = file.display().to_string()
         )?;
     }
+    write_changed(&own[0])?;
+    modules += "/// Stubs of `hprpc.x` whose record begins with another member.\n\
+        #[allow(missing_docs)]\npub mod changed_hprpc \
+        { include!(concat!(env!(\"OUT_DIR\"), \"/changed_hprpc.rs\")); }\n";
     fs::write(out("interfaces.rs")?, modules + &index + "];\n")?;
     Ok(())
+}
+
+/// Writes the stubs of `hprpc.x` as it might look after a change.
+fn write_changed(hprpc: &Path) -> Result<(), Box<dyn Error>> {
+    let text = fs::read_to_string(hprpc)?.replace("int member1;", "hyper member1;");
+    let parsed = tenon_idl::parse_text("changed_hprpc.x", &text, &tenon_idl::Options::default());
+    let said = parsed.render(Style::Plain);
+    let stubs = stubs(&parsed.schema.ok_or(said)?, "changed_hprpc.x")?;
+    fs::write(out("changed_hprpc.rs")?, stubs)?;
+    Ok(())
+}
+
+/// Stubs that speak both protocols.
+fn stubs(schema: &Schema, source: &str) -> Result<String, Box<dyn Error>> {
+    let plans = [Representation::XDR, Representation::LEAN]
+        .map(|representation| Plans::new(schema, representation, Pass::ALL));
+    let plans = plans.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let options = rust::Options {
+        source: source.to_owned(),
+        for_include: true,
+        ..rust::Options::default()
+    };
+    let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
+    Ok(rust::generate(schema, &forms, &options))
 }
 
 fn out(name: &str) -> Result<PathBuf, env::VarError> {
@@ -79,16 +107,7 @@ fn write_findable(file: &Path) -> Result<(), Box<dyn Error>> {
     let said = parsed.render(Style::Plain);
     let mut schema = parsed.schema.ok_or(said)?;
     let table = wrap_types(&mut schema);
-    let plans = [Representation::XDR, Representation::LEAN]
-        .map(|representation| Plans::new(&schema, representation, Pass::ALL));
-    let plans = plans.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let options = rust::Options {
-        source: file_stem(file) + ".x",
-        for_include: true,
-        ..rust::Options::default()
-    };
-    let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
-    let stubs = rust::generate(&schema, &forms, &options);
+    let stubs = stubs(&schema, &(file_stem(file) + ".x"))?;
     fs::write(
         out(&format!("findable_{}.rs", file_stem(file)))?,
         stubs + &table,

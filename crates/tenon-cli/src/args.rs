@@ -192,12 +192,13 @@ pub struct GenArgs {
     #[arg(long, value_enum)]
     pub lang: Language,
 
-    /// How items lie on the wire; several, with commas, for code that can do each
+    /// How items lie on the wire, with commas. Clients and services speak ONC RPC with `xdr`, and the
+    /// lean protocol beside with `lean`
     #[arg(
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "xdr"
+        default_value = "xdr,lean"
     )]
     pub representation: Vec<Representation>,
 
