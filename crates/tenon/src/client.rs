@@ -284,8 +284,8 @@ impl Client {
     pub fn invoke<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
         let procedure = C::PROCEDURE;
         let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
-        let ticket = self.send_by_protocol(call)?;
-        let reply = ticket.wait()?;
+        let (locked, ticket) = self.send_by_protocol(call)?;
+        let reply = ticket.wait_on(locked)?;
         let (results, decoding) = (reply.results(), self.decoding);
         match self.protocol {
             Protocol::Onc => decoding.decode(results, C::decode),
@@ -299,7 +299,7 @@ impl Client {
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
     pub fn submit<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
-        let ticket = self.send_by_protocol(call)?;
+        let (_, ticket) = self.send_by_protocol(call)?;
         let decode = match self.protocol {
             Protocol::Onc => DecodeBy::Onc(C::decode),
             Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
@@ -310,7 +310,10 @@ impl Client {
     /// One timer, one buffer and one sending for both protocols: what is compiled for each procedure
     /// is small.
     #[inline]
-    fn send_by_protocol<C: ProcedureCall>(&self, call: &C) -> Result<Ticket, CallError> {
+    fn send_by_protocol<C: ProcedureCall>(
+        &self,
+        call: &C,
+    ) -> Result<(Locked<'_>, Ticket), CallError> {
         let timer = Timer::start(self.timeout);
         let mut message = self.channel.buffer();
         let (encoded, form) = match self.protocol {
@@ -377,7 +380,7 @@ impl Client {
         encoded: Result<(), EncodeError>,
         form: &Form<'_>,
         timer: Timer,
-    ) -> Result<Ticket, CallError> {
+    ) -> Result<(Locked<'_>, Ticket), CallError> {
         match encoded {
             Ok(()) => self.channel.send(message, form, timer),
             Err(error) => {
