@@ -111,6 +111,16 @@ impl Datagram {
         Ok((length, SocketAddr::try_from(from)?))
     }
 
+    /// Receives one datagram that is there. The length is the datagram's own: if it is greater than
+    /// `room`, the rest is lost.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there; `ConnectionRefused` when a datagram met a closed port.
+    #[inline]
+    pub fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
+        self.socket.try_recv(room, RecvFlags::TRUNC)
+    }
+
     /// Receives one datagram, waiting until `deadline`. The length is the datagram's own: if it
     /// is greater than `room`, the rest is lost.
     ///

@@ -16,6 +16,7 @@ pub mod runtime;
 mod server;
 mod service;
 mod stubs;
+mod waiting;
 
 pub use channel::{Channel, ChannelCounters};
 pub use client::Client;
@@ -33,3 +34,4 @@ pub use tenon_proto::onc::client::ClientCounters;
 pub use tenon_proto::onc::duplicates::DuplicateLimits;
 pub use tenon_proto::onc::message::{Refused, Violation};
 pub use tenon_wire as wire;
+pub use waiting::{WaitCounters, Waiting, WaitingError};

@@ -5,6 +5,8 @@ use std::time::Duration;
 use tenon_proto::onc::client::Retransmission;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
+use crate::waiting::Waiting;
+
 /// Smallest fragment that calls are cut into, so that every header stays in one piece.
 const FRAGMENT_MIN: usize = 1024;
 
@@ -17,6 +19,7 @@ pub struct ChannelOptions {
     pub(crate) calls_max: usize,
     pub(crate) fragment_max: usize,
     pub(crate) retransmission: Retransmission,
+    pub(crate) waiting: Waiting,
 }
 
 impl Default for ChannelOptions {
@@ -28,6 +31,7 @@ impl Default for ChannelOptions {
             calls_max: 4096,
             fragment_max: FRAGMENT_MAX,
             retransmission: Retransmission::default(),
+            waiting: Waiting::default(),
         }
     }
 }
@@ -83,5 +87,11 @@ impl ChannelOptions {
             retransmission: Retransmission { first, longest },
             ..self
         }
+    }
+
+    /// How callers wait for replies. [`Waiting::Adaptive`] if not said.
+    #[must_use]
+    pub fn waiting(self, waiting: Waiting) -> Self {
+        Self { waiting, ..self }
     }
 }

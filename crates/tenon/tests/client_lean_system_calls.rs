@@ -1,5 +1,5 @@
-//! A lean call makes two system calls at the client's end once everything is warm: to send and to
-//! receive.
+//! A lean call makes two system calls at the client's end once everything is warm, if the client
+//! sleeps while it waits: to send and to receive.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/caller.rs"]
@@ -13,8 +13,8 @@ mod lean_steady;
 
 use counting::{orders, system_calls_of};
 use lean_caller::lean_builder;
-use lean_steady::{call, client};
-use tenon::Transport;
+use lean_steady::{call, client_with};
+use tenon::{ChannelOptions, Transport, Waiting};
 
 #[test]
 fn a_warm_lean_call_makes_two_system_calls() {
@@ -39,6 +39,7 @@ fn a_warm_lean_call_makes_two_system_calls() {
 #[test]
 fn make_the_calls_that_are_ordered() {
     let Some(orders) = orders() else { return };
-    let client = client(&orders.address);
+    let options = ChannelOptions::default().waiting(Waiting::Block);
+    let client = client_with(&orders.address, options);
     (0..orders.calls).for_each(|number| call(&client, number));
 }

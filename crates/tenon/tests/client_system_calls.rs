@@ -1,5 +1,5 @@
-//! A call makes two system calls at the client's end once everything is warm: to send and to
-//! receive.
+//! A call makes two system calls at the client's end once everything is warm, if the client sleeps
+//! while it waits: to send and to receive.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -7,7 +7,7 @@ mod common;
 use common::counting::{orders, system_calls_of};
 use common::steady::{Steady, TRANSPORTS, call};
 use common::{PROGRAM, VERSION};
-use tenon::Client;
+use tenon::{ChannelOptions, Client, Waiting};
 
 #[test]
 fn a_warm_call_makes_two_system_calls() {
@@ -29,7 +29,8 @@ fn a_warm_call_makes_two_system_calls() {
 #[test]
 fn make_the_calls_that_are_ordered() {
     let Some(orders) = orders() else { return };
-    let client = Client::connect(&orders.address, PROGRAM, VERSION).unwrap();
+    let options = ChannelOptions::default().waiting(Waiting::Block);
+    let client = Client::connect_with(&orders.address, PROGRAM, VERSION, options).unwrap();
     for number in 0..orders.calls {
         call(&client, number % 2);
     }

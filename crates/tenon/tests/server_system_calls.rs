@@ -1,5 +1,5 @@
-//! In the steady state a call costs the server two system calls: one to receive, one to send. A
-//! server process is watched with strace, all its threads.
+//! In the steady state a call costs a server that sleeps while it waits two system calls: one to
+//! receive, one to send. A server process is watched with strace, all its threads.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/caller.rs"]
@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use caller::*;
-use tenon::ServerBuilder;
 use tenon::wire::{Encoder, Lean};
+use tenon::{ServerBuilder, Waiting};
 
 const CALLS: usize = 50;
 
@@ -40,7 +40,7 @@ fn lean_process() {
 }
 
 fn serve(builder: ServerBuilder) {
-    let server = builder.start().unwrap();
+    let server = builder.waiting(Waiting::Block).start().unwrap();
     for address in server.addresses() {
         println!("at {address}");
     }

@@ -26,7 +26,12 @@ impl Channel {
         let pause = state.back_off.left(Instant::now());
         drop(state);
         thread::sleep(pause.min(timer.left()));
-        let opened = Connection::open(self.address(), self.options(), timer.deadline);
+        let opened = Connection::open(
+            self.address(),
+            self.options(),
+            &self.shared.waits,
+            timer.deadline,
+        );
         let mut state = self.lock();
         state.is_connecting = false;
         self.shared.turn.notify_all();

@@ -1,7 +1,8 @@
 //! One connection to the peer: its socket and what has been received.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use tenon_net::{Address, Ready};
@@ -9,40 +10,82 @@ use tenon_net::{Address, Ready};
 use super::inbox::Inbox;
 use super::socket::Socket;
 use crate::options::ChannelOptions;
+use crate::waiting::{Company, Spinners, Spun, WaitTally, Waiter};
 
-/// A connection to the peer. Whoever has locked its inbox is its reader.
+/// A connection to the peer. Whoever has locked its desk is its reader.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Socket,
-    inbox: Mutex<Inbox>,
+    desk: Mutex<Desk>,
+    /// Whether it has been given up: a socket for datagrams does not say so to whoever does not
+    /// sleep in it.
+    is_shut: AtomicBool,
+    waits: Arc<WaitTally>,
+}
+
+/// What the reader works with.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) inbox: Inbox,
+    waiter: Waiter,
 }
 
 impl Connection {
     pub(super) fn open(
         address: &Address,
         options: &ChannelOptions,
+        waits: &Arc<WaitTally>,
         deadline: Instant,
     ) -> io::Result<Self> {
+        let socket = Socket::connect(address, deadline)?;
+        let desk = Desk {
+            inbox: Inbox::new(address, options),
+            waiter: Waiter::new(options.waiting),
+        };
         Ok(Self {
-            socket: Socket::connect(address, deadline)?,
-            inbox: Mutex::new(Inbox::new(address, options)),
+            socket,
+            desk: Mutex::new(desk),
+            is_shut: AtomicBool::new(false),
+            waits: Arc::clone(waits),
         })
     }
 
     /// Becomes the reader, if nobody is.
-    pub(super) fn try_read(&self) -> Option<MutexGuard<'_, Inbox>> {
-        match self.inbox.try_lock() {
-            Ok(inbox) => Some(inbox),
+    pub(super) fn try_read(&self) -> Option<MutexGuard<'_, Desk>> {
+        match self.desk.try_lock() {
+            Ok(desk) => Some(desk),
             Err(TryLockError::WouldBlock) => None,
             // A decoder that panicked only looked at the inbox.
-            Err(TryLockError::Poisoned(inbox)) => Some(inbox.into_inner()),
+            Err(TryLockError::Poisoned(desk)) => Some(desk.into_inner()),
         }
     }
 
     /// Receives into the inbox once, waiting until `deadline`: `TimedOut` then.
     #[inline]
-    pub(super) fn receive(&self, inbox: &mut Inbox, deadline: Instant) -> io::Result<()> {
-        self.socket.receive(inbox, deadline)
+    pub(super) fn receive(&self, desk: &mut Desk, deadline: Instant) -> io::Result<()> {
+        let Desk { inbox, waiter } = desk;
+        inbox.fill(|room| self.wait_for_bytes(waiter, room, deadline))
+    }
+
+    /// Receives, waiting in the way of this channel.
+    #[inline]
+    fn wait_for_bytes(
+        &self,
+        waiter: &mut Waiter,
+        room: &mut [u8],
+        deadline: Instant,
+    ) -> io::Result<usize> {
+        let company = Company {
+            spinners: Spinners::of_callers(),
+            tally: &self.waits,
+        };
+        let may_go_on = || !self.is_shut.load(Ordering::Relaxed);
+        let look = || self.socket.try_recv(room);
+        match waiter.look(&company, |_| deadline, may_go_on, look) {
+            Spun::Came(received) => received,
+            Spun::Late => Err(io::ErrorKind::TimedOut.into()),
+            Spun::Sleep => waiter.sleep(&company, || self.socket.recv_until(room, deadline)),
+        }
     }
 
     /// As [`Socket::try_send`].
@@ -56,6 +99,7 @@ impl Connection {
 
     /// As [`Socket::shutdown`].
     pub(super) fn shutdown(&self) {
+        self.is_shut.store(true, Ordering::Relaxed);
         self.socket.shutdown();
     }
 }

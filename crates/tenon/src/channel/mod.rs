@@ -37,6 +37,7 @@ use tenon_wire::Buffer;
 
 use crate::error::ConnectError;
 use crate::options::ChannelOptions;
+use crate::waiting::{WaitCounters, WaitTally};
 use connection::Connection;
 use state::State;
 
@@ -70,6 +71,7 @@ struct Shared {
     turn: Condvar,
     /// Signaled when the peer has said something, for those that `State::waiting_for_peer` counts.
     peer: Condvar,
+    waits: Arc<WaitTally>,
 }
 
 /// What a channel has done so far.
@@ -82,6 +84,8 @@ pub struct ChannelCounters {
     pub in_flight: usize,
     /// Connections made.
     pub connections: u64,
+    /// How the callers that read have waited.
+    pub waits: WaitCounters,
 }
 
 impl Channel {
@@ -102,7 +106,8 @@ impl Channel {
             return Err(ConnectError::NoPort(address.clone()));
         }
         let deadline = Timer::start(options.connect_timeout).deadline;
-        let connection = Connection::open(address, &options, deadline)
+        let waits = Arc::default();
+        let connection = Connection::open(address, &options, &waits, deadline)
             .map_err(|error| ConnectError::unreachable(address, error))?;
         let mut state = State::new(address, &options);
         state.connected(connection);
@@ -113,6 +118,7 @@ impl Channel {
                 state: Mutex::new(state),
                 turn: Condvar::new(),
                 peer: Condvar::new(),
+                waits,
             }),
         })
     }
@@ -134,6 +140,7 @@ impl Channel {
             calls: state.engine.counters(),
             in_flight: state.engine.in_flight(),
             connections: state.connections,
+            waits: self.shared.waits.snapshot(),
         }
     }
 

@@ -13,9 +13,8 @@ use tenon_proto::onc::client::Timeout;
 
 use super::Channel;
 use super::broken::Broken;
-use super::connection::Connection;
+use super::connection::{Connection, Desk};
 use super::engine::{Answer, Meaning};
-use super::inbox::Inbox;
 use super::sending::{Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
@@ -41,7 +40,7 @@ pub(crate) struct InPlace {
 impl Reply<'_> {
     pub(crate) fn results(&self) -> &[u8] {
         match self {
-            Self::InPlace { reader, own } => &reader.inbox.message()[own.start..],
+            Self::InPlace { reader, own } => &reader.desk.inbox.message()[own.start..],
             Self::Copied { results, .. } => results.bytes.as_slice(),
         }
     }
@@ -63,10 +62,10 @@ impl Drop for Reply<'_> {
     }
 }
 
-/// The reader's role on a connection. Dropping it frees the inbox and passes the role on, in
+/// The reader's role on a connection. Dropping it frees the desk and passes the role on, in
 /// this order, which is the order of the fields.
 pub(crate) struct Reader<'t> {
-    inbox: MutexGuard<'t, Inbox>,
+    desk: MutexGuard<'t, Desk>,
     succession: Succession<'t>,
     connection: &'t Connection,
 }
@@ -74,8 +73,8 @@ pub(crate) struct Reader<'t> {
 struct Succession<'t>(&'t Channel);
 
 impl Drop for Succession<'_> {
-    /// Wakes the next reader. A caller goes to sleep under the lock, after it found the inbox
-    /// taken: so either it is seen here, or it found the inbox free.
+    /// Wakes the next reader. A caller goes to sleep under the lock, after it found the desk
+    /// taken: so either it is seen here, or it found the desk free.
     fn drop(&mut self) {
         let next = self.0.lock().slots.next_reader();
         if let Some(sleeper) = next {
@@ -149,10 +148,10 @@ impl Channel {
 
     /// Becomes the reader of `connection`, if nobody is.
     pub(super) fn read_on<'t>(&'t self, connection: &'t Connection) -> Option<Reader<'t>> {
-        let mut inbox = connection.try_read()?;
-        inbox.shrink();
+        let mut desk = connection.try_read()?;
+        desk.inbox.shrink();
         Some(Reader {
-            inbox,
+            desk,
             succession: Succession(self),
             connection,
         })
@@ -252,7 +251,7 @@ impl<'t> Reader<'t> {
 
     /// Receives once; says whether something came before `until`.
     fn receive(&mut self, until: Instant) -> Result<bool, Broken> {
-        match self.connection.receive(&mut self.inbox, until) {
+        match self.connection.receive(&mut self.desk, until) {
             Ok(()) => Ok(true),
             Err(error) if is_deadline(&error) => Ok(false),
             Err(error) => Err(error.into()),
@@ -274,7 +273,7 @@ impl<'t> Reader<'t> {
     /// Brings the next message that has come to its owner.
     #[inline]
     fn take_next(&mut self, own: Option<SlotId>) -> Result<Taken, Broken> {
-        let Some(received) = self.inbox.next_received()? else {
+        let Some(received) = self.desk.inbox.next_received()? else {
             return Ok(Taken::Nothing);
         };
         let channel = self.succession.0;

@@ -37,21 +37,45 @@ impl Socket {
     /// `TimedOut` at the deadline; the end of a stream.
     #[inline]
     pub fn receive(&self, inbox: &mut Inbox, deadline: Instant) -> io::Result<()> {
-        match self {
-            Self::Stream(stream) => inbox.fill(|room| stream.recv_until(room, deadline)),
-            Self::Datagram(socket) => inbox.fill(|room| receive_datagram(socket, room, deadline)),
-        }
+        inbox.fill(|room| self.recv_until(room, deadline))
     }
 
     /// Receives into the inbox what is there.
     ///
     /// # Errors
-    /// `WouldBlock` or `TimedOut` if nothing is; the end of a stream.
+    /// `WouldBlock` if nothing is; the end of a stream.
     #[inline]
     pub fn try_receive(&self, inbox: &mut Inbox) -> io::Result<()> {
+        inbox.fill(|room| self.try_recv(room))
+    }
+
+    /// Receives, waiting until `deadline`; of a stream 0 bytes are the end.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    #[inline]
+    pub(super) fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
         match self {
-            Self::Stream(stream) => inbox.fill(|room| stream.try_recv(room)),
-            Self::Datagram(_) => self.receive(inbox, Instant::now()),
+            Self::Stream(stream) => stream.recv_until(room, deadline),
+            Self::Datagram(socket) => match socket.recv_until(room, deadline) {
+                Err(refused) if is_refusal(&refused) => receive_behind(refused, socket, room),
+                done => done,
+            },
+        }
+    }
+
+    /// Receives what is there; of a stream 0 bytes are the end.
+    ///
+    /// # Errors
+    /// `WouldBlock` if nothing is.
+    #[inline]
+    pub(super) fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Stream(stream) => stream.try_recv(room),
+            Self::Datagram(socket) => match socket.try_recv(room) {
+                Err(refused) if is_refusal(&refused) => receive_behind(refused, socket, room),
+                done => done,
+            },
         }
     }
 
@@ -96,13 +120,13 @@ impl AsRawFd for Socket {
     }
 }
 
-/// Receives a datagram. That an earlier one of ours met a closed port is reported before what
-/// has come, but counts only if nothing has.
-fn receive_datagram(socket: &Datagram, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
-    match socket.recv_until(room, deadline) {
-        Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
-            socket.recv_until(room, Instant::now()).map_err(|_| refused)
-        }
-        done => done,
-    }
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}
+
+/// Receives the datagram that is there. That an earlier one of ours met a closed port is reported
+/// before what has come, but counts only if nothing has.
+#[cold]
+fn receive_behind(refused: io::Error, socket: &Datagram, room: &mut [u8]) -> io::Result<usize> {
+    socket.try_recv(room).map_err(|_| refused)
 }

@@ -24,6 +24,7 @@ use super::watcher::{WAKE, Watcher};
 use super::workers::Workers;
 use crate::rpcbind::RpcbindError;
 use crate::service::Service;
+use crate::waiting::{Spinners, Waiter, Waiting};
 
 /// A server that does not serve yet. [`Server::builder`] makes one.
 pub struct ServerBuilder {
@@ -34,6 +35,7 @@ pub struct ServerBuilder {
     duplicates: DuplicateLimits,
     fragment_max: usize,
     workers: usize,
+    waiting: Waiting,
     is_registered: bool,
 }
 
@@ -81,6 +83,7 @@ impl ServerBuilder {
             duplicates: DuplicateLimits::default(),
             fragment_max: FRAGMENT_MAX,
             workers: thread::available_parallelism().map_or(2, NonZero::get),
+            waiting: Waiting::default(),
             is_registered: false,
         }
     }
@@ -125,6 +128,15 @@ impl ServerBuilder {
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count.max(1);
+        self
+    }
+
+    /// How threads wait for the peers that they attend; [`Waiting::Adaptive`] unless this is
+    /// called. However many there are, one fewer than there are processors look at the same time, but
+    /// at least one; the others sleep.
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
         self
     }
 
@@ -210,6 +222,7 @@ impl ServerBuilder {
             offer: Offer::new(self.services, self.limits, self.fragment_max),
             duplicates: self.duplicates,
             workers: self.workers,
+            waiting: self.waiting,
             is_registered: self.is_registered,
             places,
         })
@@ -226,6 +239,8 @@ pub struct Prepared {
     pub duplicates: DuplicateLimits,
     /// Workers for the services that run on them.
     pub workers: usize,
+    /// How its threads wait for the peers that they attend.
+    pub waiting: Waiting,
     /// Whether rpcbind is to be told.
     pub is_registered: bool,
 }
@@ -237,7 +252,8 @@ impl Prepared {
         let watcher = Watcher::new(places.listeners)?;
         let parking = Parking::new(watcher.registry(), first_id, WAKE)?;
         for datagram in places.datagrams {
-            let port = Port::new(parking.new_id(), datagram, self.duplicates);
+            let waiter = Waiter::new(self.waiting);
+            let port = Port::new(parking.new_id(), datagram, self.duplicates, waiter);
             parking.park(Guest::Port(Box::new(port)))?;
         }
         let workers = match offer.services.need_workers() {
@@ -250,6 +266,8 @@ impl Prepared {
             pool: Pool::new(watcher, offer.limits.threads),
             workers: Workers::new(&offer.limits),
             stopping: AtomicBool::new(false),
+            waiting: self.waiting,
+            spinners: Spinners::new(),
             offer,
         });
         // From here on dropping the server ends what was begun.

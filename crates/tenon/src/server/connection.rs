@@ -12,7 +12,6 @@ use tenon_proto::lean::Reason as Farewell;
 use tenon_proto::onc::server::Call;
 use tenon_wire::Buffer;
 
-use super::LINGER;
 use super::core::Core;
 use super::lean::{self, Answered};
 use super::line::Line;
@@ -23,6 +22,7 @@ use super::reception::Reception;
 use super::request::Request;
 use super::services::Execution;
 use super::workers::{Job, ReplyTo};
+use crate::waiting::Waiter;
 
 /// How long a thread stays with a peer that sends, but never a complete request.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -40,6 +40,7 @@ pub(super) struct Connection {
     replies: Buffer,
     /// A call for which there was no room among the workers.
     held: Option<Job>,
+    waiter: Waiter,
     /// Since when no complete request has come, as of the last parking.
     silent_since: Instant,
 }
@@ -56,13 +57,14 @@ pub(super) enum Fate {
 }
 
 impl Connection {
-    pub(super) fn new(line: Arc<Line>, record_bytes: usize, share: Share) -> Self {
+    pub(super) fn new(line: Arc<Line>, record_bytes: usize, share: Share, waiter: Waiter) -> Self {
         Self {
             line,
             reception: Reception::new(record_bytes),
             share,
             replies: Buffer::default(),
             held: None,
+            waiter,
             silent_since: Instant::now(),
         }
     }
@@ -98,8 +100,7 @@ impl Connection {
         loop {
             let progress = self.answer_what_came(core)?;
             if core.is_stopping() {
-                self.say_goodbye(Farewell::STOPPING);
-                return Err(Reason::Stopping);
+                return Err(self.stop());
             }
             match progress {
                 Progress::NoRoom => return Ok(Fate::Stall),
@@ -110,10 +111,18 @@ impl Connection {
                 break;
             }
         }
+        if core.is_stopping() {
+            return Err(self.stop());
+        }
         if patience.was_renewed {
             self.silent_since = Instant::now();
         }
         Ok(Fate::Park)
+    }
+
+    fn stop(&mut self) -> Reason {
+        self.say_goodbye(Farewell::STOPPING);
+        Reason::Stopping
     }
 
     /// Receives what comes within the linger time, or what is there already when others wait for
@@ -123,11 +132,11 @@ impl Connection {
             self.say_goodbye(Farewell::LIMITS);
             return Err(Reason::Memory);
         }
-        let room = self.reception.room();
-        let received = match core.pool.is_crowded() {
-            true => self.line.stream.try_recv(room),
-            false => self.line.stream.recv_within(room, LINGER),
-        };
+        let (stream, room) = (&self.line.stream, self.reception.room());
+        let received = core.linger(&mut self.waiter, |limit| match limit {
+            None => stream.try_recv(room),
+            Some(limit) => stream.recv_within(room, limit),
+        });
         match received {
             Ok(0) => Err(self.end_of_stream(core)),
             Ok(bytes) => {

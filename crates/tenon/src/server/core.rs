@@ -1,11 +1,14 @@
 //! What all threads of a server share.
 
+use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tenon_net::Stream;
 
+use super::LINGER;
 use super::connection::Connection;
 use super::lean;
 use super::line::Lines;
@@ -14,6 +17,7 @@ use super::offer::Offer;
 use super::parking::Parking;
 use super::pool::{Guest, Pool};
 use super::workers::Workers;
+use crate::waiting::{Company, Spinners, Spun, Waiter, Waiting};
 
 pub(super) struct Core {
     pub(super) offer: Offer,
@@ -22,6 +26,9 @@ pub(super) struct Core {
     pub(super) pool: Pool,
     pub(super) workers: Workers,
     pub(super) stopping: AtomicBool,
+    /// How threads wait for the peers that they attend.
+    pub(super) waiting: Waiting,
+    pub(super) spinners: Spinners,
 }
 
 /// Whoever has the core has what it offers.
@@ -46,6 +53,35 @@ impl Core {
         self.pool.is_crowded() || self.workers.are_crowded()
     }
 
+    /// Waits, in the way of this server and for the linger time, until `receive` succeeds, which is
+    /// told for how long it may sleep, or not to sleep at all. When others wait for the thread, or
+    /// the server stops, it waits for nothing.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing came; what `receive` reports.
+    #[inline]
+    pub(super) fn linger<T>(
+        &self,
+        waiter: &mut Waiter,
+        mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let may_wait = || !self.pool.is_crowded() && !self.is_stopping();
+        if !may_wait() {
+            return receive(None);
+        }
+        let company = Company {
+            spinners: &self.spinners,
+            tally: &self.tally.waits,
+        };
+        let end = |begin| begin + LINGER;
+        match waiter.look(&company, end, may_wait, || receive(None)) {
+            Spun::Came(received) => received,
+            Spun::Late => Err(io::ErrorKind::WouldBlock.into()),
+            Spun::Sleep if may_wait() => waiter.sleep(&company, || receive(Some(LINGER))),
+            Spun::Sleep => receive(None),
+        }
+    }
+
     /// Takes a new connection in, unless there are too many.
     pub(super) fn admit(&self, stream: Stream) {
         let (id, peer) = (self.parking.new_id(), stream.peer());
@@ -58,7 +94,8 @@ impl Core {
                 self.tally.connections_accepted.up();
                 tracing::debug!(id, ?peer, "a connection");
                 let share = Share::new(&self.memory);
-                let connection = Connection::new(line, self.limits.record_bytes, share);
+                let waiter = Waiter::new(self.waiting);
+                let connection = Connection::new(line, self.limits.record_bytes, share, waiter);
                 self.park(Guest::Connection(Box::new(connection)));
             }
             Err(_closed_when_counted) => {

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_proto::lean::server::ServerCounters as LeanCounters;
 use tenon_proto::onc::server::ServerCounters as EngineCounters;
 
+use crate::waiting::{WaitCounters, WaitTally};
+
 /// Declares every counter once: as a field of the snapshot and as an atomic of the tally.
 macro_rules! counters {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
@@ -13,18 +15,24 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct ServerCounters {
             $($(#[$doc])+ pub $name: u64,)+
+            /// How the threads that attend connections and ports have waited.
+            pub waits: WaitCounters,
         }
 
         /// The counters while they count.
         #[derive(Debug, Default)]
         pub struct Tally {
             $($(#[$doc])+ pub $name: Tick,)+
+            pub(super) waits: WaitTally,
         }
 
         impl Tally {
             /// What has been counted so far.
             pub fn snapshot(&self) -> ServerCounters {
-                ServerCounters { $($name: self.$name.get(),)+ }
+                ServerCounters {
+                    $($name: self.$name.get(),)+
+                    waits: self.waits.snapshot(),
+                }
             }
         }
     };

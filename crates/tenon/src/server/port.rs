@@ -12,12 +12,12 @@ use tenon_proto::onc::record;
 use tenon_proto::onc::server::{Call, Received, Reply};
 use tenon_wire::Buffer;
 
-use super::LINGER;
 use super::core::Core;
 use super::lock;
 use super::services::Execution;
 use super::services::Origin;
 use super::workers::ReplyTo;
+use crate::waiting::Waiter;
 
 /// How long a reply waits for room in the socket before it is dropped; the peer repeats its call.
 const SEND_PATIENCE: Duration = Duration::from_millis(100);
@@ -29,6 +29,7 @@ pub(super) struct Port {
     pub(super) socket: Arc<Socket>,
     request: Vec<u8>,
     reply: Buffer,
+    waiter: Waiter,
 }
 
 /// The sending side, shared with the workers.
@@ -39,7 +40,12 @@ pub(super) struct Socket {
 }
 
 impl Port {
-    pub(super) fn new(id: usize, datagram: Datagram, limits: DuplicateLimits) -> Self {
+    pub(super) fn new(
+        id: usize,
+        datagram: Datagram,
+        limits: DuplicateLimits,
+        waiter: Waiter,
+    ) -> Self {
         let duplicates = Mutex::new(DuplicateCache::new(limits));
         Self {
             id,
@@ -49,6 +55,7 @@ impl Port {
             }),
             request: vec![0; Datagram::SIZE_MAX],
             reply: Buffer::default(),
+            waiter,
         }
     }
 
@@ -68,11 +75,11 @@ impl Port {
     }
 
     fn receive(&mut self, core: &Core) -> io::Result<(usize, SocketAddr)> {
-        let datagram = &self.socket.datagram;
-        match core.pool.is_crowded() {
-            true => datagram.try_recv_from(&mut self.request),
-            false => datagram.recv_from_within(&mut self.request, LINGER),
-        }
+        let (datagram, request) = (&self.socket.datagram, &mut self.request);
+        core.linger(&mut self.waiter, |limit| match limit {
+            None => datagram.try_recv_from(request),
+            Some(limit) => datagram.recv_from_within(request, limit),
+        })
     }
 
     fn answer(&mut self, core: &Core, length: usize, peer: SocketAddr) {

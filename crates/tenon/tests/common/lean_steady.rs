@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tenon::{Address, Client, LeanInput, Transport};
+use tenon::{Address, ChannelOptions, Client, LeanInput, Transport};
 
 use crate::caller::{PROGRAM, VERSION};
 use crate::lean_caller::{ECHO, interface};
@@ -22,7 +22,11 @@ pub fn clients(addresses: &[Address]) -> Vec<Client> {
 }
 
 pub fn client(address: &str) -> Client {
-    let client = Client::connect(address, PROGRAM, VERSION).unwrap();
+    client_with(address, ChannelOptions::default())
+}
+
+pub fn client_with(address: &str, options: ChannelOptions) -> Client {
+    let client = Client::connect_with(address, PROGRAM, VERSION, options).unwrap();
     client.with_interface(Arc::new(interface()))
 }
 

@@ -1,0 +1,58 @@
+//! How often was waited, and how.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How the threads of one end have waited for their peers so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct WaitCounters {
+    /// Receives that may have slept.
+    pub blocks: u64,
+    /// Times that a thread looked again and again and something came.
+    pub spins: u64,
+    /// Times that a thread looked again and again, and gave that up before anything came.
+    pub misses: u64,
+    /// Receives that found nothing and did not sleep. Each is a system call beyond the two of a call.
+    pub attempts: u64,
+}
+
+/// The counters while they count. Nothing is ordered by them.
+#[derive(Debug, Default)]
+pub(crate) struct WaitTally {
+    blocks: AtomicU64,
+    spins: AtomicU64,
+    misses: AtomicU64,
+    attempts: AtomicU64,
+}
+
+impl WaitTally {
+    #[inline]
+    pub(super) fn blocks(&self) {
+        add(&self.blocks, 1);
+    }
+
+    pub(super) fn found(&self, attempts: u64) {
+        add(&self.spins, 1);
+        add(&self.attempts, attempts);
+    }
+
+    pub(super) fn missed(&self, attempts: u64) {
+        add(&self.misses, 1);
+        add(&self.attempts, attempts);
+    }
+
+    pub(crate) fn snapshot(&self) -> WaitCounters {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        WaitCounters {
+            blocks: get(&self.blocks),
+            spins: get(&self.spins),
+            misses: get(&self.misses),
+            attempts: get(&self.attempts),
+        }
+    }
+}
+
+#[inline]
+fn add(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}

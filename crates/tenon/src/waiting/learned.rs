@@ -1,0 +1,180 @@
+//! What a connection has taught whoever waits on it: whether looking pays, and for how long.
+//!
+//! Looking pays if it mostly ends with a message. So each time that it does not, the next waits are
+//! slept through, one the first time and twice as many each further time; each success makes that
+//! half as many again. A peer that takes long, or shares the processor with the one who looks, soon
+//! costs a thousandth of an attempt per wait; a peer that begins to answer at once is found out
+//! within a thousand waits.
+//!
+//! How long to look is a bet against an unknown: who looks for as long as waking up takes loses at
+//! most as much again as the best choice would have cost. What waking up takes is learned where the
+//! same connection was waited on in both ways.
+
+use std::time::Duration;
+
+/// What waking up is taken to cost as long as nothing else is known: what it costs in a virtual
+/// machine, where it costs most.
+const WAKE_UP: u32 = 50_000;
+const WAKE_UP_MIN: u32 = 5_000;
+const WAKE_UP_MAX: u32 = 100_000;
+
+/// A wait that takes longer than this says nothing of what waking up costs.
+const SHORT: u32 = 1_000_000;
+
+/// Most waits that are slept through before looking is tried again.
+const HOLD_MAX: u32 = 1024;
+
+/// All times in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Learned {
+    /// Waits to be slept through before looking is tried again.
+    hold: u32,
+    /// What `hold` becomes half of at the next miss.
+    penalty: u32,
+    /// How long a wait takes when looking succeeds.
+    usual: Option<u32>,
+    wake_up: u32,
+}
+
+impl Learned {
+    /// Where there is one processor, looking only keeps the peer from answering, if it is on this
+    /// machine. That is tried seldom.
+    pub(super) fn new(processors: usize) -> Self {
+        let (hold, penalty) = match processors {
+            0 | 1 => (HOLD_MAX, HOLD_MAX),
+            _ => (0, 0),
+        };
+        Self {
+            hold,
+            penalty,
+            usual: None,
+            wake_up: WAKE_UP,
+        }
+    }
+
+    /// How long to look before sleeping; none for a wait that is slept through at once.
+    #[inline]
+    pub(super) fn patience(&mut self) -> Option<Duration> {
+        if self.hold > 0 {
+            self.hold -= 1;
+            return None;
+        }
+        Some(Duration::from_nanos(self.wake_up.into()))
+    }
+
+    /// Looking for `took` ended with a message.
+    #[inline]
+    pub(super) fn found(&mut self, took: Duration) {
+        self.penalty /= 2;
+        self.usual = Some(average(self.usual, nanos(took)));
+    }
+
+    /// Looking ended without.
+    pub(super) fn missed(&mut self) {
+        self.hold = self.penalty.max(1);
+        self.penalty = (2 * self.hold).min(HOLD_MAX);
+    }
+
+    /// Whether it matters how long a sleep takes.
+    #[inline]
+    pub(super) fn wants_to_know(&self) -> bool {
+        self.usual.is_some()
+    }
+
+    /// Sleeping brought a message after `took`.
+    pub(super) fn slept(&mut self, took: Duration) {
+        let took = nanos(took);
+        let Some(usual) = self.usual.filter(|usual| (*usual..SHORT).contains(&took)) else {
+            return;
+        };
+        let wake_up = average(Some(self.wake_up), took - usual);
+        self.wake_up = wake_up.clamp(WAKE_UP_MIN, WAKE_UP_MAX);
+    }
+}
+
+fn nanos(time: Duration) -> u32 {
+    u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)
+}
+
+/// `value` among what was before it, of which the last eight count most.
+fn average(before: Option<u32>, value: u32) -> u32 {
+    match before {
+        None => value,
+        Some(before) => before - before / 8 + value / 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICRO: Duration = Duration::from_micros(1);
+
+    /// Waits of which `looks` are looked through, when none of them succeeds.
+    fn waits_for(learned: &mut Learned, looks: u32) -> u32 {
+        let (mut waits, mut looked) = (0, 0);
+        while looked < looks {
+            waits += 1;
+            if learned.patience().is_some() {
+                looked += 1;
+                learned.missed();
+            }
+        }
+        waits
+    }
+
+    #[test]
+    fn misses_become_rare() {
+        let mut learned = Learned::new(2);
+        // 1 + 1, + 2, + 4, ... waits are slept through between them.
+        assert_eq!(waits_for(&mut learned, 1), 1);
+        assert_eq!(waits_for(&mut learned, 1), 2);
+        assert_eq!(waits_for(&mut learned, 1), 3);
+        assert_eq!(waits_for(&mut learned, 1), 5);
+        waits_for(&mut learned, 20);
+        assert_eq!(waits_for(&mut learned, 10), 10 * (HOLD_MAX + 1));
+    }
+
+    #[test]
+    fn a_success_makes_a_miss_cheaper() {
+        let mut learned = Learned::new(2);
+        waits_for(&mut learned, 20);
+        while learned.patience().is_none() {}
+        for _ in 0..20 {
+            learned.found(5 * MICRO);
+            assert!(learned.patience().is_some(), "nothing is slept through");
+        }
+        learned.missed();
+        assert_eq!(waits_for(&mut learned, 1), 2);
+    }
+
+    #[test]
+    fn with_one_processor_looking_is_tried_after_a_thousand_waits() {
+        assert_eq!(waits_for(&mut Learned::new(1), 1), HOLD_MAX + 1);
+    }
+
+    #[test]
+    fn what_waking_up_costs_is_learned_where_both_was_seen() {
+        let mut learned = Learned::new(2);
+        learned.slept(9 * MICRO);
+        assert_eq!(learned.patience(), Some(50 * MICRO), "nothing to compare");
+        learned.found(4 * MICRO);
+        for _ in 0..100 {
+            learned.slept(24 * MICRO);
+        }
+        let patience = learned.patience().unwrap();
+        assert!(patience.abs_diff(20 * MICRO) < MICRO, "{patience:?}");
+        for _ in 0..100 {
+            learned.slept(4 * MICRO);
+        }
+        assert_eq!(learned.patience(), Some(5 * MICRO));
+        for _ in 0..100 {
+            learned.slept(900 * MICRO);
+        }
+        assert_eq!(learned.patience(), Some(100 * MICRO));
+        let before = learned.clone();
+        learned.slept(Duration::from_secs(100));
+        learned.slept(MICRO);
+        assert_eq!(learned, before);
+    }
+}
