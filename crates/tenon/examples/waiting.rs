@@ -1,0 +1,251 @@
+//! What waiting costs here: the round trip of an empty call for each way to wait, beside one of as
+//! many bytes over a bare socket.
+//!
+//! `cargo run --release -p tenon --example waiting [MILLISECONDS]`
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::env;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tenon::wire::{Decoder, Encoder};
+use tenon::{
+    Address, CallInfo, Channel, ChannelOptions, Client, Refusal, Server, Service, Waiting,
+};
+
+const PROGRAM: u32 = 0x2000_0001;
+const CALL: usize = 44;
+const REPLY: usize = 28;
+
+/// Where client and server run: the list of processors of each.
+const PLACES: [(&str, [&str; 2]); 3] = [
+    ("two cores", ["0", "1"]),
+    ("any core", ["0-1", "0-1"]),
+    ("one core", ["0", "0"]),
+];
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["serve", "raw", way, transport] => serve_raw(way.parse().unwrap(), transport),
+        ["serve", "tenon", way, transport] => serve_tenon(way.parse().unwrap(), transport),
+        ["call", "raw", way, at, time] => call_raw(way.parse().unwrap(), at, milliseconds(time)),
+        ["call", "tenon", way, at, time] => {
+            call_tenon(way.parse().unwrap(), at, milliseconds(time))
+        }
+        [] => compare("1000", ""),
+        [time] => compare(time, ""),
+        [time, filter] => compare(time, filter),
+        _ => panic!("what?"),
+    }
+}
+
+fn milliseconds(text: &str) -> Duration {
+    Duration::from_millis(text.parse().unwrap())
+}
+
+fn compare(time: &str, filter: &str) {
+    println!("round trips in us: median, 99th percentile");
+    for (place, cores) in PLACES {
+        for transport in ["tcp", "unix", "udp"] {
+            for (name, _) in Waiting::ALL {
+                for system in ["raw", "tenon"] {
+                    let row = format!("{place} {transport} {name} {system}");
+                    let is_wanted = row.contains(filter);
+                    if is_wanted && (system, name) != ("raw", "adaptive") {
+                        let told = measure(system, name, transport, cores, time);
+                        println!("{row:30} {told}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn measure(system: &str, way: &str, transport: &str, cores: [&str; 2], time: &str) -> String {
+    let (mut server, at) = start(cores[1], &["serve", system, way, transport]);
+    let (mut client, told) = start(cores[0], &["call", system, way, &at, time]);
+    client.wait().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    told
+}
+
+/// Starts this program again on `cores` and returns the first line that it prints.
+fn start(cores: &str, arguments: &[&str]) -> (Child, String) {
+    let mut child = Command::new("taskset")
+        .args(["-c", cores])
+        .arg(env::current_exe().unwrap())
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    (child, line.trim().to_owned())
+}
+
+struct Nothing;
+
+impl Service for Nothing {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn call(
+        &self,
+        _: &CallInfo<'_>,
+        _: &mut Decoder<'_>,
+        _: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+fn fresh_path() -> String {
+    let path = env::temp_dir().join(format!("tenon-waiting-{}", std::process::id()));
+    path.display().to_string()
+}
+
+fn serve_tenon(way: Waiting, transport: &str) {
+    let at = match transport {
+        "unix" => format!("unix://{}", fresh_path()),
+        _ => format!("{transport}://127.0.0.1:0"),
+    };
+    let builder = Server::builder().listen(&at).unwrap().service(Nothing);
+    let server = builder.waiting(way).start().unwrap();
+    println!("{}", server.addresses()[0]);
+    server.wait();
+}
+
+fn call_tenon(way: Waiting, at: &str, time: Duration) {
+    let address: Address = at.parse().unwrap();
+    let options = ChannelOptions::default().waiting(way);
+    let channel = Channel::connect_with(&address, options).unwrap();
+    let client = Client::over(channel.clone(), PROGRAM, 1);
+    let before = measure_calls(time, || client.call(1, |_| Ok(()), |_| Ok(())).unwrap());
+    println!("{before} {:?}", channel.counters().waits);
+}
+
+/// The two directions of a bare socket.
+enum Raw {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Udp(UdpSocket),
+}
+
+impl Raw {
+    fn spin(&self, way: Waiting) {
+        let spins = way == Waiting::Spin;
+        match self {
+            Self::Tcp(stream) => stream.set_nonblocking(spins).unwrap(),
+            Self::Unix(stream) => stream.set_nonblocking(spins).unwrap(),
+            Self::Udp(socket) => socket.set_nonblocking(spins).unwrap(),
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Tcp(stream) => stream.write_all(bytes).unwrap(),
+            Self::Unix(stream) => stream.write_all(bytes).unwrap(),
+            Self::Udp(socket) => assert_eq!(socket.send(bytes).unwrap(), bytes.len()),
+        }
+    }
+
+    fn receive(&mut self, room: &mut [u8]) -> usize {
+        loop {
+            let received = match self {
+                Self::Tcp(stream) => stream.read(room),
+                Self::Unix(stream) => stream.read(room),
+                Self::Udp(socket) => socket.recv(room),
+            };
+            match received {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
+                done => return done.unwrap_or(0),
+            }
+        }
+    }
+}
+
+fn serve_raw(way: Waiting, transport: &str) {
+    let (mut room, reply) = ([0; 4096], [0; REPLY]);
+    let mut raw = match transport {
+        "tcp" => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            println!("tcp://{}", listener.local_addr().unwrap());
+            let stream = listener.accept().unwrap().0;
+            stream.set_nodelay(true).unwrap();
+            Raw::Tcp(stream)
+        }
+        "unix" => {
+            let path = fresh_path();
+            let listener = UnixListener::bind(&path).unwrap();
+            println!("unix://{path}");
+            Raw::Unix(listener.accept().unwrap().0)
+        }
+        _ => {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            println!("udp://{}", socket.local_addr().unwrap());
+            let (length, from) = socket.recv_from(&mut room).unwrap();
+            socket.connect(from).unwrap();
+            assert_eq!(length, CALL);
+            socket.send(&reply).unwrap();
+            Raw::Udp(socket)
+        }
+    };
+    raw.spin(way);
+    while raw.receive(&mut room) > 0 {
+        raw.send(&reply);
+    }
+}
+
+fn call_raw(way: Waiting, at: &str, time: Duration) {
+    let (scheme, place) = at.split_once("://").unwrap();
+    let mut raw = match scheme {
+        "tcp" => {
+            let stream = TcpStream::connect(place).unwrap();
+            stream.set_nodelay(true).unwrap();
+            Raw::Tcp(stream)
+        }
+        "unix" => Raw::Unix(UnixStream::connect(place).unwrap()),
+        _ => {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.connect(place).unwrap();
+            Raw::Udp(socket)
+        }
+    };
+    raw.spin(way);
+    let (call, mut room) = ([0; CALL], [0; 4096]);
+    let told = measure_calls(time, || {
+        raw.send(&call);
+        assert_eq!(raw.receive(&mut room), REPLY);
+    });
+    println!("{told}");
+}
+
+/// Makes calls, first to warm up, and tells their times.
+fn measure_calls(time: Duration, mut call: impl FnMut()) -> String {
+    let mut run = |time: Duration| {
+        let (begin, mut taken) = (Instant::now(), Vec::new());
+        while begin.elapsed() < time {
+            let before = Instant::now();
+            call();
+            taken.push(before.elapsed());
+        }
+        taken
+    };
+    run(time / 4);
+    let mut taken = run(time);
+    taken.sort_unstable();
+    let at = |share: usize| taken[taken.len() * share / 100].as_secs_f64() * 1e6;
+    format!("{:6.2} {:7.2}", at(50), at(99))
+}
