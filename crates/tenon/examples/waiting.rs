@@ -6,7 +6,7 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -141,6 +141,8 @@ enum Raw {
     Tcp(TcpStream),
     Unix(UnixStream),
     Udp(UdpSocket),
+    /// Receives from everybody and answers who has sent last.
+    Open(UdpSocket, Option<SocketAddr>),
 }
 
 impl Raw {
@@ -149,7 +151,7 @@ impl Raw {
         match self {
             Self::Tcp(stream) => stream.set_nonblocking(spins).unwrap(),
             Self::Unix(stream) => stream.set_nonblocking(spins).unwrap(),
-            Self::Udp(socket) => socket.set_nonblocking(spins).unwrap(),
+            Self::Udp(socket) | Self::Open(socket, _) => socket.set_nonblocking(spins).unwrap(),
         }
     }
 
@@ -158,6 +160,10 @@ impl Raw {
             Self::Tcp(stream) => stream.write_all(bytes).unwrap(),
             Self::Unix(stream) => stream.write_all(bytes).unwrap(),
             Self::Udp(socket) => assert_eq!(socket.send(bytes).unwrap(), bytes.len()),
+            Self::Open(socket, peer) => {
+                let sent = socket.send_to(bytes, peer.unwrap()).unwrap();
+                assert_eq!(sent, bytes.len());
+            }
         }
     }
 
@@ -167,6 +173,10 @@ impl Raw {
                 Self::Tcp(stream) => stream.read(room),
                 Self::Unix(stream) => stream.read(room),
                 Self::Udp(socket) => socket.recv(room),
+                Self::Open(socket, peer) => socket.recv_from(room).map(|(length, from)| {
+                    *peer = Some(from);
+                    length
+                }),
             };
             match received {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
@@ -195,11 +205,7 @@ fn serve_raw(way: Waiting, transport: &str) {
         _ => {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             println!("udp://{}", socket.local_addr().unwrap());
-            let (length, from) = socket.recv_from(&mut room).unwrap();
-            socket.connect(from).unwrap();
-            assert_eq!(length, CALL);
-            socket.send(&reply).unwrap();
-            Raw::Udp(socket)
+            Raw::Open(socket, None)
         }
     };
     raw.spin(way);

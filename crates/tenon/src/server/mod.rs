@@ -6,11 +6,12 @@
 //! A connection is either *parked* or *attended*. Parked, it costs a registration with the system's
 //! poller and no thread, so there may be thousands of them. When its bytes come, a thread of a
 //! small elastic [pool] attends it: it receives, executes the calls, sends their replies and
-//! receives again, blocking in the kernel for up to the linger time. A peer that calls again within
-//! that time is answered with two system calls per call, one to receive and one to send, without
-//! the poller, another thread or the allocator. When the peer is silent for the linger time, or
-//! others wait for a thread and there is none, the connection is parked again; what has come of a
-//! request stays with it. UDP ports are attended and parked in the same way.
+//! receives again, waiting for up to the linger time as [`Waiting`](crate::Waiting) says. A peer that
+//! calls again within that time is answered with two system calls per call, one to receive and one to
+//! send, beside those that look in vain, and without the poller, another thread or the allocator. When
+//! the peer is silent for the linger time, or others wait for a thread and there is none, the
+//! connection is parked again; what has come of a request stays with it. UDP ports are attended and
+//! parked in the same way.
 //!
 //! So a thread is bound by a peer that does nothing for no longer than the linger time, and by a
 //! peer that does not read its replies for no longer than [`ServerLimits::send`], or a tenth of a

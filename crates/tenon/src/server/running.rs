@@ -25,8 +25,9 @@ const DEPARTURE: Duration = Duration::from_millis(500);
 /// serves on threads of its own until it is [shut down](Self::shutdown) or dropped; share it in an
 /// [`Arc`] to stop it from another thread. It handles no signals: a program decides itself when.
 ///
-/// A peer that calls again within a few milliseconds is answered with two system calls per call and
-/// without allocation; a connection that is idle costs no thread. What peers may cost is bounded
+/// A peer that calls again within a few milliseconds is answered without allocation, and with two
+/// system calls per call beside those that [look](crate::Waiting) for it; a connection that is idle
+/// costs no thread. What peers may cost is bounded
 /// by [`ServerLimits`](crate::ServerLimits).
 ///
 /// ```
