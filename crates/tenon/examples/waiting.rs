@@ -8,7 +8,7 @@ use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tenon::wire::{Decoder, Encoder};
@@ -21,11 +21,15 @@ const CALL: usize = 44;
 const REPLY: usize = 28;
 
 /// Where client and server run: the list of processors of each.
-const PLACES: [(&str, [&str; 2]); 3] = [
+const PLACES: [(&str, [&str; 2]); 4] = [
     ("two cores", ["0", "1"]),
     ("any core", ["0-1", "0-1"]),
     ("one core", ["0", "0"]),
+    // They begin where there are two, and then are moved to one.
+    (MOVED, ["0-1", "0-1"]),
 ];
+
+const MOVED: &str = "moved";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -50,14 +54,14 @@ fn milliseconds(text: &str) -> Duration {
 
 fn compare(time: &str, filter: &str) {
     println!("round trips in us: median, 99th percentile");
-    for (place, cores) in PLACES {
+    for (place, _) in PLACES {
         for transport in ["tcp", "unix", "udp"] {
             for (name, _) in Waiting::ALL {
                 for system in ["raw", "tenon"] {
                     let row = format!("{place} {transport} {name} {system}");
                     let is_wanted = row.contains(filter);
                     if is_wanted && (system, name) != ("raw", "adaptive") {
-                        let told = measure(system, name, transport, cores, time);
+                        let told = measure(system, name, transport, place, time);
                         println!("{row:30} {told}");
                     }
                 }
@@ -66,28 +70,58 @@ fn compare(time: &str, filter: &str) {
     }
 }
 
-fn measure(system: &str, way: &str, transport: &str, cores: [&str; 2], time: &str) -> String {
-    let (mut server, at) = start(cores[1], &["serve", system, way, transport]);
-    let (mut client, told) = start(cores[0], &["call", system, way, &at, time]);
-    client.wait().unwrap();
-    server.kill().unwrap();
-    server.wait().unwrap();
-    told
+fn measure(system: &str, way: &str, transport: &str, place: &str, time: &str) -> String {
+    let cores = PLACES.iter().find(|(name, _)| *name == place).unwrap().1;
+    let mut server = Started::new(cores[1], &["serve", system, way, transport]);
+    let at = server.line();
+    let mut client = Started::new(cores[0], &["call", system, way, &at, time]);
+    if place == MOVED {
+        std::thread::sleep(Duration::from_millis(50));
+        server.move_to("0");
+        client.move_to("0");
+    }
+    client.line()
 }
 
-/// Starts this program again on `cores` and returns the first line that it prints.
-fn start(cores: &str, arguments: &[&str]) -> (Child, String) {
-    let mut child = Command::new("taskset")
-        .args(["-c", cores])
-        .arg(env::current_exe().unwrap())
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    output.read_line(&mut line).unwrap();
-    (child, line.trim().to_owned())
+/// This program, started again and killed when dropped.
+struct Started {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Started {
+    fn new(cores: &str, arguments: &[&str]) -> Self {
+        let mut child = Command::new("taskset")
+            .args(["-c", cores])
+            .arg(env::current_exe().unwrap())
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    fn move_to(&self, core: &str) {
+        let moved = Command::new("taskset")
+            .args(["-a", "-p", "-c", core, &self.child.id().to_string()])
+            .stdout(Stdio::null())
+            .status();
+        assert!(moved.unwrap().success());
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 struct Nothing;
