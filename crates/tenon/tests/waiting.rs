@@ -130,7 +130,7 @@ fn lean_calls_are_answered() {
                 let address = format!("lean+{address}").parse().unwrap();
                 let client = client(&address, waiting);
                 for _ in 0..100 {
-                    let call = client.call_lean(lean_caller::ECHO, |_| Ok(()), |_| Ok(()));
+                    let call = client.call_lean(lean_caller::ECHO.into(), |_| Ok(()), |_| Ok(()));
                     call.unwrap();
                 }
             }
