@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-/// RPC stubs cut to fit: from a `.x` interface file to running ONC RPC clients and servers.
+/// RPC stubs cut to fit: from a `.x` interface file to running clients and servers, by ONC RPC or by
+/// the lean protocol.
 #[derive(Debug, Parser)]
 #[command(
     name = "tenon",
@@ -64,6 +65,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   tenon call tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
+  tenon call lean+tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'     by the lean protocol
   tenon call udp://127.0.0.1:4000 demo.x AVERAGE '[1, 2, 6]'
   tenon call tcp://fileserver mount3.x MOUNTPROC3_EXPORT          rpcbind knows the port
   tenon call tcp://fileserver mount3.x MOUNTPROC3_MNT '\"/export\"' --auth sys
@@ -73,7 +75,11 @@ Values: numbers (64-bit ones too, also as strings), true and false, enum members
 strings, {\"hex\": \"00ff\"} for opaque bytes and for strings that are not UTF-8, arrays for
 arrays and linked lists, null for an absent optional, objects for structs, and
 {\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. Several arguments: an object
-by name or an array by position. `tenon explain FILE PROCEDURE` shows what is asked for.")]
+by name or an array by position. `tenon explain FILE PROCEDURE` shows what is asked for.
+
+The scheme of the address says what is spoken: ONC RPC, or with lean+tcp:// and lean+unix:// the lean
+protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
+from: if a type differs, the error names it.")]
     Call(CallArgs),
 
     /// Ask whether a program answers (procedure 0) and how fast
@@ -81,13 +87,15 @@ by name or an array by position. `tenon explain FILE PROCEDURE` shows what is as
 Examples:
   tenon ping tcp://fileserver 100003.3     NFS version 3; rpcbind knows the port
   tenon ping udp://127.0.0.1:111 100000    rpcbind itself; which versions are there?
-  tenon ping tcp://127.0.0.1:4000 0x2000d340.1 --count 10")]
+  tenon ping tcp://127.0.0.1:4000 0x2000d340.1 --count 10
+  tenon ping lean+tcp://127.0.0.1:4000 0x2000d340    does it speak the lean protocol, too?")]
     Ping(PingArgs),
 
-    /// Run a server and a client process and show calls over every transport
+    /// Run a server and a client process and show calls over every transport, by both protocols
     #[command(after_help = "\
 A bundled interface file is read at run time, a server process is started, and a client process
-calls it over TCP, UDP and a Unix socket, checks every answer and prints a table.
+calls it over TCP, UDP and a Unix socket, by ONC RPC and over the streams by the lean protocol at the
+same ports, checks every answer and prints a table with both side by side.
 
 Examples:
   tenon demo
@@ -265,7 +273,7 @@ pub enum Auth {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Calling")]
 pub struct CallOptions {
-    /// Who the caller says that it is
+    /// Who the caller says that it is; the lean protocol says nothing of it
     #[arg(long, value_enum, default_value = "none")]
     pub auth: Auth,
 
@@ -273,14 +281,15 @@ pub struct CallOptions {
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse_duration)]
     pub timeout: Duration,
 
-    /// Refuse replies that bend RFC 4506 (padding that is not zero, a boolean of 2)
+    /// Refuse replies that bend their representation (padding that is not zero, a boolean of 2)
     #[arg(long)]
     pub strict: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp:// and lean+unix:// for the
+    /// lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// The interface file
@@ -317,7 +326,8 @@ pub struct ProgramVersion {
 
 #[derive(Debug, Args)]
 pub struct PingArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp:// and lean+unix:// for the
+    /// lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for
@@ -338,7 +348,7 @@ pub struct PingArgs {
 
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Calls per procedure and transport
+    /// Calls per procedure, transport and protocol
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
     pub calls: u32,
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tenon_exec::Interface;
 use tenon_idl::{Define, Options, Parsed, Style};
+use tenon_plan::Representation;
 use tenon_schema::Schema;
 
 use crate::args::InterfaceArgs;
@@ -28,10 +29,20 @@ impl InterfaceArgs {
         parsed.schema.ok_or_else(Failure::explained)
     }
 
-    /// Reads `file` and makes its plans.
+    /// Reads `file` and makes its plans for XDR.
     pub fn interface(&self, file: &Path) -> Result<Interface, Failure> {
+        self.interface_in(file, Representation::XDR)
+    }
+
+    /// Reads `file` and makes its plans for a representation.
+    pub fn interface_in(
+        &self,
+        file: &Path,
+        representation: Representation,
+    ) -> Result<Interface, Failure> {
         let schema = self.schema(file)?;
-        Interface::new(schema).map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+        Interface::with_representation(schema, representation)
+            .map_err(|error| Failure::new(format!("{}: {error}", file.display())))
     }
 }
 

@@ -56,7 +56,9 @@ fn echo_server() -> (Server, String) {
 #[test]
 fn a_call_goes_over_every_transport() {
     let server = DemoServer::start();
-    for address in [&server.tcp, &server.udp, &server.unix] {
+    let lean = [&server.tcp, &server.unix].map(|address| format!("lean+{address}"));
+    let onc = [&server.tcp, &server.udp, &server.unix];
+    for address in onc.into_iter().chain(&lean) {
         let answer = tenon(&["call", address, DEMO, "SAY_HELLO", "\"Ada\""]).ok();
         assert_eq!(answer, "\"Hello, Ada\"\n", "{address}");
     }
@@ -131,6 +133,58 @@ fn what_goes_wrong_is_said_with_what_to_do() {
 }
 
 #[test]
+fn a_file_that_differs_from_the_servers_is_an_error_that_names_the_type() {
+    let server = DemoServer::start();
+    let text = std::fs::read_to_string(common::root().join(DEMO)).expect("the interface is there");
+    let changed = text.replace("MACHINE = 2", "MACHINE = 3");
+    assert_ne!(changed, text);
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("changed_demo.x");
+    std::fs::write(&file, changed).expect("the interface can be written");
+    let file = file.to_str().expect("the path is text");
+    let address = format!("lean+{}", server.unix);
+    let stderr = tenon(&["call", &address, file, "LOOK_UP", "\"Ada\""]).fails_with(1);
+    assert!(
+        stderr.contains("built from another interface: kind differs"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("hint: the interface file here"), "{stderr}");
+    let same = tenon(&["call", &address, DEMO, "LOOK_UP", "\"nobody\""]).ok();
+    assert_eq!(same, "null\n");
+}
+
+#[test]
+fn a_server_that_speaks_only_onc_rpc_is_said_to() {
+    let (_server, onc) = echo_server();
+    let lean = format!("lean+{onc}");
+    let hint = format!("try {onc}");
+    let call = tenon(&["call", &lean, TORTURE, "ECHO_INT", "1"]).fails_with(1);
+    let ping = tenon(&["ping", &lean, "0x20004850.1"]).fails_with(1);
+    for stderr in [call, ping] {
+        assert!(stderr.contains("does not have program"), "{stderr}");
+        assert!(stderr.contains(&hint), "{stderr}");
+    }
+    // One that has never heard of the lean protocol, and closes the connection.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let onc = format!("tcp://{}", listener.local_addr().expect("it is bound"));
+    let closing = std::thread::spawn(move || listener.accept().map(drop));
+    let arguments = ["call", &format!("lean+{onc}"), DEMO, "DEMO_NULL"];
+    let stderr = tenon(&[&arguments[..], &["--timeout", "5s"]].concat()).fails_with(1);
+    assert!(stderr.contains(&format!("try {onc}")), "{stderr}");
+    let closed = closing.join().expect("the thread ends");
+    closed.expect("the command connects");
+}
+
+#[test]
+fn a_lean_call_says_that_it_cannot_say_who_calls() {
+    let server = DemoServer::start();
+    let address = format!("lean+{}", server.tcp);
+    let arguments = ["call", &address, DEMO, "DEMO_NULL", "--auth", "sys"];
+    let stderr = tenon(&arguments).fails_with(1);
+    assert!(stderr.contains("leave --auth out"), "{stderr}");
+    assert!(stderr.contains(&server.tcp), "{stderr}");
+}
+
+#[test]
 fn a_server_that_is_silent_costs_the_timeout_and_no_more() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("tcp://{}", silent.local_addr().expect("it is bound"));
@@ -142,11 +196,14 @@ fn a_server_that_is_silent_costs_the_timeout_and_no_more() {
 #[test]
 fn ping_finds_the_versions_there_are() {
     let server = DemoServer::start();
-    let answer = tenon(&["ping", &server.udp, "0x2000d340"]).ok();
-    assert!(
-        answer.starts_with("program 536924992 version 1 answers: "),
-        "{answer}"
-    );
+    let lean = format!("lean+{}", server.tcp);
+    for address in [&server.udp, &lean] {
+        let answer = tenon(&["ping", address, "0x2000d340"]).ok();
+        assert!(
+            answer.starts_with("program 536924992 version 1 answers: "),
+            "{answer}"
+        );
+    }
     let json = tenon(&["ping", &server.tcp, "0x2000d340.1", "-c", "20", "--json"]).ok();
     let report: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(
@@ -155,21 +212,43 @@ fn ping_finds_the_versions_there_are() {
     );
     let mismatch = tenon(&["ping", &server.tcp, "0x2000d340.7"]).fails_with(1);
     assert!(mismatch.contains("versions 1 to 1"), "{mismatch}");
+    let mismatch = tenon(&["ping", &lean, "0x2000d340.7"]).fails_with(1);
+    assert!(mismatch.contains("versions 1 to 1"), "{mismatch}");
     let unavailable = tenon(&["ping", &server.tcp, "100003"]).fails_with(1);
     assert!(unavailable.contains("PROG_UNAVAIL"), "{unavailable}");
+    let unavailable = tenon(&["ping", &lean, "100003"]).fails_with(1);
+    assert!(
+        unavailable.contains("does not have program 100003"),
+        "{unavailable}"
+    );
 }
 
 #[test]
 fn the_demonstration_checks_every_answer_over_every_transport() {
     let json = tenon(&["demo", "--calls", "100", "--json"]).ok();
     let rows: Vec<serde_json::Value> = serde_json::from_str(&json).expect("it is JSON");
-    for transport in ["tcp", "udp", "unix"] {
-        let of_transport = rows.iter().filter(|row| row["transport"] == transport);
-        assert_eq!(of_transport.count(), 6, "{transport}");
+    for (transport, protocol, count) in [
+        ("tcp", "onc", 6),
+        ("udp", "onc", 6),
+        ("unix", "onc", 6),
+        ("tcp", "lean", 6),
+        ("udp", "lean", 0),
+        ("unix", "lean", 6),
+    ] {
+        let of_both = rows
+            .iter()
+            .filter(|row| row["transport"] == transport && row["protocol"] == protocol);
+        assert_eq!(of_both.count(), count, "{transport}, {protocol}");
     }
     let table = tenon(&["demo", "--calls", "100"]).ok();
-    assert!(
-        table.contains("procedure") && table.contains("p99 us"),
-        "{table}"
-    );
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("DEMO_NULL()"))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows.len(), 3, "{table}");
+    for row in rows {
+        let has_lean = row[4..].iter().all(|cell| *cell != "-");
+        assert_eq!((row.len(), has_lean), (6, row[1] != "udp"), "{table}");
+    }
 }

@@ -6,29 +6,24 @@ use serde_json::Value as Json;
 use tenon_exec::Procedure;
 
 use crate::args::CallArgs;
-use crate::commands::connect;
+use crate::commands::{connect, dynamic};
 use crate::failure::Failure;
 use crate::output;
 
 pub fn run(args: &CallArgs) -> Result<(), Failure> {
-    let interface = args.interface.interface(&args.file)?;
+    let address = connect::address(&args.address)?;
+    let representation = dynamic::representation(address.protocol());
+    let interface = args.interface.interface_in(&args.file, representation)?;
     let procedure = interface
         .procedure(&args.procedure, args.version)
         .map_err(Failure::new)?;
     let arguments = arguments(args, procedure)?;
-    let client = connect::client(
-        &args.address,
-        &args.options,
-        procedure.program().number,
-        procedure.version().number,
-    )?;
-    let result = client
-        .call(
-            procedure.number(),
-            |out| procedure.encode_arguments(&arguments, out),
-            |input| procedure.decode_result(input),
-        )
-        .map_err(Failure::new)?;
+    let (program, version) = (procedure.program(), procedure.version());
+    let client = connect::client(&address, &args.options, program.number, version.number)?;
+    let made_from = dynamic::made_from(interface.schema(), program, version);
+    let client = client.with_interface(made_from);
+    let result = dynamic::call(&client, procedure, &arguments)
+        .map_err(|error| connect::failure(&address, &error))?;
     let json = procedure.write_result(&result).map_err(Failure::new)?;
     output::print_json(&json, args.compact)
 }

@@ -2,30 +2,89 @@
 
 use rustix::process::{getgid, getgroups, getuid};
 use rustix::system::uname;
+use tenon::lean::BindRefusal;
+use tenon::lean::client::BindError;
 use tenon::wire::DecodeMode;
-use tenon::{AuthSys, ChannelOptions, Client, Credential};
+use tenon::{
+    Address, AuthSys, CallError, ChannelOptions, Client, ConnectError, Credential, Misbehavior,
+    Protocol,
+};
 
 use crate::args::{Auth, CallOptions};
 use crate::failure::Failure;
 
+/// The address on the command line.
+pub fn address(text: &str) -> Result<Address, Failure> {
+    text.parse()
+        .map_err(|error| Failure::new(ConnectError::Address(error)))
+}
+
 /// Connects to a version of a program.
 pub fn client(
-    address: &str,
+    address: &Address,
     options: &CallOptions,
     program: u32,
     version: u32,
 ) -> Result<Client, Failure> {
     let limits = ChannelOptions::default().connect_timeout(options.timeout);
-    let client = Client::connect_with(address, program, version, limits)
+    let client = Client::connect_with(&address.to_string(), program, version, limits)
         .map_err(Failure::new)?
         .with_timeout(options.timeout);
     let client = match options.strict {
         true => client.with_decode_mode(DecodeMode::Strict),
         false => client,
     };
-    match options.auth {
-        Auth::None => Ok(client),
-        Auth::Sys => with_own_identity(&client),
+    match (options.auth, address.protocol()) {
+        (Auth::None, _) => Ok(client),
+        (Auth::Sys, Protocol::Onc) => with_own_identity(&client),
+        (Auth::Sys, Protocol::Lean) => {
+            Err(
+                Failure::new("the lean protocol does not say who calls: leave --auth out").hint(
+                    format!("ONC RPC says it: connect to {}", address.clone().over_onc()),
+                ),
+            )
+        }
+    }
+}
+
+/// Why a call to `address` has no result, and what to do about it.
+pub fn failure(address: &Address, error: &CallError) -> Failure {
+    let failure = Failure::new(error);
+    match address.protocol() {
+        Protocol::Onc => failure,
+        Protocol::Lean => match advice(error) {
+            Advice::Nothing => failure,
+            Advice::CompareFiles => failure.hint(
+                "the interface file here is not the one that the server was built from: \
+                 `tenon explain FILE NAME` shows what this one says",
+            ),
+            Advice::SpeakOnc => failure.hint(format!(
+                "a server may speak ONC RPC only, or serve a program by it alone: try {}",
+                address.clone().over_onc()
+            )),
+        },
+    }
+}
+
+/// What to do about a lean call without a result.
+enum Advice {
+    Nothing,
+    CompareFiles,
+    SpeakOnc,
+}
+
+fn advice(error: &CallError) -> Advice {
+    match error {
+        CallError::Unbound(BindError::Refused(refusal)) => match **refusal {
+            BindRefusal::OtherInterface { .. } => Advice::CompareFiles,
+            BindRefusal::NoProgram { .. } => Advice::SpeakOnc,
+            _ => Advice::Nothing,
+        },
+        CallError::Misbehaved(Misbehavior::Lean { .. })
+        | CallError::Disconnected { .. }
+        | CallError::NoLeanNumber { .. }
+        | CallError::TimedOut { .. } => Advice::SpeakOnc,
+        _ => Advice::Nothing,
     }
 }
 

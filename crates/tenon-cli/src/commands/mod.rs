@@ -6,6 +6,7 @@ pub mod completions;
 pub mod connect;
 pub mod cost;
 pub mod demo;
+pub mod dynamic;
 pub mod explain;
 pub mod generate;
 pub mod ping;

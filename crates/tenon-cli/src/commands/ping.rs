@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use tenon::{CallError, Client, Refused};
+use tenon::lean::BindRefusal;
+use tenon::lean::client::BindError;
+use tenon::{Address, CallError, Client, Protocol, Refused};
 
 use crate::args::PingArgs;
 use crate::commands::connect;
@@ -12,60 +14,94 @@ use crate::failure::Failure;
 use crate::output;
 
 pub fn run(args: &PingArgs) -> Result<(), Failure> {
+    let address = connect::address(&args.address)?;
+    let target = Target {
+        address: &address,
+        args,
+    };
     let versions = match args.program.version {
         Some(version) => vec![version],
-        None => versions(args)?,
+        None => target.versions()?,
     };
     for version in versions {
-        let times = ping(args, version)?;
+        let times = target.ping(version)?;
         report(args, version, &times)?;
     }
     Ok(())
 }
 
-fn client(args: &PingArgs, version: u32) -> Result<Client, Failure> {
-    connect::client(&args.address, &args.options, args.program.program, version)
+/// What is asked, and how.
+struct Target<'a> {
+    address: &'a Address,
+    args: &'a PingArgs,
+}
+
+impl Target<'_> {
+    fn client(&self, version: u32) -> Result<Client, Failure> {
+        let (options, program) = (&self.args.options, self.args.program.program);
+        connect::client(self.address, options, program, version)
+    }
+
+    fn failure(&self, error: &CallError) -> Failure {
+        connect::failure(self.address, error)
+    }
+
+    /// Asks for a version that nobody has; the refusal says which there are.
+    fn versions(&self) -> Result<Vec<u32>, Failure> {
+        const NO_VERSION: u32 = u32::MAX;
+        let Err(error) = null(&self.client(NO_VERSION)?) else {
+            return Ok(vec![NO_VERSION]);
+        };
+        match versions_there_are(&error) {
+            Some((low, high)) if high - low < 64 => self.answering(low, high),
+            _ => Err(self.failure(&error)),
+        }
+    }
+
+    /// The range may have holes.
+    fn answering(&self, low: u32, high: u32) -> Result<Vec<u32>, Failure> {
+        let mut versions = Vec::new();
+        for version in low..=high {
+            match null(&self.client(version)?) {
+                Ok(()) => versions.push(version),
+                Err(error) if versions_there_are(&error).is_some() => {}
+                Err(error) => return Err(self.failure(&error)),
+            }
+        }
+        Ok(versions)
+    }
+
+    fn ping(&self, version: u32) -> Result<Vec<Duration>, Failure> {
+        let client = self.client(version)?;
+        let mut times = Vec::new();
+        for _ in 0..self.args.count {
+            let start = Instant::now();
+            null(&client).map_err(|error| self.failure(&error))?;
+            times.push(start.elapsed());
+        }
+        times.sort_unstable();
+        Ok(times)
+    }
 }
 
 fn null(client: &Client) -> Result<(), CallError> {
-    client.call(0, |_| Ok(()), |_| Ok(()))
-}
-
-/// Asks for a version that nobody has; the refusal says which there are.
-fn versions(args: &PingArgs) -> Result<Vec<u32>, Failure> {
-    const NO_VERSION: u32 = u32::MAX;
-    match null(&client(args, NO_VERSION)?) {
-        Ok(()) => Ok(vec![NO_VERSION]),
-        Err(CallError::Refused(Refused::ProgramMismatch { low, high })) if high - low < 64 => {
-            answering(args, low, high)
-        }
-        Err(error) => Err(Failure::new(error)),
+    match client.protocol() {
+        Protocol::Onc => client.call(0, |_| Ok(()), |_| Ok(())),
+        Protocol::Lean => client.call_lean(0, |_| Ok(()), |_| Ok(())),
     }
 }
 
-/// The range may have holes.
-fn answering(args: &PingArgs, low: u32, high: u32) -> Result<Vec<u32>, Failure> {
-    let mut versions = Vec::new();
-    for version in low..=high {
-        match null(&client(args, version)?) {
-            Ok(()) => versions.push(version),
-            Err(CallError::Refused(Refused::ProgramMismatch { .. })) => {}
-            Err(error) => return Err(Failure::new(error)),
-        }
-    }
-    Ok(versions)
-}
-
-fn ping(args: &PingArgs, version: u32) -> Result<Vec<Duration>, Failure> {
-    let client = client(args, version)?;
-    let mut times = Vec::new();
-    for _ in 0..args.count {
-        let start = Instant::now();
-        null(&client).map_err(Failure::new)?;
-        times.push(start.elapsed());
-    }
-    times.sort_unstable();
-    Ok(times)
+/// The lowest and the highest version of a program, if that is what a refusal says.
+fn versions_there_are(error: &CallError) -> Option<(u32, u32)> {
+    let (low, high) = match error {
+        CallError::Refused(Refused::ProgramMismatch { low, high }) => (*low, *high),
+        CallError::Unbound(BindError::Refused(refusal)) => match **refusal {
+            BindRefusal::NoVersion { low, high, .. } => (low, high),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    (low <= high).then_some((low, high))
 }
 
 fn report(args: &PingArgs, version: u32, sorted: &[Duration]) -> Result<(), Failure> {

@@ -3,16 +3,19 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use tenon::Client;
+use tenon::{Address, Client, Protocol, Transport};
 use tenon_exec::{Interface, Procedure};
 
+use super::Interfaces;
+use crate::commands::dynamic;
 use crate::commands::table::percentile;
 use crate::failure::Failure;
 
-/// What the calls of one procedure over one transport took.
+/// What the calls of one procedure took, over one transport and by one protocol.
 pub struct Figure {
     pub procedure: String,
-    pub transport: String,
+    pub transport: Transport,
+    pub protocol: Protocol,
     pub calls: u32,
     pub median: Duration,
     pub p99: Duration,
@@ -51,24 +54,39 @@ fn cases() -> Vec<(&'static str, &'static str, Json, Json)> {
     ]
 }
 
-/// Makes `calls` calls of every case to `address`.
-pub fn measure(interface: &Interface, address: &str, calls: u32) -> Result<Vec<Figure>, Failure> {
-    let transport = address.split(':').next().unwrap_or(address);
+/// Makes `calls` calls of every case to `address`, by the protocol that it says.
+pub fn measure(
+    interfaces: &Interfaces,
+    address: &Address,
+    calls: u32,
+) -> Result<Vec<Figure>, Failure> {
+    let interface = interfaces.of(address.protocol());
     let mut figures = Vec::new();
     for (name, shown, argument, expected) in cases() {
         let procedure = interface.procedure(name, None).map_err(Failure::new)?;
-        let (program, version) = (procedure.program().number, procedure.version().number);
-        let client = Client::connect(address, program, version).map_err(Failure::new)?;
+        let client = client(interface, procedure, address)?;
         let times = times(&client, procedure, &argument, &expected, calls)?;
         figures.push(Figure {
             procedure: shown.to_owned(),
-            transport: transport.to_owned(),
+            transport: address.transport(),
+            protocol: address.protocol(),
             calls,
             median: percentile(&times, 50),
             p99: percentile(&times, 99),
         });
     }
     Ok(figures)
+}
+
+fn client(
+    interface: &Interface,
+    procedure: Procedure<'_>,
+    address: &Address,
+) -> Result<Client, Failure> {
+    let (program, version) = (procedure.program(), procedure.version());
+    let client = Client::connect(&address.to_string(), program.number, version.number);
+    let made_from = dynamic::made_from(interface.schema(), program, version);
+    Ok(client.map_err(Failure::new)?.with_interface(made_from))
 }
 
 /// How long each call took, sorted. From the value to the value: marshalling is part of it, JSON
@@ -86,14 +104,9 @@ fn times(
     let mut first = None;
     for _ in 0..calls {
         let start = Instant::now();
-        let result = client
-            .call(
-                procedure.number(),
-                |out| procedure.encode_arguments(&arguments, out),
-                |input| procedure.decode_result(input),
-            )
-            .map_err(Failure::new)?;
+        let result = dynamic::call(client, procedure, &arguments);
         times.push(start.elapsed());
+        let result = result.map_err(Failure::new)?;
         if *first.get_or_insert_with(|| result.clone()) != result {
             return Err(Failure::new(format!(
                 "{}: answers differ",

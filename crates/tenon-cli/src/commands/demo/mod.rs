@@ -3,18 +3,18 @@
 
 mod client;
 mod process;
+mod report;
 mod service;
 
 use std::io::{self, Read};
 
-use serde_json::{Value as Json, json};
+use tenon::{Address, Protocol, Transport};
 use tenon_exec::Interface;
 use tenon_idl::Options;
 
-use self::client::Figure;
 use self::process::ServerProcess;
 use crate::args::DemoArgs;
-use crate::commands::table::{in_micros, micros, render};
+use crate::commands::{connect, dynamic};
 use crate::failure::Failure;
 use crate::output;
 
@@ -28,17 +28,39 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     }
 }
 
-/// Reads the bundled file, as any other file would be read.
-fn interface() -> Result<Interface, Failure> {
-    let parsed = tenon_idl::parse_text(FILE, TEXT, &Options::default());
-    let schema = parsed.schema.ok_or_else(Failure::explained)?;
-    Interface::new(schema).map_err(Failure::new)
+/// The interface of the demonstration, ready for either protocol.
+pub struct Interfaces {
+    onc: Interface,
+    lean: Interface,
+}
+
+impl Interfaces {
+    /// Reads the bundled file, as any other file would be read.
+    fn read() -> Result<Self, Failure> {
+        let parsed = tenon_idl::parse_text(FILE, TEXT, &Options::default());
+        let schema = parsed.schema.ok_or_else(Failure::explained)?;
+        let of = |protocol| {
+            let representation = dynamic::representation(protocol);
+            Interface::with_representation(schema.clone(), representation).map_err(Failure::new)
+        };
+        Ok(Self {
+            onc: of(Protocol::Onc)?,
+            lean: of(Protocol::Lean)?,
+        })
+    }
+
+    fn of(&self, protocol: Protocol) -> &Interface {
+        match protocol {
+            Protocol::Onc => &self.onc,
+            Protocol::Lean => &self.lean,
+        }
+    }
 }
 
 /// The server process: prints its addresses, serves until the end of input.
 fn serve() -> Result<(), Failure> {
     let directory = process::private_directory()?;
-    let server = service::start(interface()?, &directory.path().join("demo.sock"))?;
+    let server = service::start(Interfaces::read()?, &directory.path().join("demo.sock"))?;
     for address in server.addresses() {
         output::print(&format!("{address}\n"))?;
     }
@@ -54,7 +76,7 @@ fn wait_for_end_of_input() -> io::Result<()> {
 }
 
 fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
-    let interface = interface()?;
+    let interfaces = Interfaces::read()?;
     let server = ServerProcess::start()?;
     eprintln!(
         "{FILE} read; server process {} serves it, client process {} calls it",
@@ -63,36 +85,23 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
     );
     let mut figures = Vec::new();
     for address in server.addresses() {
-        eprintln!("  {address}: {} calls of each procedure", args.calls);
-        figures.extend(client::measure(&interface, address, args.calls)?);
+        for address in by_both_protocols(connect::address(address)?)? {
+            eprintln!("  {address}: {} calls of each procedure", args.calls);
+            figures.extend(client::measure(&interfaces, &address, args.calls)?);
+        }
     }
     server.stop()?;
     match args.json {
-        true => output::print_json(&as_json(&figures), false),
-        false => output::print(&as_table(&figures)),
+        true => output::print_json(&report::as_json(&figures), false),
+        false => output::print(&report::as_table(&figures)),
     }
 }
 
-fn as_table(figures: &[Figure]) -> String {
-    let row = |figure: &Figure| {
-        let times = [micros(figure.median), micros(figure.p99)];
-        let words = [figure.procedure.clone(), figure.transport.clone()];
-        words.into_iter().chain(times).collect()
+/// An address and, of a stream, the one that leads to the same place by the lean protocol.
+fn by_both_protocols(onc: Address) -> Result<Vec<Address>, Failure> {
+    let lean = match onc.transport() {
+        Transport::Tcp | Transport::Unix => Some(connect::address(&format!("lean+{onc}"))?),
+        Transport::Udp => None,
     };
-    let rows: Vec<Vec<String>> = figures.iter().map(row).collect();
-    let table = render(&["procedure", "transport", "median us", "p99 us"], &rows, 2);
-    format!("\n{table}\nevery answer was checked\n")
-}
-
-fn as_json(figures: &[Figure]) -> Json {
-    let row = |figure: &Figure| {
-        json!({
-            "procedure": figure.procedure,
-            "transport": figure.transport,
-            "calls": figure.calls,
-            "median_us": in_micros(figure.median),
-            "p99_us": in_micros(figure.p99),
-        })
-    };
-    Json::Array(figures.iter().map(row).collect())
+    Ok([onc].into_iter().chain(lean).collect())
 }

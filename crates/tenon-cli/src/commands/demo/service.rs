@@ -1,41 +1,45 @@
 //! The demonstration's server: procedures over values that are known only at run time.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use tenon::wire::{BString, Decoder, Encoder};
-use tenon::{CallInfo, Refusal, Server, Service};
+use tenon::lean;
+use tenon::wire::{BString, Decoder, Encoder, Lean, Representation};
+use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Server, Service};
 use tenon_exec::{Interface, Value};
 
+use super::Interfaces;
+use crate::commands::dynamic;
 use crate::failure::Failure;
 
 /// `enum kind` of the interface.
 const PERSON: i32 = 1;
 const MACHINE: i32 = 2;
 
-/// Serves `interface` over TCP, UDP and a Unix socket at `path`.
-pub fn start(interface: Interface, path: &Path) -> Result<Server, Failure> {
+/// Serves the interface over TCP, UDP and a Unix socket at `path`, by both protocols.
+pub fn start(interfaces: Interfaces, path: &Path) -> Result<Server, Failure> {
     let unix = format!("unix://{}", path.display());
     let mut builder = Server::builder();
     for address in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix] {
         builder = builder.listen(address).map_err(Failure::new)?;
     }
     builder
-        .service(Demo { interface })
+        .service(Demo { interfaces })
         .start()
         .map_err(Failure::new)
 }
 
 struct Demo {
-    interface: Interface,
+    interfaces: Interfaces,
 }
 
 impl Service for Demo {
     fn program(&self) -> u32 {
-        self.interface.schema().programs[0].number
+        self.interfaces.onc.schema().programs[0].number
     }
 
     fn version(&self) -> u32 {
-        self.interface.schema().programs[0].versions[0].number
+        self.interfaces.onc.schema().programs[0].versions[0].number
     }
 
     fn call(
@@ -44,14 +48,49 @@ impl Service for Demo {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        let mut procedures = self.interface.procedures();
-        let procedure = procedures
-            .find(|procedure| procedure.number() == call.procedure)
-            .ok_or(Refusal::ProcedureUnavailable)?;
-        let arguments = procedure.decode_arguments(arguments)?;
-        let value = answer(procedure.name(), &arguments).ok_or(Refusal::ProcedureUnavailable)?;
-        Ok(procedure.encode_result(&value, result)?)
+        serve(self.interfaces.of(Protocol::Onc), call, arguments, result)
     }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for Demo {
+    fn interface(&self) -> Arc<lean::Interface> {
+        let schema = self.interfaces.lean.schema();
+        let program = &schema.programs[0];
+        dynamic::made_from(schema, program, &program.versions[0])
+    }
+
+    fn call_lean(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let interface = self.interfaces.of(Protocol::Lean);
+        match arguments {
+            LeanInput::Native(mut arguments) => serve(interface, call, &mut arguments, result),
+            LeanInput::Swapped(mut arguments) => serve(interface, call, &mut arguments, result),
+        }
+    }
+}
+
+/// Carries a call out whose arguments and result lie as `interface` was planned for.
+fn serve(
+    interface: &Interface,
+    call: &CallInfo<'_>,
+    arguments: &mut Decoder<'_, impl Representation>,
+    result: &mut Encoder<'_, impl Representation>,
+) -> Result<(), Refusal> {
+    let mut procedures = interface.procedures();
+    let procedure = procedures
+        .find(|procedure| procedure.number() == call.procedure)
+        .ok_or(Refusal::ProcedureUnavailable)?;
+    let arguments = procedure.decode_arguments(arguments)?;
+    let value = answer(procedure.name(), &arguments).ok_or(Refusal::ProcedureUnavailable)?;
+    Ok(procedure.encode_result(&value, result)?)
 }
 
 /// What the procedure `name` returns; `None` for one that is not implemented.
