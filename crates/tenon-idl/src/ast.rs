@@ -40,21 +40,21 @@ pub(crate) struct ConstantExpression {
 }
 
 /// The inside of a type that is defined where it stands.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Body {
     Enum(Vec<Member>),
     Struct(Vec<Declaration>),
     Union(Box<Union>),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub name: Name,
     pub doc: String,
     pub value: Option<Expression>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Union {
     pub discriminant: Declaration,
     pub arms: Vec<Arm>,
@@ -62,7 +62,7 @@ pub(crate) struct Union {
     pub default: Option<Option<Declaration>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Arm {
     pub cases: Vec<Expression>,
     /// `None` is `void`.
@@ -70,7 +70,7 @@ pub(crate) struct Arm {
 }
 
 /// A type and the name of what has it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Declaration {
     pub name: Name,
     pub doc: String,
@@ -78,13 +78,13 @@ pub(crate) struct Declaration {
 }
 
 /// A type as it is used.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TypeUse {
     pub span: Span,
     pub kind: TypeUseKind,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum TypeUseKind {
     /// A keyword of the language.
     Builtin(Type),
@@ -99,7 +99,7 @@ pub(crate) enum TypeUseKind {
 }
 
 /// `[n]`, `<n>` or `<>`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Bound {
     Fixed(Expression),
     Counted(Option<Expression>),
@@ -127,12 +127,27 @@ pub(crate) struct Procedure {
     pub arguments: Vec<Argument>,
     /// `None` is `void`.
     pub result: Option<TypeUse>,
+    /// Names of parameters that only come back. They are among the arguments until the types are
+    /// flattened, and then parts of the result.
+    pub outputs: Vec<Name>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Argument {
+    pub direction: Direction,
     pub name: Option<Name>,
     pub ty: TypeUse,
+}
+
+/// Which way a parameter travels. RFC 5531 knows arguments only; the rest is dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// With the call.
+    In,
+    /// With the reply.
+    Out,
+    /// With both.
+    InOut,
 }
 
 /// A constant expression. RFC 4506 knows numbers and names only; the rest is dialect.

@@ -3,7 +3,7 @@
 //! Reads all of RFC 4506 and RFC 5531 section 12, and by default the union of the dialects that
 //! interfaces are written in: C's names of integers, types and constants that are declared
 //! elsewhere, nested types, computed constants, several or named arguments, `//` comments, `%`
-//! lines anywhere, and so on. A preprocessor is built in.
+//! lines anywhere, and so on. Parameters may say which way they travel (`in`, `out`, `inout`). A preprocessor is built in.
 //!
 //! ```
 //! let text = "struct point { int x; int y; };";
@@ -20,7 +20,7 @@
 //! [`Options::strict_rpcgen`] refuses what Debian's rpcgen 1.4.3 refuses: computed constants, `0X`
 //! and `5L` as numbers, types that are defined where they are used, `long long`, `program`,
 //! `version`, `string`, `opaque` and the like as names, several arguments (rpcgen takes them with
-//! `-N` only), pointers and arrays as results and arguments, strings without a bound, `//`
+//! `-N` only), their directions, pointers and arrays as results and arguments, strings without a bound, `//`
 //! comments, indented and continued `%` lines, `namespace` and `pragma`, a comma behind the last
 //! member of an enum, an empty enum, struct or version, `default` in front of a `case`, a `;` that
 //! ends nothing, and invisible characters.

@@ -101,6 +101,23 @@ fn rpcgen_accepts(path: &Path) -> bool {
 /// The corpus is accepted whole (see above), so by default we take whatever rpcgen takes. Strict
 /// reading draws the line where rpcgen does.
 #[test]
+fn what_comes_back_has_a_name_of_its_own() {
+    let refused = [
+        ("void F(out unsigned int)", "comes back has a name"),
+        ("int F(inout int)", "comes back has a name"),
+        ("int F(in int a, out int a)", "two parameters called `a`"),
+        ("int F(out int result)", "two fields called `result`"),
+        ("void F(out void a)", "`void` stands alone"),
+    ];
+    for (procedure, expected) in refused {
+        let text = format!("program P {{ version V {{ {procedure} = 1; }} = 1; }} = 5;\n");
+        let parsed = parse_text("test.x", &text, &Options::default());
+        let said = parsed.render(Style::Plain);
+        assert!(said.contains(expected), "{procedure}: {said}");
+    }
+}
+
+#[test]
 fn strict_reading_agrees_with_rpcgen() {
     let strict = Options {
         strict_rpcgen: true,
@@ -136,6 +153,8 @@ fn strict_reading_refuses_what_rpcgen_refuses() {
         "struct a { string s; };",
         "struct a { string *s; };",
         "program P { version V { int F(int, int) = 1; } = 1; } = 5;",
+        "program P { version V { int F(in int a) = 1; } = 1; } = 5;",
+        "program P { version V { void F(out int a) = 1; } = 1; } = 5;",
         "program P { version V { int F(int<>) = 1; } = 1; } = 5;",
         "program P { version V { int F(opaque x<>) = 1; } = 1; } = 5;",
         "program P { version V { foo *F(void) = 1; } = 1; } = 5;",

@@ -13,6 +13,9 @@ mod lean_peer;
 #[path = "../../tenon-gen/tests/golden/demo.rs"]
 mod demo;
 #[allow(dead_code)]
+#[path = "../../tenon-gen/tests/golden/directions.rs"]
+mod files;
+#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/service.rs"]
 mod store;
 
@@ -22,6 +25,7 @@ use caller::listening;
 use demo::{
     DEMO_V1_INTERFACE, DemoV1, DemoV1Client, DemoV1Service, Entry, Found, LOOK_UP, Name, Numbers,
 };
+use files::{FilesReadResult, FilesStateResult, FilesV1, FilesV1Client, FilesV1Service, Position};
 use lean_caller::LeanCaller;
 use lean_peer::{LeanLine, LeanPeer};
 use store::{STORE_V2_INTERFACE, StoreV2, StoreV2Client, StoreV2Service};
@@ -74,8 +78,45 @@ impl StoreV2 for Store {
     }
 }
 
+/// A file of a thousand bytes.
+struct Files;
+
+impl FilesV1 for Files {
+    fn read(
+        &self,
+        _: &CallInfo<'_>,
+        count: u32,
+        where_: Position,
+    ) -> Result<FilesReadResult, Refusal> {
+        let end = (where_.at + u64::from(count)).min(1000);
+        Ok(FilesReadResult {
+            result: end == 1000,
+            bytes: (where_.at..end).map(|at| at as u8).collect(),
+            where_: Position { at: end },
+        })
+    }
+
+    fn write(
+        &self,
+        _: &CallInfo<'_>,
+        bytes: files::Data,
+        where_: Position,
+    ) -> Result<Position, Refusal> {
+        let at = where_.at + bytes.len() as u64;
+        Ok(Position { at })
+    }
+
+    fn state(&self, _: &CallInfo<'_>) -> Result<FilesStateResult, Refusal> {
+        Ok(FilesStateResult {
+            size: 1000,
+            name: "thousand".into(),
+        })
+    }
+}
+
 fn server() -> Server {
     let builder = listening().service(DemoV1Service(Demo));
+    let builder = builder.service(FilesV1Service(Files));
     builder.service(StoreV2Service(Store)).start().unwrap()
 }
 
@@ -128,6 +169,23 @@ fn calls_are_started_by_either_protocol() {
         assert_eq!(second.wait().unwrap(), [1, 2, 3]);
         null.wait().unwrap();
         assert_eq!(first.wait().unwrap(), "Hello, Ada");
+    }
+}
+
+#[test]
+fn what_goes_both_ways_comes_back_with_the_result() {
+    let server = server();
+    for address in addresses(&server) {
+        let client = FilesV1Client::connect(&address).unwrap();
+        let read = client.read(4, &Position { at: 990 }).unwrap();
+        assert_eq!((read.result, read.where_.at), (false, 994));
+        assert_eq!(read.bytes, [222, 223, 224, 225]);
+        let rest = client.read(100, &read.where_).unwrap();
+        assert_eq!((rest.result, rest.where_.at), (true, 1000));
+        let written = client.write(&vec![1, 2, 3], &rest.where_).unwrap();
+        assert_eq!(written.at, 1003);
+        let state = client.state().unwrap();
+        assert_eq!((state.size, state.name), (1000, "thousand".into()));
     }
 }
 

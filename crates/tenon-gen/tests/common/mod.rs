@@ -38,7 +38,7 @@ pub fn stubs(path: &Path) -> String {
     let lean = [Representation::XDR, Representation::LEAN];
     match file_name(path).as_str() {
         "representations.x" => stubs_in(path, &[Representation::XDR, Representation::LEAN, PACKED]),
-        "demo.x" | "hprpc.x" | "names.x" | "service.x" => stubs_in(path, &lean),
+        "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "service.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),
     }
 }

@@ -1,15 +1,16 @@
 //! Programs, versions and procedures (RFC 5531 section 12).
 
 use crate::ast::{
-    Argument, Definition, DefinitionKind, Expression, Procedure, Program, TypeUse, TypeUseKind,
-    Version,
+    Argument, Definition, DefinitionKind, Direction, Expression, Procedure, Program, TypeUse,
+    TypeUseKind, Version,
 };
 use crate::diagnostics::Diagnostic;
 use crate::expression::Within;
 use crate::source::Span;
+use crate::token::{Token, TokenKind};
 
 use super::types::Specifier;
-use super::{Failed, Parse, Parser};
+use super::{Failed, Parse, Parser, is_reserved};
 
 impl Parser<'_> {
     /// `program NAME { version .. } = number;`
@@ -89,6 +90,7 @@ impl Parser<'_> {
             number,
             arguments,
             result,
+            outputs: Vec::new(),
         })
     }
 
@@ -120,6 +122,7 @@ impl Parser<'_> {
             return Ok(arguments);
         }
         loop {
+            let direction = self.direction();
             let specifier = self.specifier()?;
             match specifier {
                 Specifier::Void(span) if !(arguments.is_empty() && self.cursor.peek().is(")")) => {
@@ -127,7 +130,7 @@ impl Parser<'_> {
                     return Err(self.fail(error));
                 }
                 Specifier::Void(_) => {}
-                other => arguments.push(self.argument(other)?),
+                other => arguments.push(self.argument(direction, other)?),
             }
             if !self.cursor.eat(",") {
                 break;
@@ -139,7 +142,35 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    fn argument(&mut self, specifier: Specifier) -> Parse<Argument> {
+    /// `in`, `out` or `inout`. A type may be called so, too: then what follows is its name, and not
+    /// a type and a name.
+    fn direction(&mut self) -> Direction {
+        let direction = match self.cursor.word() {
+            Some("in") => Direction::In,
+            Some("out") => Direction::Out,
+            Some("inout") => Direction::InOut,
+            _ => return Direction::In,
+        };
+        if !self.begins_parameter() {
+            return Direction::In;
+        }
+        let span = self.cursor.advance().span;
+        self.dialect(
+            span,
+            "arguments go there, results come back: there are no directions",
+        );
+        direction
+    }
+
+    /// Whether the words behind the one at hand are a type and what has it, not just a name.
+    fn begins_parameter(&self) -> bool {
+        let [next, then] = [1, 2].map(|ahead| self.cursor.peek_by(ahead));
+        let is_word = |token: Token| token.kind == TokenKind::Identifier;
+        let is_followed = is_word(then) || then.is("*") || then.is("{");
+        is_word(next) && (is_followed || is_reserved(self.cursor.text(next)))
+    }
+
+    fn argument(&mut self, direction: Direction, specifier: Specifier) -> Parse<Argument> {
         let optional = self.optional();
         let name = match self.cursor.word() {
             Some(_) => Some(self.name("the name of the argument")?),
@@ -149,6 +180,14 @@ impl Parser<'_> {
         if matches!(ty.kind, TypeUseKind::Array(..) | TypeUseKind::Opaque(_)) {
             self.dialect(ty.span, "no argument is an array: use a typedef");
         }
-        Ok(Argument { name, ty })
+        if name.is_none() && direction != Direction::In {
+            let error = Diagnostic::error(ty.span, "a parameter that comes back has a name");
+            self.diagnostics.push(error);
+        }
+        Ok(Argument {
+            direction,
+            name,
+            ty,
+        })
     }
 }

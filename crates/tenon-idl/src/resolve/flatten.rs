@@ -1,9 +1,13 @@
 //! Types that are defined where they are used become definitions of their own, in front of what
-//! holds them: RFC 4506 section 6.4 says that this is what they mean.
+//! holds them: RFC 4506 section 6.4 says that this is what they mean. So do the parameters of a
+//! procedure that come back: with its result they are a struct that it returns.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ast::{Body, Declaration, Definition, DefinitionKind, Name, TypeUse, TypeUseKind};
+use crate::ast::{
+    Argument, Body, Declaration, Definition, DefinitionKind, Direction, Name, Procedure, TypeUse,
+    TypeUseKind,
+};
 
 /// Replaces every [`TypeUseKind::Inline`]: none is left.
 pub(super) fn flatten(definitions: Vec<Definition>) -> Vec<Definition> {
@@ -55,11 +59,51 @@ impl Flattener {
                         let part = format!("arg{}", index + 1);
                         self.type_use(&mut argument.ty, (&name, &part), &outer);
                     }
+                    self.outputs(procedure, &outer);
                 }
             }
             DefinitionKind::Constant(_) => {}
         }
         self.flat.push(definition);
+    }
+
+    /// Makes what comes back the result: what goes there are the arguments that are left.
+    fn outputs(&mut self, procedure: &mut Procedure, outer: &Outer) {
+        let mut fields: Vec<Declaration> = procedure.arguments.iter().filter_map(output).collect();
+        if fields.is_empty() {
+            return;
+        }
+        let name = Name {
+            text: "result".to_owned(),
+            span: procedure.name.span,
+        };
+        let result = procedure.result.take();
+        fields.splice(..0, result.map(|ty| declaration(name, ty)));
+        procedure.result = match fields.len() {
+            1 => fields.pop().map(|only| only.ty),
+            _ => Some(self.record(&procedure.name, fields, outer)),
+        };
+        let arguments = std::mem::take(&mut procedure.arguments).into_iter();
+        let (out, arguments): (Vec<Argument>, Vec<Argument>) =
+            arguments.partition(|argument| argument.direction == Direction::Out);
+        procedure.outputs = out.into_iter().filter_map(|of| of.name).collect();
+        procedure.arguments = arguments;
+    }
+
+    /// The struct that a procedure returns.
+    fn record(&mut self, procedure: &Name, fields: Vec<Declaration>, outer: &Outer) -> TypeUse {
+        let span = procedure.span;
+        let text = self.free_name((&procedure.text, "result"));
+        let name = Name { text, span };
+        self.flat.push(Definition {
+            name: name.clone(),
+            doc: format!("What `{}` returns.", procedure.text),
+            position: outer.position,
+            end: outer.end,
+            kind: DefinitionKind::Type(Body::Struct(fields)),
+        });
+        let kind = TypeUseKind::Named(name);
+        TypeUse { span, kind }
     }
 
     fn body(&mut self, body: &mut Body, name: &str, outer: &Outer) {
@@ -127,6 +171,21 @@ impl Flattener {
         }
         free
     }
+}
+
+/// A parameter that comes back, as a field.
+fn output(argument: &Argument) -> Option<Declaration> {
+    match argument.direction {
+        Direction::In => None,
+        Direction::Out | Direction::InOut => {
+            Some(declaration(argument.name.clone()?, argument.ty.clone()))
+        }
+    }
+}
+
+fn declaration(name: Name, ty: TypeUse) -> Declaration {
+    let doc = String::new();
+    Declaration { name, doc, ty }
 }
 
 /// The start of a name: nested types would otherwise get names as long as the file.

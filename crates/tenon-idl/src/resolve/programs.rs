@@ -67,8 +67,9 @@ impl Resolver<'_> {
         let names = procedure
             .arguments
             .iter()
-            .filter_map(|argument| argument.name.as_ref());
-        self.refuse_twice("argument", names);
+            .filter_map(|argument| argument.name.as_ref())
+            .chain(&procedure.outputs);
+        self.refuse_twice("parameter", names);
         let arguments = procedure.arguments.iter().enumerate();
         let number = self.number_u32(&procedure.number, "procedure number");
         if number == 0 && !self.diagnostics.has_errors() {
