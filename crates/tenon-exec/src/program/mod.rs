@@ -4,6 +4,7 @@
 //! operation stands right behind its step. One program serves both directions, and is made once
 //! for an interface. Names are kept aside: only errors ask for them.
 
+mod join;
 mod make;
 mod number;
 
