@@ -8,3 +8,6 @@ mod in_flight;
 pub mod lean;
 pub mod onc;
 pub mod sniff;
+mod storage;
+
+pub use storage::ROOM_FIRST;

@@ -3,13 +3,11 @@
 mod common;
 
 use common::Random;
+use tenon_proto::ROOM_FIRST;
 use tenon_proto::onc::record::{MARK, RecordError, RecordReader, seal};
 use tenon_wire::Buffer;
 
 const LAST: u32 = 0x8000_0000;
-
-/// Everything that a reader asks for at first.
-const ROOM_FIRST: usize = 16 << 10;
 
 fn fragment(mark: u32, body: &[u8]) -> Vec<u8> {
     [&mark.to_be_bytes(), body].concat()

@@ -105,4 +105,4 @@ pub use preamble::{
     CALLS_MIN, Features, MAGIC, MESSAGE_MIN, PREAMBLE, Preamble, RefusalReason, Refused, VERSION,
     Versions,
 };
-pub use reader::{Incoming, MessageReader, ROOM_FIRST};
+pub use reader::{Incoming, MessageReader};

@@ -5,9 +5,7 @@ use super::header::{HEADER, Header};
 use super::message::Message;
 use super::order::{ALIGNMENT, ByteOrder};
 use super::preamble::{PREAMBLE, Preamble, check_magic};
-
-/// Bytes a reader asks for at first; most messages need no more.
-pub const ROOM_FIRST: usize = 16 << 10;
+use crate::storage::Storage;
 
 /// What has come.
 #[derive(Debug, Clone, Copy)]
@@ -26,14 +24,9 @@ pub enum Incoming<'m> {
 /// what has really arrived and not what a header promises.
 #[derive(Debug)]
 pub struct MessageReader {
-    /// All of it is initialised; what is behind `filled` is stale.
-    storage: Vec<u8>,
-    /// The first place in the storage that is 8-byte aligned.
-    base: usize,
+    storage: Storage,
     /// The first byte that was not handed out.
     start: usize,
-    /// Behind the last byte received.
-    filled: usize,
     /// Where in the stream `start` is.
     at: u64,
     awaited: Awaited,
@@ -71,10 +64,8 @@ impl MessageReader {
     /// no memory before the first [`room`](Self::room).
     pub fn new(limit: usize) -> Self {
         Self {
-            storage: Vec::new(),
-            base: 0,
+            storage: Storage::new(ALIGNMENT, limit.saturating_add(ALIGNMENT)),
             start: 0,
-            filled: 0,
             at: 0,
             awaited: Awaited::Preamble,
             last: None,
@@ -87,19 +78,19 @@ impl MessageReader {
     /// said that there is nothing: it grows with what has arrived, up to the limit.
     pub fn room(&mut self) -> &mut [u8] {
         self.rewind();
-        if self.lacks_room() {
-            self.make_room();
+        if self.storage.lacks(self.wanted()) {
+            self.start = self.storage.make_room(self.start);
         }
-        &mut self.storage[self.filled..]
+        self.storage.room()
     }
 
     /// Bytes of memory that the reader has after the next [`room`](Self::room), for an owner that
     /// must find them first.
     pub fn capacity_wanted(&mut self) -> usize {
         self.rewind();
-        match self.lacks_room() && self.is_full() {
-            true => self.capacity_doubled(),
-            false => self.storage.len(),
+        match self.storage.lacks(self.wanted()) {
+            true => self.storage.capacity_with_room(self.start),
+            false => self.storage.capacity(),
         }
     }
 
@@ -107,9 +98,9 @@ impl MessageReader {
     ///
     /// # Panics
     /// There was less room.
+    #[inline]
     pub fn filled(&mut self, bytes: usize) {
-        assert!(bytes <= self.storage.len() - self.filled);
-        self.filled += bytes;
+        self.storage.fill(bytes);
     }
 
     /// What has come next as a whole. It stays where it is until the next call of this reader.
@@ -126,7 +117,7 @@ impl MessageReader {
             },
             Awaited::Preamble => return self.next_preamble(),
         };
-        if self.filled - self.start < length {
+        if self.received_of_next().len() < length {
             self.awaited = Awaited::Rest { header, length };
             return Ok(None);
         }
@@ -146,36 +137,37 @@ impl MessageReader {
             header,
             at: self.at - header.message_length(),
             order: self.order,
-            content: &self.storage[begin..begin + header.length as usize],
+            content: self.storage.get(begin..begin + header.length as usize),
         })
     }
 
     /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
     pub fn is_between_messages(&self) -> bool {
-        self.start == self.filled
+        self.start == self.storage.end()
     }
 
     /// Bytes of the stream that were received.
     pub fn received(&self) -> u64 {
-        self.at + (self.filled - self.start) as u64
+        self.at + self.received_of_next().len() as u64
     }
 
     /// Bytes of memory that the reader has.
     pub fn capacity(&self) -> usize {
-        self.storage.len()
+        self.storage.capacity()
     }
 
     /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
-        if self.is_between_messages() && self.storage.len() > bytes {
-            self.storage = Vec::new();
-            (self.base, self.start, self.filled) = (0, 0, 0);
+        if self.is_between_messages() && self.storage.capacity() > bytes {
+            self.storage.release();
+            self.start = 0;
             self.last = None;
         }
     }
 
+    #[inline]
     fn received_of_next(&self) -> &[u8] {
-        &self.storage[self.start..self.filled]
+        self.storage.received(self.start)
     }
 
     #[cold]
@@ -210,48 +202,15 @@ impl MessageReader {
     /// Begins at the front again if nothing is left.
     fn rewind(&mut self) {
         self.last = None;
-        if self.start == self.filled {
-            (self.start, self.filled) = (self.base, self.base);
+        if self.is_between_messages() {
+            self.start = self.storage.base();
+            self.storage.truncate(self.start);
         }
     }
 
-    fn lacks_room(&self) -> bool {
-        self.storage.len() - self.start < self.awaited.bytes()
-    }
-
-    /// Whether nothing can be moved to make room.
-    fn is_full(&self) -> bool {
-        self.start == self.base && self.filled == self.storage.len()
-    }
-
-    fn capacity_doubled(&self) -> usize {
-        let most = self.limit.saturating_add(ALIGNMENT).max(ROOM_FIRST);
-        (self.storage.len() * 2).clamp(ROOM_FIRST, most)
-    }
-
-    /// Moves what is there to the front, or doubles the storage if that is full.
-    #[cold]
-    fn make_room(&mut self) {
-        if self.start > self.base {
-            self.storage.copy_within(self.start..self.filled, self.base);
-            self.filled -= self.start - self.base;
-            self.start = self.base;
-        }
-        if self.is_full() {
-            self.grow();
-        }
-    }
-
-    fn grow(&mut self) {
-        let grown = vec![0; self.capacity_doubled()];
-        // It may be that nobody can tell, as when this is run by Miri.
-        let base = match grown.as_ptr().align_offset(ALIGNMENT) {
-            offset @ 0..ALIGNMENT => offset,
-            _ => 0,
-        };
-        let before = std::mem::replace(&mut self.storage, grown);
-        let left = &before[self.start..self.filled];
-        self.storage[base..base + left.len()].copy_from_slice(left);
-        (self.base, self.start, self.filled) = (base, base, base + left.len());
+    /// Bytes that are known to be missing.
+    fn wanted(&self) -> usize {
+        let received = self.received_of_next().len();
+        self.awaited.bytes().saturating_sub(received)
     }
 }

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use tenon_wire::Buffer;
 
+use crate::storage::Storage;
+
 /// Bytes of a mark, and of the room that is left for it in front of every message.
 pub const MARK: usize = 4;
 
@@ -14,9 +16,6 @@ pub const MARK: usize = 4;
 pub const FRAGMENT_MAX: usize = 0x7fff_ffff;
 
 const LAST: u32 = 0x8000_0000;
-
-/// Bytes a reader asks for at first; most messages need no more.
-pub const ROOM_FIRST: usize = 16 << 10;
 
 /// Fragments without a byte that one record may have. They are legal, and an endless row of them is
 /// an attack.
@@ -92,14 +91,11 @@ pub enum RecordError {
 /// storage follows what has really arrived and not what a mark promises.
 #[derive(Debug)]
 pub struct RecordReader {
-    /// All of it is initialised; what is behind `filled` is stale.
-    storage: Vec<u8>,
+    storage: Storage,
     /// The bytes of the present record that are in their place.
     record: Range<usize>,
     /// Where the next byte to be looked at is; at `record.end` but for a mark in between.
     next: usize,
-    /// Behind the last byte received.
-    filled: usize,
     state: State,
     empty_fragments: u32,
     limit: usize,
@@ -119,10 +115,10 @@ impl RecordReader {
     /// no memory before the first [`room`](Self::room).
     pub fn new(limit: usize) -> Self {
         Self {
-            storage: Vec::new(),
+            // The record, its mark and the next one's.
+            storage: Storage::new(1, limit.saturating_add(2 * MARK)),
             record: 0..0,
             next: 0,
-            filled: 0,
             state: State::Mark { fresh: true },
             empty_fragments: 0,
             limit,
@@ -133,19 +129,19 @@ impl RecordReader {
     /// said that there is no further record: it grows with what has arrived, up to the limit.
     pub fn room(&mut self) -> &mut [u8] {
         self.close_gaps();
-        if self.lacks_room() {
+        if self.storage.lacks(self.wanted()) {
             self.make_room();
         }
-        &mut self.storage[self.filled..]
+        self.storage.room()
     }
 
     /// Bytes of memory that the reader has after the next [`room`](Self::room), for an owner that
     /// must find them first.
     pub fn capacity_wanted(&mut self) -> usize {
         self.close_gaps();
-        match self.lacks_room() && self.is_full() {
-            true => self.capacity_doubled(),
-            false => self.storage.len(),
+        match self.storage.lacks(self.wanted()) {
+            true => self.storage.capacity_with_room(self.kept_from()),
+            false => self.storage.capacity(),
         }
     }
 
@@ -153,9 +149,9 @@ impl RecordReader {
     ///
     /// # Panics
     /// There was less room.
+    #[inline]
     pub fn filled(&mut self, bytes: usize) {
-        assert!(bytes <= self.storage.len() - self.filled);
-        self.filled += bytes;
+        self.storage.fill(bytes);
     }
 
     /// The next complete record, which stays where it is until the next call of this reader.
@@ -175,8 +171,7 @@ impl RecordReader {
     #[inline]
     fn take_whole(&mut self) -> bool {
         let begin = self.next + MARK;
-        let unread = self.storage.get(self.next..self.filled);
-        let Some((mark, rest)) = unread.and_then(<[u8]>::split_first_chunk) else {
+        let Some((mark, rest)) = self.unread().split_first_chunk() else {
             return false;
         };
         let mark = u32::from_be_bytes(*mark);
@@ -194,7 +189,7 @@ impl RecordReader {
         loop {
             match self.state {
                 State::Mark { fresh } => {
-                    if self.filled - self.next < MARK {
+                    if self.unread().len() < MARK {
                         return Ok(None);
                     }
                     self.read_mark(fresh)?;
@@ -207,7 +202,7 @@ impl RecordReader {
                     }
                     self.state = State::Mark { fresh: last };
                     if last {
-                        return Ok(Some(&self.storage[self.record.clone()]));
+                        return Ok(Some(self.record()));
                     }
                 }
             }
@@ -218,30 +213,31 @@ impl RecordReader {
     /// done with this reader since.
     #[inline]
     pub fn record(&self) -> &[u8] {
-        &self.storage[self.record.clone()]
+        self.storage.get(self.record.clone())
     }
 
     /// What has arrived and was not looked at: everything, before the first
     /// [`next_record`](Self::next_record).
+    #[inline]
     pub fn unread(&self) -> &[u8] {
-        &self.storage[self.next..self.filled]
+        self.storage.received(self.next)
     }
 
     /// Whether nothing of a record has arrived that was not handed out: the stream may end here.
     pub fn is_between_records(&self) -> bool {
-        self.state == State::Mark { fresh: true } && self.next == self.filled
+        self.state == State::Mark { fresh: true } && self.next == self.storage.end()
     }
 
     /// Bytes of memory that the reader has.
     pub fn capacity(&self) -> usize {
-        self.storage.len()
+        self.storage.capacity()
     }
 
     /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
-        if self.is_between_records() && self.storage.len() > bytes {
-            self.storage = Vec::new();
-            (self.record, self.next, self.filled) = (0..0, 0, 0);
+        if self.is_between_records() && self.storage.capacity() > bytes {
+            self.storage.release();
+            (self.record, self.next) = (0..0, 0);
         }
     }
 
@@ -259,7 +255,7 @@ impl RecordReader {
     /// Whether the fragment is the last and how long it is, when the record may have it.
     fn check_mark(&mut self) -> Result<(bool, usize), RecordError> {
         let mut mark = [0; MARK];
-        mark.copy_from_slice(&self.storage[self.next..self.next + MARK]);
+        mark.copy_from_slice(self.storage.get(self.next..self.next + MARK));
         let mark = u32::from_be_bytes(mark);
         let (last, left) = (mark & LAST != 0, mark & !LAST);
         let length = self.record.len() as u64 + u64::from(left);
@@ -278,10 +274,10 @@ impl RecordReader {
 
     /// Takes what has arrived of a fragment into the record; says how much of it is missing.
     fn take_in(&mut self, left: usize) -> usize {
-        let taken = left.min(self.filled - self.next);
+        let taken = left.min(self.unread().len());
         if self.next != self.record.end {
-            self.storage
-                .copy_within(self.next..self.next + taken, self.record.end);
+            let fragment = self.next..self.next + taken;
+            self.storage.move_down(fragment, self.record.end);
         }
         self.record.end += taken;
         self.next += taken;
@@ -294,12 +290,13 @@ impl RecordReader {
         if self.state == (State::Mark { fresh: true }) {
             self.record = self.next..self.next;
         }
-        if self.record.start == self.filled {
-            (self.record, self.next, self.filled) = (0..0, 0, 0);
+        let end = self.storage.end();
+        if self.record.start == end {
+            self.storage.truncate(0);
+            (self.record, self.next) = (0..0, 0);
         } else if self.record.end < self.next {
-            self.storage
-                .copy_within(self.next..self.filled, self.record.end);
-            self.filled -= self.next - self.record.end;
+            self.storage.move_down(self.next..end, self.record.end);
+            self.storage.truncate(end - (self.next - self.record.end));
             self.next = self.record.end;
         }
     }
@@ -312,31 +309,19 @@ impl RecordReader {
         }
     }
 
-    fn lacks_room(&self) -> bool {
-        self.storage.len() - self.filled < self.wanted()
+    /// Where what is still needed begins: the mark of the present record is kept with it.
+    fn kept_from(&self) -> usize {
+        match self.state {
+            State::Mark { fresh: true } => self.record.start,
+            State::Mark { fresh: false } | State::Fragment { .. } => self.record.start - MARK,
+        }
     }
 
-    /// Whether nothing can be moved to make room.
-    fn is_full(&self) -> bool {
-        self.record.start <= MARK && self.filled == self.storage.len()
-    }
-
-    fn capacity_doubled(&self) -> usize {
-        let most = self.limit.saturating_add(2 * MARK).max(ROOM_FIRST);
-        (self.storage.len() * 2).clamp(ROOM_FIRST, most)
-    }
-
-    /// Moves the present record to the front, or doubles the storage if that is full.
     #[cold]
     fn make_room(&mut self) {
-        if self.record.start > MARK {
-            let gone = self.record.start;
-            self.storage.copy_within(gone..self.filled, 0);
-            self.record = 0..self.record.len();
-            self.next -= gone;
-            self.filled -= gone;
-        } else if self.is_full() {
-            self.storage.resize(self.capacity_doubled(), 0);
-        }
+        let from = self.kept_from();
+        let gone = from - self.storage.make_room(from);
+        self.record = self.record.start - gone..self.record.end - gone;
+        self.next -= gone;
     }
 }

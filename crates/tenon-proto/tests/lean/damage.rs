@@ -1,9 +1,10 @@
 //! Damage: whatever is changed on the way is refused or harms nobody, and costs no memory.
 
+use tenon_proto::ROOM_FIRST;
 use tenon_proto::lean::client::Event;
 use tenon_proto::lean::server::{Received, Reply};
 use tenon_proto::lean::{
-    ByteOrder, HEADER, Incoming, Interface, MessageReader, PREAMBLE, ROOM_FIRST, Reason, Violation,
+    ByteOrder, HEADER, Incoming, Interface, MessageReader, PREAMBLE, Reason, Violation,
 };
 use tenon_wire::Buffer;
 

@@ -1,9 +1,9 @@
 //! The reader: every way in which a stream may deliver what is in it.
 
+use tenon_proto::ROOM_FIRST;
 use tenon_proto::lean::server::{Received, Reply};
 use tenon_proto::lean::{
-    ByteOrder, Fault, HEADER, Header, Incoming, Kind, MessageReader, PREAMBLE, ROOM_FIRST,
-    Violation,
+    ByteOrder, Fault, HEADER, Header, Incoming, Kind, MessageReader, PREAMBLE, Violation,
 };
 use tenon_wire::Buffer;
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tenon_proto::onc::record::ROOM_FIRST;
+use tenon_proto::ROOM_FIRST;
 
 /// What there is and what is taken.
 #[derive(Debug)]
