@@ -15,6 +15,7 @@ mod hprpc;
 use counting::{orders, system_calls_of};
 use generated::{addresses, call, server};
 use hprpc::HprpcVersionClient;
+use tenon::{Channel, ChannelOptions, Waiting};
 
 #[test]
 fn a_warm_generated_call_makes_two_system_calls() {
@@ -31,10 +32,16 @@ fn a_warm_generated_call_makes_two_system_calls() {
     }
 }
 
+/// Looking for a reply before sleeping makes further system calls, as many as the wait is long.
+fn blocking() -> ChannelOptions {
+    ChannelOptions::default().waiting(Waiting::Block)
+}
+
 /// The child whose system calls are counted; without orders it does nothing.
 #[test]
 fn make_the_calls_that_are_ordered() {
     let Some(orders) = orders() else { return };
-    let client = HprpcVersionClient::connect(&orders.address).unwrap();
+    let address = orders.address.parse().unwrap();
+    let client = HprpcVersionClient::over(Channel::connect_with(&address, blocking()).unwrap());
     (0..orders.calls).for_each(|number| call(&client, number));
 }
