@@ -125,7 +125,8 @@ impl Builder {
     }
 
     /// Adds views: for each type that holds something worth borrowing another one, whose values
-    /// borrow it from the message that they are read from.
+    /// borrow it from the message that they are read from. The methods of a server take them as their
+    /// arguments.
     #[must_use]
     pub fn views(mut self, views: bool) -> Self {
         self.stubs.views = views;

@@ -210,7 +210,8 @@ pub struct GenArgs {
     )]
     pub representation: Vec<Representation>,
 
-    /// Add types that borrow what they can from the message that they are read from
+    /// Add types that borrow what they can from the message that they are read from; servers are
+    /// handed their arguments so
     #[arg(long)]
     pub views: bool,
 

@@ -43,6 +43,7 @@ pub struct Options {
     /// module around this one.
     pub skip_included: bool,
     /// Whether there are views beside the types: values that borrow what they can from a message.
+    /// Servers are then handed views of the arguments.
     pub views: bool,
 }
 

@@ -60,6 +60,12 @@ impl Rust<'_> {
         }
     }
 
+    /// The type of a view of a shape, for as long as whoever it is lent to runs.
+    pub(super) fn lent_text(&self, shape: &Shape) -> String {
+        let text = self.view_text(shape);
+        text.replace("&'a ", "&").replace("<'a", "<'_")
+    }
+
     /// The type of a view of a shape.
     fn view_text(&self, shape: &Shape) -> String {
         let inner = |shape: &Shape| self.view_text(shape);

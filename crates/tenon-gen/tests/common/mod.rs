@@ -37,22 +37,26 @@ pub fn plans(schema: &Schema, representation: Representation) -> Plans {
 pub fn stubs(path: &Path) -> String {
     let lean = [Representation::XDR, Representation::LEAN];
     match file_name(path).as_str() {
-        "representations.x" => stubs_in(path, &[Representation::XDR, Representation::LEAN, PACKED]),
+        "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], true),
+        "borrowed.x" => stubs_with(path, &lean, true),
         "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "service.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),
     }
 }
 
-/// The stubs for the interface in the file `path`, with views if there are more than two
-/// representations.
+/// The stubs for the interface in the file `path`, without views.
 pub fn stubs_in(path: &Path, representations: &[Representation]) -> String {
+    stubs_with(path, representations, false)
+}
+
+fn stubs_with(path: &Path, representations: &[Representation], views: bool) -> String {
     let schema = schema(path);
     let plans = representations.iter().map(|of| plans(&schema, *of));
     let plans: Vec<_> = plans.collect();
     let forms: Vec<_> = plans.iter().map(form).collect();
     let options = Options {
         source: file_name(path),
-        views: representations.len() > 2,
+        views,
         ..Options::default()
     };
     rust::generate(&schema, &forms, &options)

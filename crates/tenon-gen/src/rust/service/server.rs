@@ -45,7 +45,7 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
             w.line("/// The caller is told that the call is not carried out.");
             let head = Head {
                 name: format!("fn {}", method.names.method),
-                parameters: owned(rust, method),
+                parameters: parameters(rust, method),
                 result: format!("Result<{}, Refusal>", method.result_text(rust)),
             };
             head.write(w, ";");
@@ -53,14 +53,18 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
     });
 }
 
-/// The parameters of a server's method.
-fn owned(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
+/// The parameters of a server's method: values, or views of the call's message if there are views.
+fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
+    let text = |shape| match rust.options.views {
+        true => rust.lent_text(shape),
+        false => rust.type_text(shape),
+    };
     let parameters = method.parameters.iter().zip(&method.names.parameters);
-    let owned = parameters.map(|(shape, name)| format!("{name}: {}", rust.type_text(shape)));
+    let parameters = parameters.map(|(shape, name)| format!("{name}: {}", text(shape)));
     ["&self", "call: &CallInfo<'_>"]
         .map(str::to_owned)
         .into_iter()
-        .chain(owned)
+        .chain(parameters)
         .collect()
 }
 
@@ -241,7 +245,12 @@ fn dispatch<'m>(
 /// Reads the arguments, has the server carry the call out and appends the result.
 fn serve(with: Marshalling<'_>, method: &Method<'_>, plan: &ProcedurePlan) -> Block {
     let name = &method.procedure.name;
-    let mut statements = with.decode_parameters(&plan.arguments.body, name, arguments(method, ""));
+    let reading = match with.rust.options.views {
+        true => with.view(),
+        false => with,
+    };
+    let mut statements =
+        reading.decode_parameters(&plan.arguments.body, name, arguments(method, ""));
     statements.push(Statement::Do(Expr::text("input.finish()?")));
     let locals = method.names.parameters.iter().map(Expr::text);
     let carry_out = Expr::call(
