@@ -10,7 +10,7 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-idl",
@@ -20,6 +20,7 @@ const CRATES: [&str; 13] = [
     "tenon-exec",
     "tenon-gen",
     "tenon",
+    "tenon-tokio",
     "tenon-study",
     "tenon-cli",
     "tenon-build",

@@ -1,7 +1,7 @@
 //! What a connected stream and a datagram socket have in common: sending and receiving bytes,
 //! either at once or until a deadline.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_error};
 use rustix::net::{
-    self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, addr::SocketAddrArg,
+    self, AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType,
+    addr::SocketAddrArg,
 };
 
 use crate::timeout::ReceiveTimeout;
@@ -80,6 +81,14 @@ impl Socket {
     pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         Ok(retry(|| net::send(&self.fd, bytes, flags))?)
+    }
+
+    pub(crate) fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let mut nothing_beside = SendAncillaryBuffer::default();
+        Ok(retry(|| {
+            net::sendmsg(&self.fd, pieces, &mut nothing_beside, flags)
+        })?)
     }
 
     pub(crate) fn try_recv(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {

@@ -1,6 +1,6 @@
 //! A connection that carries a stream of bytes: TCP or a Unix domain socket.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -133,6 +133,16 @@ impl Stream {
             true => self.try_send(&message[..long.head]),
             false => self.try_send(&message[sent..]),
         }
+    }
+
+    /// Sends as much as fits at once of `pieces`, one behind the other, and returns the number of
+    /// bytes.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    #[inline]
+    pub fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.socket.try_send_pieces(pieces)
     }
 
     /// Receives what is there; 0 is the end of the stream.

@@ -26,7 +26,10 @@ impl<'a> LeanInput<'a> {
     }
 
     /// Checks that nothing is left which the mode does not forgive.
-    pub(crate) fn finish(&self) -> Result<(), DecodeError> {
+    ///
+    /// # Errors
+    /// Something is.
+    pub fn finish(&self) -> Result<(), DecodeError> {
         match self {
             Self::Native(input) => input.finish(),
             Self::Swapped(input) => input.finish(),

@@ -49,7 +49,10 @@ pub trait ProcedureCall {
 }
 
 /// Reads the result of a lean call in either order of bytes.
-pub(crate) fn decode_in_order<C: ProcedureCall>(
+///
+/// # Errors
+/// The bytes are not a result of this procedure.
+pub fn decode_in_order<C: ProcedureCall>(
     input: &mut LeanInput<'_>,
 ) -> Result<C::Result, DecodeError> {
     match input {

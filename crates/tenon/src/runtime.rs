@@ -2,14 +2,29 @@
 //! and connections, without the threads that wait. `tenon-tokio` is such a run time. This is no
 //! interface for programs: it changes as the run times need it.
 
+use std::time::Duration;
+
+use crate::options::ChannelOptions;
+
 pub use crate::channel::{
     Answer, BackOff, Broken, Buffers, Engine, Form, Inbox, LeanForm, Meaning, Obstacle, REST,
-    Received, Results, SlotId, Socket, Started, Timer, Unstarted, is_late, packet, seed,
+    Received, Results, SlotId, Socket, Started, Timer, Unstarted, counters, is_late, packet, seed,
 };
 pub use crate::client::{Decoding, TIMEOUT};
+pub use crate::procedure::decode_in_order;
 pub use crate::rpcbind::Registrar;
 pub use crate::server::{
     Execution, LeanJob, Offer, Origin, Places, Prepared, Reason, Reception, Request, Services,
     Share, execute_inline, execute_late, note_panic, note_refusal, preamble, refuse_for_number,
     refuse_lean, status,
 };
+
+/// Time for the first connection.
+pub fn connect_timeout(options: &ChannelOptions) -> Duration {
+    options.connect_timeout
+}
+
+/// Most calls that may wait for their replies.
+pub fn calls_max(options: &ChannelOptions) -> usize {
+    options.calls_max
+}

@@ -257,6 +257,14 @@ impl Engine {
         }
     }
 
+    /// Has the peer told that no further call will come, if it can be told.
+    pub fn goodbye(&mut self) {
+        match self {
+            Self::Onc(_) => {}
+            Self::Lean(engine) => engine.calls.goodbye(Reason::DONE, ""),
+        }
+    }
+
     /// What has been seen so far.
     pub fn counters(&self) -> ClientCounters {
         match self {

@@ -136,12 +136,8 @@ impl Channel {
     /// What has happened so far.
     pub fn counters(&self) -> ChannelCounters {
         let state = self.lock();
-        ChannelCounters {
-            calls: state.engine.counters(),
-            in_flight: state.engine.in_flight(),
-            connections: state.connections,
-            waits: self.shared.waits.snapshot(),
-        }
+        let waits = self.shared.waits.snapshot();
+        counters(&state.engine, state.connections, waits)
     }
 
     /// A buffer to put a call in; [`send`](Self::send) takes it.
@@ -160,6 +156,16 @@ impl Channel {
             .state
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a channel has done with this engine, over so many connections, waiting so.
+pub fn counters(engine: &Engine, connections: u64, waits: WaitCounters) -> ChannelCounters {
+    ChannelCounters {
+        calls: engine.counters(),
+        in_flight: engine.in_flight(),
+        connections,
+        waits,
     }
 }
 

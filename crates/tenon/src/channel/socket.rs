@@ -1,6 +1,6 @@
 //! The socket of a channel, by what its address says.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Instant;
 
@@ -40,13 +40,19 @@ impl Socket {
         inbox.fill(|room| self.recv_until(room, deadline))
     }
 
-    /// Receives into the inbox what is there.
+    /// Receives into the inbox what is there; says whether there may be more.
     ///
     /// # Errors
     /// `WouldBlock` if nothing is; the end of a stream.
     #[inline]
-    pub fn try_receive(&self, inbox: &mut Inbox) -> io::Result<()> {
-        inbox.fill(|room| self.try_recv(room))
+    pub fn try_receive(&self, inbox: &mut Inbox) -> io::Result<bool> {
+        let mut may_have_more = true;
+        inbox.fill(|room| {
+            let received = self.try_recv(room)?;
+            may_have_more = received == room.len() || matches!(self, Self::Datagram(_));
+            Ok(received)
+        })?;
+        Ok(may_have_more)
     }
 
     /// Receives, waiting until `deadline`; of a stream 0 bytes are the end.
@@ -88,6 +94,18 @@ impl Socket {
         match self {
             Self::Stream(stream) => stream.try_send_from(call, sent),
             Self::Datagram(socket) => socket.try_send(call).map(|()| call.len()),
+        }
+    }
+
+    /// Sends as much as fits at once of `pieces`, one behind the other. Datagrams have one piece.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing fits.
+    pub fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match (self, pieces) {
+            (Self::Stream(stream), _) => stream.try_send_pieces(pieces),
+            (Self::Datagram(_), [piece]) => self.try_send(piece, 0),
+            (Self::Datagram(_), _) => Err(io::ErrorKind::InvalidInput.into()),
         }
     }
 

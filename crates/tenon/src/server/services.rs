@@ -109,10 +109,15 @@ impl Services {
         programs.collect()
     }
 
+    /// Who executes each of them, in the same order.
+    pub fn executions(&self) -> impl Iterator<Item = Execution> {
+        self.entries.iter().map(|entry| entry.execution)
+    }
+
     /// Whether a service asks for workers.
     pub fn need_workers(&self) -> bool {
-        let mut executions = self.entries.iter().map(|entry| entry.execution);
-        executions.any(|execution| execution == Execution::Workers)
+        self.executions()
+            .any(|execution| execution == Execution::Workers)
     }
 
     /// Finds out what a message that just arrived asks for, and counts it.

@@ -1,0 +1,456 @@
+//! The task of a connection: it receives, executes what answers at once, gives tasks to what waits, and
+//! sends the replies that are there together.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tenon::lean::Reason as Farewell;
+use tenon::lean::server::Call as LeanCall;
+use tenon::runtime::{
+    LeanJob, Reason, Reception, Request, Share, execute_inline, execute_late, refuse_for_number,
+};
+use tenon::wire::Buffer;
+use tenon_net::Stream;
+use tenon_proto::onc::server::Call as OncCall;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+use tokio::time::{Sleep, sleep_until};
+
+use super::line::{Line, lock};
+use super::service::{Asked, Call};
+use super::shared::{Handler, Shared};
+use crate::watch::is_for_now;
+
+/// Bytes of replies that are sent before further calls are executed.
+const REPLIES_MAX: usize = 64 << 10;
+
+/// Silence after which a connection gives back the memory that it does not need.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// Waiting for room among the calls of the server.
+type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    line: Arc<Line>,
+    socket: AsyncFd<Stream>,
+    reception: Reception,
+    /// The memory that the reader has beyond its first.
+    share: Share,
+    replies: Buffer,
+    /// Bytes of the replies that are sent.
+    sent: usize,
+    /// Since when the peer has not made room for the replies.
+    blocked_since: Option<Instant>,
+    /// Since when no complete request has come.
+    silent_since: Instant,
+    has_memory: bool,
+    /// Whether no call is begun before those that were are answered.
+    is_in_order: bool,
+    waiting: Option<Waiting>,
+    timer: Pin<Box<Sleep>>,
+    is_set_for: Option<Instant>,
+    /// Why the connection ends once everything is answered.
+    ending: Option<Reason>,
+}
+
+/// Why no further request is looked at.
+enum Pause {
+    /// There is none.
+    Nothing,
+    /// Replies are to be sent first.
+    Replies,
+    /// Other calls are to be answered first; the task is called when one is.
+    Calls,
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, socket: AsyncFd<Stream>) -> Self {
+        let offer = &shared.offer;
+        Self {
+            reception: Reception::new(offer.limits.record_bytes),
+            share: Share::new(&offer.memory),
+            shared,
+            line,
+            socket,
+            replies: Buffer::default(),
+            sent: 0,
+            blocked_since: None,
+            silent_since: Instant::now(),
+            has_memory: true,
+            is_in_order: false,
+            waiting: None,
+            timer: Box::pin(sleep_until(tokio::time::Instant::now())),
+            is_set_for: None,
+            ending: None,
+        }
+    }
+
+    /// Serves the connection until it ends.
+    pub(super) async fn serve(mut self) {
+        let reason = std::future::poll_fn(|cx| self.poll(cx)).await;
+        reason.report(
+            self.line.id,
+            self.line.origin.peer,
+            &self.shared.offer.tally,
+        );
+        let _ = self.socket.get_ref().shutdown();
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Reason> {
+        self.line.attend(cx.waker());
+        if self.line.is_abandoned() {
+            return Poll::Ready(Reason::Stopping);
+        }
+        match self.turn(cx) {
+            Err(reason) => Poll::Ready(reason),
+            Ok(()) => match self.is_over() {
+                true => Poll::Ready(self.ending.take().unwrap_or(Reason::PeerClosed)),
+                false => Poll::Pending,
+            },
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.ending.is_some() && self.replies.is_empty() && self.line.in_flight() == 0
+    }
+
+    /// Does what can be done now.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
+        loop {
+            let pause = self.execute_what_came(cx);
+            // All answers that were there before the task looks whether it is over.
+            self.collect();
+            let has_room = self.send(cx)?;
+            self.mind_time(cx)?;
+            match pause {
+                _ if self.ending.is_some() || !has_room => return Ok(()),
+                Pause::Replies => {}
+                Pause::Calls => return Ok(()),
+                Pause::Nothing => match self.receive(cx) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(()),
+                    Err(reason) => self.ending = Some(reason),
+                },
+            }
+        }
+    }
+
+    /// Takes the answers that tasks have left.
+    fn collect(&mut self) {
+        self.line.collect(&mut self.replies);
+    }
+
+    /// Answers requests that are complete, or begins to. Those before one that breaks the protocol are
+    /// answered, too.
+    fn execute_what_came(&mut self, cx: &mut Context<'_>) -> Pause {
+        if self.shared.is_stopping() && self.ending.is_none() {
+            self.reception
+                .goodbye(Farewell::STOPPING, &mut self.replies);
+            self.ending = Some(Reason::Stopping);
+        }
+        let mut room = None;
+        while self.ending.is_none() {
+            if self.replies.len() - self.sent > REPLIES_MAX {
+                return Pause::Replies;
+            }
+            if !self.may_begin() || !self.has_room(&mut room, cx) {
+                return Pause::Calls;
+            }
+            match self.next_request(&mut room) {
+                Ok(true) => self.note_request(),
+                Ok(false) => return Pause::Nothing,
+                Err(reason) => self.ending = Some(reason),
+            }
+        }
+        Pause::Nothing
+    }
+
+    fn note_request(&mut self) {
+        self.silent_since = Instant::now();
+        self.has_memory = true;
+    }
+
+    /// Whether a further call may be begun beside those that have tasks.
+    fn may_begin(&mut self) -> bool {
+        if !self.shared.has_tasks {
+            return true;
+        }
+        let in_flight = self.line.in_flight();
+        self.is_in_order &= in_flight > 0;
+        let is_full = match &self.reception {
+            // Such a client is told the limit, and what goes beyond is refused.
+            Reception::Lean(_) => false,
+            Reception::Onc(_) | Reception::Unknown(_) => {
+                in_flight >= self.shared.offer.limits.connection_calls_in_flight.max(1)
+            }
+        };
+        !self.is_in_order && !is_full
+    }
+
+    /// Makes sure that there is room for a call among those of the server, if it may need some.
+    fn has_room(&mut self, room: &mut Option<OwnedSemaphorePermit>, cx: &mut Context<'_>) -> bool {
+        if !self.shared.has_tasks || room.is_some() {
+            return true;
+        }
+        if self.waiting.is_none() {
+            *room = Semaphore::try_acquire_owned(Arc::clone(&self.shared.room)).ok();
+            if room.is_some() {
+                return true;
+            }
+            let room = Arc::clone(&self.shared.room);
+            self.waiting = Some(Box::pin(room.acquire_owned()));
+        }
+        let Some(waiting) = &mut self.waiting else {
+            return false;
+        };
+        match waiting.as_mut().poll(cx) {
+            Poll::Pending => false,
+            Poll::Ready(acquired) => {
+                self.waiting = None;
+                *room = acquired.ok();
+                room.is_some()
+            }
+        }
+    }
+
+    /// Answers the next request, or begins to; says whether there was one.
+    fn next_request(&mut self, room: &mut Option<OwnedSemaphorePermit>) -> Result<bool, Reason> {
+        let (shared, line, replies) = (&self.shared, &self.line, &mut self.replies);
+        let offer = &shared.offer;
+        match self.reception.next_request(offer, replies)? {
+            Request::None => return Ok(false),
+            Request::Handled => {}
+            Request::Cancel(id) => line.cancel(id),
+            Request::Onc(call, record) => match &shared.handlers[call.service] {
+                Handler::Inline => {
+                    let reply = offer
+                        .services
+                        .execute(&call, line.origin, replies, &offer.tally);
+                    reply.seal(replies, offer.fragment_max);
+                }
+                handler => {
+                    self.is_in_order |= handler.is_in_order();
+                    begin_onc(handler, &call, record, line, room);
+                }
+            },
+            Request::Lean(call) => {
+                match &shared.handlers[offer.services.lean_service(call.service)] {
+                    Handler::Inline => execute_inline(&call, offer, line.origin, replies),
+                    handler => {
+                        self.is_in_order |= handler.is_in_order();
+                        begin_lean(handler, &call, line, room, replies);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what there is room for; says whether that was all.
+    fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, Reason> {
+        while self.sent < self.replies.len() {
+            let Poll::Ready(ready) = self.socket.poll_write_ready(cx) else {
+                self.blocked_since.get_or_insert_with(Instant::now);
+                return Ok(false);
+            };
+            let mut ready = ready.map_err(Reason::Socket)?;
+            let bytes = self.replies.as_slice();
+            match self.socket.get_ref().try_send_from(bytes, self.sent) {
+                Ok(sent) => self.sent += sent,
+                Err(error) if is_for_now(&error) => ready.clear_ready(),
+                Err(error) => return Err(Reason::of_sending(error)),
+            }
+        }
+        self.replies.clear();
+        (self.sent, self.blocked_since) = (0, None);
+        Ok(true)
+    }
+
+    /// Receives what is there; says whether something was.
+    fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, Reason> {
+        loop {
+            let Poll::Ready(ready) = self.socket.poll_read_ready(cx) else {
+                return Ok(false);
+            };
+            let mut ready = ready.map_err(Reason::Socket)?;
+            if !self.share.fit(self.reception.capacity_wanted()) {
+                self.reception.goodbye(Farewell::LIMITS, &mut self.replies);
+                return Err(Reason::Memory);
+            }
+            let room = self.reception.room();
+            let most = room.len();
+            match self.socket.get_ref().try_recv(room) {
+                Ok(0) => {
+                    return Err(match self.reception.may_end() {
+                        true => Reason::PeerClosed,
+                        false => Reason::CutOff,
+                    });
+                }
+                Ok(bytes) => {
+                    if bytes < most {
+                        ready.clear_ready();
+                    }
+                    self.reception.filled(bytes, &self.shared.offer.limits)?;
+                    self.has_memory = true;
+                    return Ok(true);
+                }
+                Err(error) if is_for_now(&error) => ready.clear_ready(),
+                Err(error) => return Err(Reason::Socket(error)),
+            }
+        }
+    }
+
+    /// Ends a connection whose peer is silent or does not read, and sets the timer for when that is to
+    /// be looked at again.
+    fn mind_time(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
+        loop {
+            let wanted = self.next_duty();
+            let is_early = match (wanted, self.is_set_for) {
+                (Some(wanted), Some(set)) => set <= wanted,
+                (None, _) => true,
+                (Some(_), None) => false,
+            };
+            // A timer that goes off too early is set anew then: so a busy connection need not.
+            if let (false, Some(wanted)) = (is_early, wanted) {
+                self.timer.as_mut().reset(wanted.into());
+                self.is_set_for = Some(wanted);
+            }
+            if self.is_set_for.is_none() || self.timer.as_mut().poll(cx).is_pending() {
+                return Ok(());
+            }
+            self.is_set_for = None;
+            self.do_duties(Instant::now())?;
+        }
+    }
+
+    /// When something is to be done even if nothing happens.
+    fn next_duty(&self) -> Option<Instant> {
+        let limits = &self.shared.offer.limits;
+        let blocked = self.blocked_since.map(|since| since + limits.send);
+        let linger = self.has_memory.then(|| self.silent_since + LINGER);
+        let idle = (!limits.idle.is_zero()).then(|| self.silent_since + limits.idle);
+        [blocked, linger, idle].into_iter().flatten().min()
+    }
+
+    fn do_duties(&mut self, now: Instant) -> Result<(), Reason> {
+        let limits = &self.shared.offer.limits;
+        if self
+            .blocked_since
+            .is_some_and(|since| now >= since + limits.send)
+        {
+            return Err(Reason::SlowReader);
+        }
+        let silence = now.saturating_duration_since(self.silent_since);
+        if silence < LINGER {
+            return Ok(());
+        }
+        self.reception.shrink_to(0);
+        self.share.fit(self.reception.capacity());
+        if self.replies.is_empty() {
+            self.replies.shrink_to(0);
+        }
+        self.has_memory = false;
+        if limits.idle.is_zero() || silence < limits.idle {
+            return Ok(());
+        }
+        if self.line.in_flight() > 0 || !self.replies.is_empty() {
+            self.silent_since = now;
+            return Ok(());
+        }
+        self.say_goodbye(Farewell::IDLE);
+        Err(Reason::Idle)
+    }
+
+    /// Tells a peer that can be told that nothing further is accepted. What does not fit at once is
+    /// not said.
+    fn say_goodbye(&mut self, reason: Farewell) {
+        self.reception.goodbye(reason, &mut self.replies);
+        // Whoever has gone need not be told.
+        let _ = self.socket.get_ref().try_send(self.replies.as_slice());
+        self.replies.clear();
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.left(self.line.id);
+    }
+}
+
+/// Gives a call a task or a thread.
+fn begin_onc(
+    handler: &Handler,
+    call: &OncCall<'_>,
+    record: &[u8],
+    line: &Arc<Line>,
+    room: &mut Option<OwnedSemaphorePermit>,
+) {
+    let Some(room) = room.take() else {
+        unreachable!("there is room before a request is looked at");
+    };
+    let (received, mut reply) = line.copy(record);
+    let asked = Asked::Onc(call.xid, call.procedure);
+    let mut completion = line.begin(asked, room);
+    let offer = Arc::clone(&line.offer);
+    match handler {
+        Handler::Task(service, _) => {
+            let call = Call::new(&offer, line.origin, asked, received, reply);
+            Arc::clone(service).spawn(call, completion);
+        }
+        Handler::Inline | Handler::Thread => {
+            let origin = line.origin;
+            spawn_blocking(move || {
+                if let Some(call) = offer.services.call_again(received.as_slice()) {
+                    let (services, tally) = (&offer.services, &offer.tally);
+                    let sealing = services.execute(&call, origin, &mut reply, tally);
+                    sealing.seal(&mut reply, offer.fragment_max);
+                }
+                completion.deliver(reply, received);
+            });
+        }
+    }
+}
+
+/// Gives a lean call a task or a thread, unless there are too many.
+fn begin_lean(
+    handler: &Handler,
+    call: &LeanCall<'_>,
+    line: &Arc<Line>,
+    room: &mut Option<OwnedSemaphorePermit>,
+    replies: &mut Buffer,
+) {
+    let offer = Arc::clone(&line.offer);
+    let mut calls = lock(&line.lean_calls);
+    if calls.in_flight() >= tenon::runtime::preamble(&offer.limits).calls_max as usize {
+        return refuse_for_number(call.caller, &offer, replies);
+    }
+    let Some(room) = room.take() else {
+        unreachable!("there is room before a request is looked at");
+    };
+    let job = LeanJob::received_now(call);
+    let asked = Asked::Lean(job);
+    let (received, mut reply) = line.copy(call.arguments);
+    let mut completion = line.begin(asked, room);
+    let task = match handler {
+        Handler::Task(service, _) => {
+            let call = Call::new(&offer, line.origin, asked, received, reply);
+            Arc::clone(service).spawn(call, completion)
+        }
+        Handler::Inline | Handler::Thread => {
+            let line = Arc::clone(line);
+            let thread = spawn_blocking(move || {
+                let (calls, arguments) = (&line.lean_calls, received.as_slice());
+                execute_late(&offer, calls, line.origin, &job, arguments, &mut reply);
+                completion.deliver(reply, received);
+            });
+            thread.abort_handle()
+        }
+    };
+    // The call cannot have ended before it is here: that needs the lock.
+    let began = calls.begin(call.caller.id, job.deadline, task);
+    debug_assert!(began.is_ok(), "there was room");
+}

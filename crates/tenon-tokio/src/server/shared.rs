@@ -1,0 +1,161 @@
+//! What all connections of a server share.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+
+use tenon::runtime::{Execution, Offer, Origin, preamble};
+use tenon_net::Stream;
+use tokio::io::Interest;
+use tokio::sync::Semaphore;
+
+use super::connection::Connection;
+use super::line::{Line, lock};
+use super::service::Spawn;
+use crate::watch::watch;
+
+/// Who executes the calls of a service.
+pub(super) enum Handler {
+    /// The task of the connection.
+    Inline,
+    /// A thread that may wait.
+    Thread,
+    /// A task of its own; whether the next call waits for it.
+    Task(Arc<dyn Spawn>, bool),
+}
+
+impl Handler {
+    pub(super) fn of(execution: Execution) -> Self {
+        match execution {
+            Execution::Inline => Self::Inline,
+            Execution::Workers => Self::Thread,
+        }
+    }
+
+    pub(super) fn is_in_order(&self) -> bool {
+        match self {
+            Self::Inline | Self::Thread => false,
+            Self::Task(_, is_in_order) => *is_in_order,
+        }
+    }
+}
+
+pub(super) struct Shared {
+    pub(super) offer: Arc<Offer>,
+    /// By the numbers of the services.
+    pub(super) handlers: Vec<Handler>,
+    /// Whether some are not executed by the tasks of connections.
+    pub(super) has_tasks: bool,
+    /// For the calls that are not executed by the tasks of connections.
+    pub(super) room: Arc<Semaphore>,
+    next_id: AtomicUsize,
+    is_stopping: AtomicBool,
+    lines: Mutex<Lines>,
+}
+
+#[derive(Default)]
+struct Lines {
+    open: HashMap<usize, Arc<Line>>,
+    /// Who waits until none is open.
+    waiting: Vec<Waker>,
+}
+
+impl Shared {
+    pub(super) fn new(offer: Offer, handlers: Vec<Handler>) -> Self {
+        let room = offer
+            .limits
+            .calls_in_flight
+            .clamp(1, Semaphore::MAX_PERMITS);
+        let is_inline = |handler: &Handler| matches!(handler, Handler::Inline);
+        Self {
+            offer: Arc::new(offer),
+            has_tasks: !handlers.iter().all(is_inline),
+            handlers,
+            room: Arc::new(Semaphore::new(room)),
+            next_id: AtomicUsize::new(0),
+            is_stopping: AtomicBool::new(false),
+            lines: Mutex::default(),
+        }
+    }
+
+    /// Whether nothing further is to be begun.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Takes a new connection in, unless there are too many.
+    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let origin = Origin {
+            transport: stream.transport(),
+            peer: stream.peer(),
+        };
+        let limits = &self.offer.limits;
+        let calls_max = preamble(limits).calls_max as usize;
+        let line = Arc::new(Line::new(id, origin, Arc::clone(&self.offer), calls_max));
+        let mut lines = lock(&self.lines);
+        if lines.open.len() >= limits.connections {
+            self.offer.tally.connections_refused.up();
+            let (peer, limit) = (origin.peer, limits.connections);
+            tracing::warn!(?peer, limit, "too many connections: closing the newest");
+            return;
+        }
+        let socket = match watch(stream, Interest::READABLE | Interest::WRITABLE) {
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::error!(id, %error, "the system cannot wait for one more: closed");
+                return;
+            }
+        };
+        lines.open.insert(id, Arc::clone(&line));
+        drop(lines);
+        self.offer.tally.connections_accepted.up();
+        self.offer.tally.connections_open.up();
+        let peer = origin.peer;
+        tracing::debug!(id, ?peer, "a connection");
+        tokio::spawn(Connection::new(Arc::clone(self), line, socket).serve());
+    }
+
+    /// A connection has ended.
+    pub(super) fn left(&self, id: usize) {
+        let mut lines = lock(&self.lines);
+        lines.open.remove(&id);
+        self.offer.tally.connections_open.down();
+        let waiting = match lines.open.is_empty() {
+            true => std::mem::take(&mut lines.waiting),
+            false => Vec::new(),
+        };
+        drop(lines);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Has every connection end when it has answered what it has begun.
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.all().iter().for_each(|line| line.call());
+    }
+
+    /// Has every connection end now.
+    pub(super) fn abandon(&self) {
+        self.all().iter().for_each(|line| line.abandon());
+    }
+
+    fn all(&self) -> Vec<Arc<Line>> {
+        lock(&self.lines).open.values().cloned().collect()
+    }
+
+    /// Waits until no connection is open.
+    pub(super) async fn wait_until_all_left(&self) {
+        poll_fn(|cx| {
+            let mut lines = lock(&self.lines);
+            if lines.open.is_empty() {
+                return Poll::Ready(());
+            }
+            lines.waiting.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}

@@ -1,0 +1,340 @@
+//! Clients in tasks, at servers in threads.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{
+    ECHO, FAIL, Obliging, PATIENCE, SLEEP, call, connect, connect_with, every_way, in_time,
+    interface_of, listening, sizes, sleep,
+};
+use tenon::{CallError, ChannelOptions, ConnectError, Server, Transport};
+use tokio::task::JoinSet;
+
+/// A server in threads whose calls run at the same time.
+fn server() -> Server {
+    let builder = listening().listen("udp://127.0.0.1:0").unwrap();
+    builder
+        .service_on_workers(Obliging)
+        .workers(8)
+        .start()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn results_come_back_over_every_transport() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await;
+        let is_datagram = client.channel().address().transport() == Transport::Udp;
+        let mut calls = 0;
+        for size in sizes().filter(|size| !is_datagram || *size < 60_000) {
+            // ONC RPC counts in words of four bytes.
+            let bytes = vec![size as u8; size.next_multiple_of(4)];
+            let echoed = in_time(call(&client, ECHO, &bytes)).await.unwrap();
+            assert!(echoed == bytes, "{address}: {size}");
+            calls += 1;
+        }
+        let counters = client.channel().counters();
+        assert_eq!(counters.calls.successes, calls, "{address}");
+        assert_eq!((counters.connections, counters.in_flight), (1, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_calls_are_in_flight_over_one_connection() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        // A server may drop datagrams that come faster than it takes them.
+        let (tasks, rounds) = match address.starts_with("udp") {
+            true => (16, 5),
+            false => (200, 20),
+        };
+        let client = connect(&address).await.with_timeout(PATIENCE);
+        let mut calls = JoinSet::new();
+        for task in 0..tasks {
+            let client = client.clone();
+            calls.spawn(async move {
+                for round in 0..rounds {
+                    let bytes = [task as u8, round as u8, 7, 7].repeat(1 + task * 13 % 600);
+                    assert_eq!(call(&client, ECHO, &bytes).await.unwrap(), bytes);
+                }
+            });
+        }
+        in_time(calls.join_all()).await;
+        let counters = client.channel().counters();
+        assert_eq!(counters.calls.successes, (tasks * rounds) as u64);
+        assert_eq!(counters.connections, 1, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn time_runs_out_for_one_call_only() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await;
+        let hasty = client.with_timeout(Duration::from_millis(50));
+        let (late, slow) = in_time(async {
+            let slow = tokio::spawn({
+                let client = client.clone();
+                async move { sleep(&client, 300).await }
+            });
+            let late = sleep(&hasty, 300).await;
+            (late, slow.await.unwrap())
+        })
+        .await;
+        match late {
+            Err(CallError::TimedOut {
+                limit,
+                may_have_executed,
+            }) => assert_eq!((limit.as_millis(), may_have_executed), (50, true)),
+            other => panic!("{address}: {other:?}"),
+        }
+        assert_eq!(slow.unwrap(), 300_u32.to_be_bytes(), "{address}");
+        assert_eq!(client.channel().counters().calls.timeouts, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_given_up() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await;
+        let given_up = tokio::time::timeout(Duration::from_millis(30), sleep(&client, 200));
+        assert!(given_up.await.is_err(), "{address}");
+        // One that was never polled was never made.
+        drop(sleep(&client, 200));
+        assert_eq!(
+            in_time(call(&client, ECHO, b"four")).await.unwrap(),
+            b"four"
+        );
+        let counters = client.channel().counters();
+        assert_eq!(
+            (counters.calls.calls, counters.in_flight),
+            (2, 0),
+            "{address}"
+        );
+        assert_eq!(counters.calls.cancellations, 1, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_and_wrong_interfaces_are_told() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await;
+        let failed = call(&client, FAIL, b"").await.unwrap_err();
+        let unknown = call(&client, 99, b"").await.unwrap_err();
+        match address.starts_with("lean") {
+            true => {
+                assert!(matches!(failed, CallError::Exception(_)), "{failed:?}");
+                assert!(matches!(unknown, CallError::Exception(_)), "{unknown:?}");
+                let other = client.with_interface(Arc::new(interface_of(0x9999)));
+                let unbound = call(&other, ECHO, b"").await.unwrap_err();
+                assert!(unbound.to_string().contains("point"), "{unbound}");
+                assert!(!unbound.may_have_executed());
+            }
+            false => {
+                assert!(matches!(failed, CallError::Refused(_)), "{failed:?}");
+                assert!(matches!(unknown, CallError::Refused(_)), "{unknown:?}");
+            }
+        }
+        assert_eq!(call(&client, ECHO, b"four").await.unwrap(), b"four");
+    }
+}
+
+#[tokio::test]
+async fn the_other_protocol_is_refused_before_anything_is_sent() {
+    let server = server();
+    let client = connect(&server.addresses()[0].to_string()).await;
+    let refused = client.call_lean(1, |_| Ok(()), |_| Ok(())).await;
+    assert!(matches!(refused, Err(CallError::OtherProtocol { .. })));
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_is_found_again() {
+    let first = server();
+    let addresses: Vec<_> = first.addresses().to_vec();
+    let mut clients = Vec::new();
+    for address in every_way(&addresses) {
+        let client = connect(&address).await.with_timeout(PATIENCE);
+        call(&client, ECHO, b"once").await.unwrap();
+        clients.push(client);
+    }
+    tokio::task::spawn_blocking(move || first.shutdown(PATIENCE))
+        .await
+        .unwrap();
+    let again = tokio::task::spawn_blocking(move || {
+        let mut builder = Server::builder();
+        for address in &addresses {
+            builder = builder.listen(&address.to_string()).unwrap();
+        }
+        builder.service(Obliging).start().unwrap()
+    });
+    for client in &clients {
+        let found = in_time(call(client, ECHO, b"again")).await;
+        // Over UDP the kernel tells of the closed port what it was asked meanwhile.
+        if client.channel().address().transport() == Transport::Udp && found.is_err() {
+            continue;
+        }
+        assert_eq!(found.unwrap(), b"again", "{client:?}");
+    }
+    drop(again.await.unwrap());
+}
+
+#[tokio::test]
+async fn calls_in_flight_end_with_the_connection() {
+    let server = Arc::new(server());
+    let mut calls = JoinSet::new();
+    for address in every_way(server.addresses()) {
+        if !address.starts_with("udp") {
+            let client = connect(&address).await;
+            calls.spawn(async move { sleep(&client, 5000).await });
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let stopping = Arc::clone(&server);
+    let stopped = tokio::task::spawn_blocking(move || stopping.shutdown(Duration::from_millis(50)));
+    for ended in in_time(calls.join_all()).await {
+        let error = ended.unwrap_err();
+        assert!(matches!(error, CallError::Disconnected { .. }), "{error:?}");
+    }
+    stopped.await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_told_as_it_is() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", port.local_addr().unwrap());
+    drop(port);
+    let error = tenon_tokio::Channel::connect(&address).await.unwrap_err();
+    assert!(
+        matches!(error, ConnectError::Unreachable { .. }),
+        "{error:?}"
+    );
+    let error = tenon_tokio::Channel::connect("tcp://localhost")
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ConnectError::NoPort(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_peer_that_stays_away_is_told_when_time_is_over() {
+    let server = server();
+    let addresses = every_way(server.addresses());
+    let mut clients = Vec::new();
+    for address in addresses
+        .iter()
+        .filter(|address| !address.starts_with("udp"))
+    {
+        clients.push(connect(address).await);
+    }
+    tokio::task::spawn_blocking(move || drop(server))
+        .await
+        .unwrap();
+    for client in clients {
+        let hasty = client.with_timeout(Duration::from_millis(100));
+        let error = in_time(call(&hasty, ECHO, b"")).await.unwrap_err();
+        assert!(matches!(error, CallError::Connect(_)), "{error:?}");
+        assert!(!error.may_have_executed());
+    }
+}
+
+#[tokio::test]
+async fn closing_waits_for_calls_and_takes_no_more() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await;
+        let last = tokio::spawn({
+            let client = client.clone();
+            async move { sleep(&client, 100).await }
+        });
+        while client.channel().counters().in_flight == 0 {
+            tokio::task::yield_now().await;
+        }
+        in_time(client.channel().close()).await;
+        in_time(client.channel().close()).await;
+        assert!(last.await.unwrap().is_ok(), "{address}");
+        let error = call(&client, ECHO, b"").await.unwrap_err();
+        assert!(error.to_string().contains("closed"), "{error}");
+        assert!(!error.may_have_executed());
+    }
+}
+
+#[tokio::test]
+async fn calls_beyond_the_limit_wait_for_room() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let options = ChannelOptions::default().calls_max(2);
+        let client = connect_with(&address, options).await;
+        let mut calls = JoinSet::new();
+        for _ in 0..6 {
+            let client = client.clone();
+            calls.spawn(async move { sleep(&client, 30).await.unwrap() });
+        }
+        tokio::task::yield_now().await;
+        let ready = client.channel().ready();
+        tokio::select! {
+            biased;
+            () = ready => panic!("there are two calls in flight"),
+            () = std::future::ready(()) => {}
+        }
+        assert_eq!(client.channel().counters().in_flight, 2);
+        let hasty = client.with_timeout(Duration::from_millis(10));
+        let error = call(&hasty, ECHO, b"").await.unwrap_err();
+        assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
+        assert!(!error.may_have_executed());
+        in_time(calls.join_all()).await;
+        in_time(client.channel().ready()).await;
+    }
+}
+
+#[test]
+fn threads_use_a_channel_of_tasks_by_blocking_on_its_calls() {
+    let server = server();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    for address in every_way(server.addresses()) {
+        let client = runtime.block_on(connect(&address));
+        std::thread::scope(|scope| {
+            for thread in 0..4_u32 {
+                let (client, runtime) = (client.clone(), runtime.handle());
+                scope.spawn(move || {
+                    let bytes = thread.to_be_bytes();
+                    let echoed = runtime.block_on(call(&client, ECHO, &bytes));
+                    assert_eq!(echoed.unwrap(), bytes);
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_run_time_that_ends_takes_its_calls_with_it() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let build = || {
+            tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()
+        };
+        let (first, second) = (build().unwrap(), build().unwrap());
+        let client = first.block_on(connect(&address));
+        let asleep = second.spawn({
+            let client = client.clone();
+            async move { call(&client, SLEEP, &2000_u32.to_be_bytes()).await }
+        });
+        while client.channel().counters().in_flight == 0 {
+            std::thread::yield_now();
+        }
+        first.shutdown_background();
+        let error = second.block_on(in_time(asleep)).unwrap().unwrap_err();
+        assert!(error.may_have_executed(), "{error:?}");
+    }
+}

@@ -1,0 +1,89 @@
+//! How many system calls the calls of tasks take, as strace counts them.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../tenon/tests/common/counting.rs"]
+mod counting;
+
+mod common;
+
+use common::{ECHO, Obliging, call, connect, every_way, listening};
+use counting::{Counts, orders, system_calls_of};
+
+/// Calls that one task makes at the same time.
+const TOGETHER: u32 = 64;
+
+fn run(calls: impl AsyncFn(&tenon_tokio::Client, u32)) {
+    let Some(orders) = orders() else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(async {
+        let client = connect(&orders.address).await;
+        calls(&client, orders.calls).await;
+    });
+}
+
+#[test]
+fn child_one_at_a_time() {
+    run(async |client, count| {
+        // Not the future that the run time blocks on, for whose sake it asks the poller once more.
+        let client = client.clone();
+        let calls = tokio::spawn(async move {
+            for _ in 0..count {
+                call(&client, ECHO, b"four").await.unwrap();
+            }
+        });
+        calls.await.unwrap();
+    });
+}
+
+#[test]
+fn child_many_at_a_time() {
+    run(async |client, count| {
+        for _ in 0..count.div_ceil(TOGETHER) {
+            let mut calls = tokio::task::JoinSet::new();
+            for _ in 0..TOGETHER {
+                let client = client.clone();
+                calls.spawn(async move { call(&client, ECHO, b"four").await.unwrap() });
+            }
+            calls.join_all().await;
+        }
+    });
+}
+
+/// Those that send.
+fn sends(counts: &Counts) -> u64 {
+    let names = ["sendto", "sendmsg"];
+    names.iter().filter_map(|name| counts.get(*name)).sum()
+}
+
+#[test]
+fn one_call_sends_receives_and_waits_once() {
+    const CALLS: u32 = 1000;
+    let server = listening().service(Obliging).start().unwrap();
+    for address in every_way(server.addresses()) {
+        let counts = system_calls_of("child_one_at_a_time", &address, CALLS);
+        let all: u64 = counts.values().sum();
+        assert_eq!(sends(&counts), u64::from(CALLS), "{address}: {counts:?}");
+        // One to send, one to receive, one to wait; and what the clock and the poller need now and
+        // then.
+        let most = u64::from(CALLS) * 32 / 10;
+        assert!(all <= most, "{address}: {counts:?}");
+    }
+}
+
+#[test]
+fn calls_that_are_ready_together_are_sent_together() {
+    const ROUNDS: u32 = 20;
+    let server = listening().service(Obliging).start().unwrap();
+    for address in every_way(server.addresses()) {
+        let counts = system_calls_of("child_many_at_a_time", &address, ROUNDS * TOGETHER);
+        // The first of a round goes alone, the others together.
+        assert!(
+            sends(&counts) <= 3 * u64::from(ROUNDS + 2),
+            "{address}: {counts:?}"
+        );
+    }
+}

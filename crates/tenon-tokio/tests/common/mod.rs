@@ -1,0 +1,227 @@
+//! A service that does what a test asks it for in both protocols, and calls of it from tasks and from
+//! threads.
+#![allow(dead_code, reason = "every test file uses its own part of this module")]
+#![allow(clippy::unwrap_used)]
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tenon::lean::{Interface, Part};
+use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
+use tenon::{
+    Address, CallError, CallInfo, ChannelOptions, LeanInput, LeanService, Protocol, Refusal,
+    Server, ServerBuilder, Service, Transport,
+};
+use tenon_tokio::Client;
+
+pub const PROGRAM: u32 = 0x2000_0042;
+pub const VERSION: u32 = 3;
+
+pub const ECHO: u16 = 1;
+pub const SLEEP: u16 = 2;
+pub const PANIC: u16 = 3;
+pub const FAIL: u16 = 8;
+
+/// Bounds every wait that is meant to succeed.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Serves what a test asks for.
+pub struct Obliging;
+
+pub fn interface() -> Interface {
+    interface_of(0x1234)
+}
+
+/// An interface of the program with this fingerprint.
+pub fn interface_of(fingerprint: u64) -> Interface {
+    Interface {
+        fingerprint,
+        parts: vec![Part {
+            name: "point".into(),
+            fingerprint,
+        }],
+        ..Interface::unknown(PROGRAM, VERSION)
+    }
+}
+
+/// What a procedure makes of its arguments.
+fn oblige(procedure: u32, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
+    match procedure as u16 {
+        ECHO => Ok(arguments.to_vec()),
+        SLEEP => {
+            thread::sleep(duration(arguments));
+            Ok(arguments.to_vec())
+        }
+        PANIC => panic!("as the test asked"),
+        FAIL => Err(Refusal::SystemError("as the test asked".to_owned())),
+        _ => Err(Refusal::ProcedureUnavailable),
+    }
+}
+
+/// The time that the arguments of SLEEP mean.
+pub fn duration(arguments: &[u8]) -> Duration {
+    let millis: [u8; 4] = arguments[..4].try_into().unwrap();
+    Duration::from_millis(u32::from_be_bytes(millis).into())
+}
+
+impl Service for Obliging {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        let made = oblige(call.procedure, arguments.rest())?;
+        result.room(made.len()).copy_from_slice(&made);
+        Ok(())
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for Obliging {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(interface())
+    }
+
+    fn call_lean(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let made = oblige(call.procedure, rest(&arguments))?;
+        result.room(made.len()).copy_from_slice(&made);
+        Ok(())
+    }
+}
+
+/// Everything that is left of lean arguments or results.
+pub fn rest<'a>(input: &LeanInput<'a>) -> &'a [u8] {
+    match input {
+        LeanInput::Native(input) => input.rest(),
+        LeanInput::Swapped(input) => input.rest(),
+    }
+}
+
+/// A server on TCP and Unix without a service.
+pub fn listening() -> ServerBuilder {
+    Server::builder()
+        .listen("tcp://127.0.0.1:0")
+        .unwrap()
+        .listen(&format!("unix://{}", fresh_path().display()))
+        .unwrap()
+}
+
+pub fn fresh_path() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("tenon-tokio-{}-{number}", std::process::id()))
+}
+
+/// Every address that a client may write for these: the lean ones, too.
+pub fn every_way(addresses: &[Address]) -> Vec<String> {
+    let ways = addresses.iter().flat_map(|address| {
+        let lean = Some(format!("lean+{address}"));
+        let lean = lean.filter(|_| address.transport() != Transport::Udp);
+        std::iter::once(address.to_string()).chain(lean)
+    });
+    ways.collect()
+}
+
+fn put(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError> + '_ {
+    |out| {
+        out.room(bytes.len()).copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn put_lean(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError> + '_ {
+    |out| {
+        out.room(bytes.len()).copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn get(input: &mut Decoder<'_>) -> Result<Vec<u8>, DecodeError> {
+    Ok(input.take(input.left())?.to_vec())
+}
+
+fn get_lean(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
+    match input {
+        LeanInput::Native(input) => Ok(input.take(input.left())?.to_vec()),
+        LeanInput::Swapped(input) => Ok(input.take(input.left())?.to_vec()),
+    }
+}
+
+/// Connects a client that lives in tasks.
+pub async fn connect(address: &str) -> Client {
+    connect_with(address, ChannelOptions::default()).await
+}
+
+pub async fn connect_with(address: &str, options: ChannelOptions) -> Client {
+    let client = Client::connect_with(address, PROGRAM, VERSION, options).await;
+    client.unwrap().with_interface(Arc::new(interface()))
+}
+
+/// Calls by the protocol that the client's channel speaks.
+pub async fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
+    match client.channel().address().protocol() {
+        Protocol::Onc => client.call(procedure.into(), put(bytes), get).await,
+        Protocol::Lean => {
+            client
+                .call_lean(procedure.into(), put_lean(bytes), get_lean)
+                .await
+        }
+    }
+}
+
+/// Calls SLEEP.
+pub async fn sleep(client: &Client, millis: u32) -> Result<Vec<u8>, CallError> {
+    call(client, SLEEP, &millis.to_be_bytes()).await
+}
+
+/// Connects a client that lives in threads.
+pub fn connect_blocking(address: &str) -> tenon::Client {
+    let client = tenon::Client::connect(address, PROGRAM, VERSION).unwrap();
+    client.with_interface(Arc::new(interface()))
+}
+
+/// Calls by the protocol that the client's channel speaks, and blocks.
+pub fn call_blocking(
+    client: &tenon::Client,
+    procedure: u16,
+    bytes: &[u8],
+) -> Result<Vec<u8>, CallError> {
+    match client.channel().address().protocol() {
+        Protocol::Onc => client.call(procedure.into(), put(bytes), get),
+        Protocol::Lean => client.call_lean(procedure.into(), put_lean(bytes), get_lean),
+    }
+}
+
+/// Fails instead of hanging.
+pub async fn in_time<T>(test: impl Future<Output = T>) -> T {
+    let bounded = tokio::time::timeout(3 * PATIENCE, test);
+    bounded.await.expect("the test hangs")
+}
+
+/// Sizes of messages around every boundary that there is.
+pub fn sizes() -> impl Iterator<Item = usize> {
+    (0..40)
+        .chain([1000, 4000, 4096, 8192, 8193, 16_300, 16_384, 16_385])
+        .chain([65_503, 65_504, 65_536, 300_000, 3 << 20])
+}

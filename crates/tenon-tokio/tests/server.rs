@@ -1,0 +1,454 @@
+//! Servers of tasks, called from tasks and from threads.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::{
+    ECHO, FAIL, Obliging, PANIC, PATIENCE, PROGRAM, SLEEP, VERSION, call, call_blocking, connect,
+    connect_blocking, duration, every_way, in_time, interface, listening, rest, sizes, sleep,
+};
+use tenon::lean::Interface;
+use tenon::{CallError, Protocol, Refusal, ServerLimits};
+use tenon_tokio::{Answer, AsyncService, Call, Server, ServerBuilder};
+use tokio::task::{JoinSet, spawn_blocking};
+
+/// Obliges as the other one does, but sleeps as tasks do, and counts those that slept to the end.
+#[derive(Default)]
+struct Patient {
+    rested: Arc<AtomicUsize>,
+}
+
+impl AsyncService for Patient {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn interface(&self) -> Option<Arc<Interface>> {
+        Some(Arc::new(interface()))
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let arguments = match call.protocol() {
+            Protocol::Onc => call.decode(|input| Ok(input.take(input.left())?.to_vec()))?,
+            Protocol::Lean => call.decode_lean(|input| {
+                let all = rest(input).to_vec();
+                match input {
+                    tenon::LeanInput::Native(input) => input.take(input.left())?,
+                    tenon::LeanInput::Swapped(input) => input.take(input.left())?,
+                };
+                Ok(all)
+            })?,
+        };
+        match call.procedure() as u16 {
+            ECHO => tokio::task::yield_now().await,
+            SLEEP => {
+                tokio::time::sleep(duration(&arguments)).await;
+                self.rested.fetch_add(1, Ordering::SeqCst);
+            }
+            PANIC => panic!("as the test asked"),
+            FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
+            _ => return Err(Refusal::ProcedureUnavailable),
+        }
+        match call.protocol() {
+            Protocol::Onc => call.answer(|out| {
+                out.room(arguments.len()).copy_from_slice(&arguments);
+                Ok(())
+            }),
+            Protocol::Lean => call.answer_lean(|out| {
+                out.room(arguments.len()).copy_from_slice(&arguments);
+                Ok(())
+            }),
+        }
+    }
+}
+
+/// One server of each kind of execution, and its name.
+async fn servers() -> Vec<(&'static str, Server)> {
+    let limits = ServerLimits {
+        record_bytes: 16 << 20,
+        ..ServerLimits::default()
+    };
+    let listening = || listening().limits(limits.clone());
+    let patient = || ServerBuilder::from(listening());
+    vec![
+        (
+            "inline",
+            Server::start(listening().service(Obliging)).await.unwrap(),
+        ),
+        (
+            "threads",
+            Server::start(listening().service_on_workers(Obliging))
+                .await
+                .unwrap(),
+        ),
+        (
+            "tasks",
+            patient().service(Patient::default()).start().await.unwrap(),
+        ),
+        (
+            "in order",
+            patient()
+                .service_in_order(Patient::default())
+                .start()
+                .await
+                .unwrap(),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn tasks_are_answered_over_every_stream() {
+    for (kind, server) in servers().await {
+        for address in every_way(server.addresses()) {
+            let client = connect(&address).await;
+            for size in sizes() {
+                let bytes = vec![size as u8; size.next_multiple_of(4)];
+                let echoed = in_time(call(&client, ECHO, &bytes)).await.unwrap();
+                assert!(echoed == bytes, "{kind}, {address}: {size}");
+            }
+        }
+        in_time(server.shutdown(PATIENCE)).await;
+        assert_eq!(server.counters().connections_open, 0, "{kind}");
+        assert_eq!(server.counters().broken_connections, 0, "{kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_are_answered_over_every_stream() {
+    for (kind, server) in servers().await {
+        let addresses = every_way(server.addresses());
+        let threads = spawn_blocking(move || {
+            for address in addresses {
+                let client = connect_blocking(&address);
+                for size in sizes() {
+                    let bytes = vec![size as u8; size.next_multiple_of(4)];
+                    let echoed = call_blocking(&client, ECHO, &bytes).unwrap();
+                    assert!(echoed == bytes, "{kind}, {address}: {size}");
+                }
+                std::thread::scope(|scope| {
+                    for thread in 0..8_u32 {
+                        let client = client.clone();
+                        scope.spawn(move || {
+                            for round in 0..50 {
+                                let bytes = [thread, round].map(u32::to_be_bytes).concat();
+                                let echoed = call_blocking(&client, ECHO, &bytes).unwrap();
+                                assert_eq!(echoed, bytes);
+                            }
+                        });
+                    }
+                });
+            }
+        });
+        in_time(threads).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_calls_are_in_flight_over_one_connection() {
+    for (kind, server) in servers().await {
+        for address in every_way(server.addresses()) {
+            let client = connect(&address).await.with_timeout(PATIENCE);
+            let mut calls = JoinSet::new();
+            for task in 0..100_usize {
+                let client = client.clone();
+                calls.spawn(async move {
+                    for round in 0..10 {
+                        let bytes = [task as u8, round, 7, 7].repeat(1 + task * 13 % 600);
+                        assert_eq!(call(&client, ECHO, &bytes).await.unwrap(), bytes);
+                    }
+                });
+            }
+            in_time(calls.join_all()).await;
+            let successes = client.channel().counters().calls.successes;
+            assert_eq!(successes, 1000, "{kind}, {address}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_of_one_connection_run_at_the_same_time_unless_they_are_in_order() {
+    for (kind, server) in servers().await {
+        for address in every_way(server.addresses()) {
+            let client = connect(&address).await;
+            let mut calls = JoinSet::new();
+            for millis in [150, 10] {
+                let client = client.clone();
+                calls.spawn(async move {
+                    sleep(&client, millis).await.unwrap();
+                    millis
+                });
+                // So that the longer one is sent first.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let first = calls.join_next().await.unwrap().unwrap();
+            let expected = match kind {
+                "threads" | "tasks" => 10,
+                _ => 150,
+            };
+            assert_eq!(first, expected, "{kind}, {address}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn failures_are_told_and_harm_nobody_else() {
+    for (kind, server) in servers().await {
+        for address in every_way(server.addresses()) {
+            let client = connect(&address).await;
+            for procedure in [FAIL, PANIC, 99] {
+                let error = in_time(call(&client, procedure, b"four"))
+                    .await
+                    .unwrap_err();
+                let is_refusal = matches!(error, CallError::Refused(_) | CallError::Exception(_));
+                assert!(is_refusal, "{kind}, {address}: {error:?}");
+                assert_eq!(call(&client, ECHO, b"four").await.unwrap(), b"four");
+            }
+        }
+        let counters = server.counters();
+        assert_eq!(
+            (counters.panics, counters.service_refusals),
+            (4, 8),
+            "{kind}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_lean_call_that_is_given_up_ends_where_it_waits() {
+    let patient = Patient::default();
+    let rested = Arc::clone(&patient.rested);
+    let server = ServerBuilder::from(listening())
+        .service(patient)
+        .start()
+        .await
+        .unwrap();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await;
+        let given_up = tokio::time::timeout(Duration::from_millis(30), sleep(&client, 200));
+        assert!(given_up.await.is_err());
+        assert_eq!(call(&client, ECHO, b"four").await.unwrap(), b"four");
+    }
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    // Those over ONC RPC slept to the end: there is no way to tell.
+    assert_eq!(rested.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn time_that_has_run_out_is_told() {
+    // A service that sleeps where it stands keeps the client in the same run time from looking.
+    let servers = servers()
+        .await
+        .into_iter()
+        .filter(|(kind, _)| *kind != "inline");
+    for (kind, server) in servers {
+        for address in every_way(server.addresses()) {
+            let client = connect(&address)
+                .await
+                .with_timeout(Duration::from_millis(40));
+            let late = in_time(sleep(&client, 150)).await.unwrap_err();
+            assert!(
+                matches!(late, CallError::TimedOut { .. }),
+                "{kind}, {address}: {late:?}"
+            );
+            let client = client.with_timeout(PATIENCE);
+            assert_eq!(call(&client, ECHO, b"four").await.unwrap(), b"four");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shutting_down_answers_what_was_begun() {
+    // Services that sleep where they stand do so one after the other, and not all have begun.
+    let servers = servers()
+        .await
+        .into_iter()
+        .filter(|(kind, _)| *kind != "inline");
+    for (kind, server) in servers {
+        let server = Arc::new(server);
+        let mut calls = JoinSet::new();
+        for address in every_way(server.addresses()) {
+            calls.spawn(async move {
+                let client = connect(&address).await;
+                let slept = sleep(&client, 300).await;
+                let after = call(&client.with_timeout(Duration::from_millis(50)), ECHO, b"").await;
+                (address, slept, after)
+            });
+        }
+        while server.counters().calls < 4 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        in_time(server.shutdown(PATIENCE)).await;
+        for (address, slept, after) in in_time(calls.join_all()).await {
+            assert!(slept.is_ok(), "{kind}, {address}: {slept:?}");
+            assert!(after.is_err(), "{kind}, {address}");
+        }
+        assert_eq!(server.counters().connections_open, 0, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn shutting_down_waits_no_longer_than_it_is_told() {
+    let builder = ServerBuilder::from(listening());
+    let server = builder.service(Patient::default()).start().await.unwrap();
+    let mut calls = JoinSet::new();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await;
+        calls.spawn(async move { sleep(&client, 60_000).await });
+    }
+    while server.counters().calls < 4 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    in_time(server.shutdown(Duration::from_millis(20))).await;
+    for ended in in_time(calls.join_all()).await {
+        let error = ended.unwrap_err();
+        assert!(matches!(error, CallError::Disconnected { .. }), "{error:?}");
+        assert!(error.may_have_executed());
+    }
+}
+
+/// Sends bytes and reads whatever comes until the end, or until nothing more comes.
+fn converse(address: &str, bytes: &[u8]) -> Vec<u8> {
+    let limit = Some(PATIENCE);
+    let mut answered = Vec::new();
+    match address.split_once("://").unwrap() {
+        ("tcp", place) => {
+            let mut stream = TcpStream::connect(place).unwrap();
+            stream.set_read_timeout(limit).unwrap();
+            // The server may have gone already.
+            let _ = stream.write_all(bytes);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut answered);
+        }
+        (_, path) => {
+            let mut stream = UnixStream::connect(path).unwrap();
+            stream.set_read_timeout(limit).unwrap();
+            let _ = stream.write_all(bytes);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut answered);
+        }
+    }
+    answered
+}
+
+/// What a client sends for a first call, in either protocol.
+fn first_calls() -> [Vec<u8>; 2] {
+    use tenon::lean::client::ClientEngine;
+    use tenon::lean::{ByteOrder, Draft, Extras, Preamble};
+    use tenon::wire::Buffer;
+    let words = [
+        (40 + 4) | (1 << 31),
+        7,
+        0,
+        2,
+        PROGRAM,
+        VERSION,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0x5a5a_5a5a,
+    ];
+    let onc = words.map(u32::to_be_bytes).concat();
+    let mut engine = ClientEngine::<()>::new(Preamble::client(1 << 20), 1);
+    let mut lean = Buffer::default();
+    let service = engine.bind(&Arc::new(interface())).unwrap();
+    engine.poll_transmit(&mut lean);
+    let mut call = Buffer::default();
+    let draft = Draft::call(&mut call, ByteOrder::NATIVE, ECHO, &Extras::default());
+    call.extend(b"four");
+    draft.seal(&mut call);
+    draft.stamp(&mut call, 1, service);
+    lean.extend(call.as_slice());
+    [onc, lean.as_slice().to_vec()]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_bytes_end_their_own_connection_only() {
+    for (kind, server) in servers().await {
+        let addresses = server.addresses().to_vec();
+        let talk = spawn_blocking(move || {
+            let mut seed = 0x9e37_79b9_u32;
+            for address in addresses.iter().map(ToString::to_string) {
+                for first in first_calls() {
+                    assert!(!converse(&address, &first).is_empty(), "{address}");
+                    for cut in 0..first.len() {
+                        converse(&address, &first[..cut]);
+                    }
+                    for round in 0..200 {
+                        let mut damaged = first.clone();
+                        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        let place = seed as usize % damaged.len();
+                        damaged[place] ^= 1 << (round % 8);
+                        converse(&address, &damaged);
+                    }
+                }
+                converse(&address, b"GET / HTTP/1.1\r\n\r\n");
+            }
+        });
+        in_time(talk).await.unwrap();
+        for address in every_way(server.addresses()) {
+            let client = connect(&address).await;
+            let echoed = in_time(call(&client, ECHO, b"four")).await;
+            assert_eq!(echoed.unwrap(), b"four", "{kind}");
+        }
+        assert!(server.counters().broken_connections > 0, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn limits_hold() {
+    let limits = ServerLimits {
+        connections: 2,
+        idle: Duration::from_millis(150),
+        calls_in_flight: 3,
+        connection_calls_in_flight: 2,
+        ..ServerLimits::default()
+    };
+    let builder = ServerBuilder::from(listening().limits(limits));
+    let server = builder.service(Patient::default()).start().await.unwrap();
+    let addresses = every_way(server.addresses());
+    let (first, second) = (connect(&addresses[0]).await, connect(&addresses[1]).await);
+    let mut calls = JoinSet::new();
+    for client in [&first, &second] {
+        for _ in 0..8 {
+            let client = client.clone();
+            calls.spawn(async move { sleep(&client, 20).await });
+        }
+    }
+    for slept in in_time(calls.join_all()).await {
+        slept.unwrap();
+    }
+    let third = connect(&addresses[0])
+        .await
+        .with_timeout(Duration::from_millis(100));
+    let refused = in_time(call(&third, ECHO, b"")).await.unwrap_err();
+    assert!(!matches!(refused, CallError::Refused(_)), "{refused:?}");
+    assert!(server.counters().connections_refused > 0);
+    in_time(async {
+        while server.counters().idle_connections < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn datagrams_are_refused_when_the_server_starts() {
+    let builder = tenon::Server::builder()
+        .listen("udp://127.0.0.1:0")
+        .unwrap();
+    let error = Server::start(builder.service(Obliging)).await.unwrap_err();
+    assert!(error.to_string().contains("streams"), "{error}");
+}
