@@ -4,6 +4,7 @@
 //! `cargo run --release -p tenon --example waiting [MILLISECONDS]`
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::collections::VecDeque;
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -21,15 +22,24 @@ const CALL: usize = 44;
 const REPLY: usize = 28;
 
 /// Where client and server run: the list of processors of each.
-const PLACES: [(&str, [&str; 2]); 4] = [
+const PLACES: [(&str, [&str; 2]); 6] = [
     ("two cores", ["0", "1"]),
     ("any core", ["0-1", "0-1"]),
     ("one core", ["0", "0"]),
     // They begin where there are two, and then are moved to one.
     (MOVED, ["0-1", "0-1"]),
+    (CROWD, ["0-1", "0-1"]),
+    (FLIGHT, ["0-1", "0-1"]),
 ];
 
 const MOVED: &str = "moved";
+
+/// Several clients at once.
+const CROWD: &str = "crowd";
+
+/// Many calls at once, of one client.
+const FLIGHT: &str = "in flight";
+const CALLS_IN_FLIGHT: usize = 64;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -41,6 +51,7 @@ fn main() {
         ["call", "tenon", way, at, time] => {
             call_tenon(way.parse().unwrap(), at, milliseconds(time))
         }
+        ["call", "many", way, at, time] => call_many(way.parse().unwrap(), at, milliseconds(time)),
         [] => compare("1000", ""),
         [time] => compare(time, ""),
         [time, filter] => compare(time, filter),
@@ -53,14 +64,17 @@ fn milliseconds(text: &str) -> Duration {
 }
 
 fn compare(time: &str, filter: &str) {
-    println!("round trips in us: median, 99th percentile");
+    println!("round trips in us: median, 99th percentile; calls per second");
     for (place, _) in PLACES {
         for transport in ["tcp", "unix", "udp"] {
             for (name, _) in Waiting::ALL {
                 for system in ["raw", "tenon"] {
                     let row = format!("{place} {transport} {name} {system}");
-                    let is_wanted = row.contains(filter);
-                    if is_wanted && (system, name) != ("raw", "adaptive") {
+                    let can = match system {
+                        "raw" => name != "adaptive" && ![CROWD, FLIGHT].contains(&place),
+                        _ => true,
+                    };
+                    if can && row.contains(filter) {
                         let told = measure(system, name, transport, place, time);
                         println!("{row:30} {told}");
                     }
@@ -74,13 +88,23 @@ fn measure(system: &str, way: &str, transport: &str, place: &str, time: &str) ->
     let cores = PLACES.iter().find(|(name, _)| *name == place).unwrap().1;
     let mut server = Started::new(cores[1], &["serve", system, way, transport]);
     let at = server.line();
-    let mut client = Started::new(cores[0], &["call", system, way, &at, time]);
+    let callers = match place {
+        CROWD => 4,
+        _ => 1,
+    };
+    let caller = match place {
+        FLIGHT => "many",
+        _ => system,
+    };
+    let client = || Started::new(cores[0], &["call", caller, way, &at, time]);
+    let mut clients: Vec<_> = (0..callers).map(|_| client()).collect();
     if place == MOVED {
         std::thread::sleep(Duration::from_millis(50));
         server.move_to("0");
-        client.move_to("0");
+        clients.iter().for_each(|client| client.move_to("0"));
     }
-    client.line()
+    let told: Vec<_> = clients.iter_mut().map(Started::line).collect();
+    told.join(&format!("\n{:34}", ""))
 }
 
 /// This program, started again and killed when dropped.
@@ -161,13 +185,29 @@ fn serve_tenon(way: Waiting, transport: &str) {
     server.wait();
 }
 
-fn call_tenon(way: Waiting, at: &str, time: Duration) {
+fn client(way: Waiting, at: &str) -> Client {
     let address: Address = at.parse().unwrap();
     let options = ChannelOptions::default().waiting(way);
     let channel = Channel::connect_with(&address, options).unwrap();
-    let client = Client::over(channel.clone(), PROGRAM, 1);
-    let before = measure_calls(time, || client.call(1, |_| Ok(()), |_| Ok(())).unwrap());
-    println!("{before} {:?}", channel.counters().waits);
+    Client::over(channel, PROGRAM, 1)
+}
+
+/// A call begins when the oldest of those in flight has ended.
+fn call_many(way: Waiting, at: &str, time: Duration) {
+    let client = client(way, at);
+    let start = || client.start(0, |_| Ok(()), |_| Ok(())).unwrap();
+    let mut flying: VecDeque<_> = (0..CALLS_IN_FLIGHT).map(|_| start()).collect();
+    let told = measure_calls(time, || {
+        flying.pop_front().unwrap().wait().unwrap();
+        flying.push_back(start());
+    });
+    println!("{told} {:?}", client.channel().counters().waits);
+}
+
+fn call_tenon(way: Waiting, at: &str, time: Duration) {
+    let client = client(way, at);
+    let told = measure_calls(time, || client.call(0, |_| Ok(()), |_| Ok(())).unwrap());
+    println!("{told} {:?}", client.channel().counters().waits);
 }
 
 /// The two directions of a bare socket.
@@ -287,5 +327,6 @@ fn measure_calls(time: Duration, mut call: impl FnMut()) -> String {
     let mut taken = run(time);
     taken.sort_unstable();
     let at = |share: usize| taken[taken.len() * share / 100].as_secs_f64() * 1e6;
-    format!("{:6.2} {:7.2}", at(50), at(99))
+    let per_second = taken.len() as f64 / time.as_secs_f64();
+    format!("{:6.2} {:7.2} {per_second:7.0}", at(50), at(99))
 }
