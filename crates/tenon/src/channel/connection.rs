@@ -10,7 +10,7 @@ use tenon_net::{Address, Ready};
 use super::inbox::Inbox;
 use super::socket::Socket;
 use crate::options::ChannelOptions;
-use crate::waiting::{Company, Spinners, Spun, WaitTally, Waiter};
+use crate::waiting::{Company, Looking, Spinners, Spun, WaitTally, Waiter};
 
 /// A connection to the peer. Whoever has locked its desk is its reader.
 #[derive(Debug)]
@@ -77,6 +77,7 @@ impl Connection {
     ) -> io::Result<usize> {
         let company = Company {
             spinners: Spinners::of_callers(),
+            looking: Looking::AtSocket,
             tally: &self.waits,
         };
         let may_go_on = || !self.is_shut.load(Ordering::Relaxed);

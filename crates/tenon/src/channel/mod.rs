@@ -12,6 +12,7 @@
 //! of the user.
 
 mod back_off;
+mod bell;
 mod broken;
 mod buffers;
 mod connecting;
@@ -72,6 +73,7 @@ struct Shared {
     /// Signaled when the peer has said something, for those that `State::waiting_for_peer` counts.
     peer: Condvar,
     waits: Arc<WaitTally>,
+    listening: WaitTally,
 }
 
 /// What a channel has done so far.
@@ -86,6 +88,8 @@ pub struct ChannelCounters {
     pub connections: u64,
     /// How the callers that read have waited.
     pub waits: WaitCounters,
+    /// How those have waited whom another caller reads for. Their attempts are no system calls.
+    pub waits_for_reader: WaitCounters,
 }
 
 impl Channel {
@@ -119,6 +123,7 @@ impl Channel {
                 turn: Condvar::new(),
                 peer: Condvar::new(),
                 waits,
+                listening: WaitTally::default(),
             }),
         })
     }
@@ -137,7 +142,10 @@ impl Channel {
     pub fn counters(&self) -> ChannelCounters {
         let state = self.lock();
         let waits = self.shared.waits.snapshot();
-        counters(&state.engine, state.connections, waits)
+        ChannelCounters {
+            waits_for_reader: self.shared.listening.snapshot(),
+            ..counters(&state.engine, state.connections, waits)
+        }
     }
 
     /// A buffer to put a call in; [`send`](Self::send) takes it.
@@ -166,6 +174,7 @@ pub fn counters(engine: &Engine, connections: u64, waits: WaitCounters) -> Chann
         in_flight: engine.in_flight(),
         connections,
         waits,
+        waits_for_reader: WaitCounters::default(),
     }
 }
 

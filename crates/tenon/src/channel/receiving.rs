@@ -4,7 +4,6 @@
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
-use std::thread::{self, Thread};
 use std::time::Instant;
 
 use tenon_net::is_deadline;
@@ -12,6 +11,7 @@ use tenon_proto::lean::ByteOrder;
 use tenon_proto::onc::client::Timeout;
 
 use super::Channel;
+use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk};
 use super::engine::{Answer, Meaning};
@@ -19,6 +19,7 @@ use super::sending::{Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
 use crate::error::CallError;
+use crate::waiting::{Company, Looking, Spinners};
 
 /// The results of a call, encoded.
 pub(crate) enum Reply<'t> {
@@ -78,7 +79,7 @@ impl Drop for Succession<'_> {
     fn drop(&mut self) {
         let next = self.0.lock().slots.next_reader();
         if let Some(sleeper) = next {
-            sleeper.unpark();
+            sleeper.wake();
         }
     }
 }
@@ -87,7 +88,7 @@ impl Drop for Succession<'_> {
 enum Step<'t> {
     Finish(Outcome),
     Read(Reader<'t>, Instant),
-    Sleep(Instant),
+    Sleep(Arc<Bell>, Instant),
 }
 
 /// What came of taking in a message.
@@ -122,8 +123,8 @@ impl Channel {
                     }
                     next_timeout
                 }
-                Step::Sleep(next_timeout) => {
-                    sleep_until(until.min(next_timeout));
+                Step::Sleep(bell, next_timeout) => {
+                    bell.wait(&self.listeners(), until.min(next_timeout));
                     next_timeout
                 }
             };
@@ -166,9 +167,18 @@ impl Channel {
         match self.read_on(&ticket.connection) {
             Some(reader) => Step::Read(reader, next_timeout),
             None => {
-                state.slots.fall_asleep(ticket.slot);
-                Step::Sleep(next_timeout)
+                let bell = state.slots.fall_asleep(ticket.slot);
+                Step::Sleep(bell, next_timeout)
             }
+        }
+    }
+
+    /// Those whom somebody else reads for.
+    fn listeners(&self) -> Company<'_> {
+        Company {
+            spinners: Spinners::of_callers(),
+            looking: Looking::AtBell,
+            tally: &self.shared.listening,
         }
     }
 
@@ -295,7 +305,7 @@ impl<'t> Reader<'t> {
                 let sleeper = state.deliver(answer);
                 drop(state);
                 if let Some(sleeper) = sleeper {
-                    sleeper.unpark();
+                    sleeper.wake();
                 }
                 Ok(Taken::Other)
             }
@@ -314,7 +324,7 @@ impl<'t> Reader<'t> {
 
 impl State {
     /// Copies a reply for its owner, who is to be woken if it sleeps.
-    fn deliver(&mut self, answer: Answer<'_>) -> Option<Thread> {
+    fn deliver(&mut self, answer: Answer<'_>) -> Option<Sleeper> {
         let copied = answer.outcome.map(|results| {
             let mut bytes = self.buffers.take();
             bytes.extend(results);
@@ -341,15 +351,10 @@ impl State {
                 }
                 false => {
                     let outcome = Outcome::Answered(Err(error.clone()));
-                    self.slots.deliver(*slot, outcome).inspect(Thread::unpark);
+                    self.slots.deliver(*slot, outcome).inspect(Sleeper::wake);
                 }
             }
         }
         taken
     }
-}
-
-/// Sleeps until `until` or until somebody wakes this thread; both may be for nothing.
-fn sleep_until(until: Instant) {
-    thread::park_timeout(until.saturating_duration_since(Instant::now()));
 }

@@ -1,13 +1,15 @@
 //! Who waits for a call in flight, and what has become of the call meanwhile.
 
 use std::collections::VecDeque;
-use std::thread::{self, Thread};
+use std::sync::Arc;
 
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::Buffer;
 
+use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use crate::error::CallError;
+use crate::waiting::Waiting;
 
 /// Names a slot as long as it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,18 +45,31 @@ pub struct Results {
     pub order: ByteOrder,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     outcome: Option<Outcome>,
+    bell: Arc<Bell>,
     /// The owner, while it sleeps.
-    sleeper: Option<Thread>,
+    sleeper: Option<Sleeper>,
     /// Whether the queue names this slot.
     is_queued: bool,
 }
 
+impl Slot {
+    fn new(waiting: Waiting) -> Self {
+        Self {
+            outcome: None,
+            bell: Arc::new(Bell::new(waiting)),
+            sleeper: None,
+            is_queued: false,
+        }
+    }
+}
+
 /// The slots of a channel; their storage is kept and used again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Slots {
+    waiting: Waiting,
     slots: Vec<Slot>,
     free: Vec<SlotId>,
     /// Slots whose owners went to sleep, in that order. Some may be awake again.
@@ -62,9 +77,19 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    /// No slots, whose owners will wait in this way.
+    pub(super) fn new(waiting: Waiting) -> Self {
+        Self {
+            waiting,
+            slots: Vec::new(),
+            free: Vec::new(),
+            queue: VecDeque::new(),
+        }
+    }
+
     pub(super) fn take(&mut self) -> SlotId {
         self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(Slot::new(self.waiting));
             SlotId(self.slots.len() - 1)
         })
     }
@@ -85,18 +110,20 @@ impl Slots {
     }
 
     /// Says that the present thread goes to sleep until something comes for it or the reader's
-    /// role is free.
-    pub(super) fn fall_asleep(&mut self, id: SlotId) {
+    /// role is free. The bell is what it waits for.
+    #[must_use]
+    pub(super) fn fall_asleep(&mut self, id: SlotId) -> Arc<Bell> {
         let slot = &mut self.slots[id.0];
-        slot.sleeper = Some(thread::current());
+        slot.sleeper = Some(slot.bell.sleeper());
         if !std::mem::replace(&mut slot.is_queued, true) {
             self.queue.push_back(id);
         }
+        Arc::clone(&slot.bell)
     }
 
     /// Leaves `outcome` for the owner, who is to be woken if it sleeps.
     #[must_use]
-    pub(super) fn deliver(&mut self, id: SlotId, outcome: Outcome) -> Option<Thread> {
+    pub(super) fn deliver(&mut self, id: SlotId, outcome: Outcome) -> Option<Sleeper> {
         let slot = &mut self.slots[id.0];
         slot.outcome = Some(outcome);
         slot.sleeper.take()
@@ -104,7 +131,7 @@ impl Slots {
 
     /// Who has slept longest and still has nothing: the next reader, to be woken.
     #[must_use]
-    pub(super) fn next_reader(&mut self) -> Option<Thread> {
+    pub(super) fn next_reader(&mut self) -> Option<Sleeper> {
         while let Some(id) = self.queue.pop_front() {
             let slot = &mut self.slots[id.0];
             slot.is_queued = false;

@@ -4,13 +4,13 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ptr;
 use std::sync::Arc;
-use std::thread::Thread;
 use std::time::Instant;
 
 use tenon_net::Address;
 use tenon_wire::Buffer;
 
 use super::back_off::BackOff;
+use super::bell::Sleeper;
 use super::broken::Broken;
 use super::buffers::Buffers;
 use super::connection::Connection;
@@ -54,7 +54,7 @@ impl State {
     pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
         Self {
             engine: Engine::new(address, options, seed()),
-            slots: Slots::default(),
+            slots: Slots::new(options.waiting),
             buffers: Buffers::default(),
             line: None,
             is_connecting: false,
@@ -105,7 +105,7 @@ impl State {
         self.engine.broke(broken);
         for slot in self.engine.cancel_all() {
             let outcome = Outcome::Broken(broken.clone());
-            self.slots.deliver(slot, outcome).inspect(Thread::unpark);
+            self.slots.deliver(slot, outcome).inspect(Sleeper::wake);
         }
     }
 

@@ -17,7 +17,7 @@ use super::offer::Offer;
 use super::parking::Parking;
 use super::pool::{Guest, Pool};
 use super::workers::Workers;
-use crate::waiting::{Company, Spinners, Spun, Waiter, Waiting};
+use crate::waiting::{Company, Looking, Spinners, Spun, Waiter, Waiting};
 
 pub(super) struct Core {
     pub(super) offer: Offer,
@@ -71,6 +71,7 @@ impl Core {
         }
         let company = Company {
             spinners: &self.spinners,
+            looking: Looking::AtSocket,
             tally: &self.tally.waits,
         };
         let end = |begin| begin + LINGER;

@@ -5,13 +5,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::processors;
 
 /// The threads that look for messages now. There is always room for one; beyond that they leave a
-/// processor to everybody else, their peers perhaps.
+/// processor to everybody else, their peers perhaps, and who does not look at a socket leaves one to
+/// somebody who does.
 #[derive(Debug)]
 pub(crate) struct Spinners(AtomicUsize);
 
 /// One who looks. Dropping it makes room for another.
 #[derive(Debug)]
 pub(super) struct Spinner<'s>(&'s Spinners);
+
+/// What somebody looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Looking {
+    /// What the peer sends.
+    AtSocket,
+    /// What another thread of this process does, which itself may look at a socket and finds room.
+    AtBell,
+}
+
+impl Looking {
+    /// Most that look at the same time where there are so many processors.
+    fn most(self, processors: usize) -> usize {
+        match self {
+            Self::AtSocket => processors.saturating_sub(1).max(1),
+            Self::AtBell => processors.saturating_sub(2),
+        }
+    }
+}
 
 impl Spinners {
     pub(crate) const fn new() -> Self {
@@ -26,8 +46,8 @@ impl Spinners {
 
     /// Takes one more, if there is room.
     #[inline]
-    pub(super) fn enter(&self) -> Option<Spinner<'_>> {
-        self.enter_below(processors().saturating_sub(1).max(1))
+    pub(super) fn enter(&self, looking: Looking) -> Option<Spinner<'_>> {
+        self.enter_below(looking.most(processors()))
     }
 
     #[inline]
@@ -47,6 +67,13 @@ impl Drop for Spinner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processors_are_left_to_others() {
+        let most = |looking: Looking| [0, 1, 2, 3, 16].map(|count| looking.most(count));
+        assert_eq!(most(Looking::AtSocket), [1, 1, 1, 2, 15]);
+        assert_eq!(most(Looking::AtBell), [0, 0, 0, 1, 14]);
+    }
 
     #[test]
     fn whoever_finds_no_room_takes_none() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::counters::WaitTally;
 use super::learned::Learned;
-use super::spinners::Spinners;
+use super::spinners::{Looking, Spinners};
 use super::{Waiting, processors};
 
 /// Attempts after which a thread that looks offers its processor to others. A short reply has come
@@ -21,6 +21,7 @@ const TAKEN: Duration = Duration::from_micros(3);
 #[derive(Debug)]
 pub(crate) struct Company<'w> {
     pub(crate) spinners: &'w Spinners,
+    pub(crate) looking: Looking,
     pub(crate) tally: &'w WaitTally,
 }
 
@@ -83,7 +84,7 @@ impl Waiter {
         if !is_nothing(&first) {
             return Spun::Came(first);
         }
-        let Some(_spinner) = company.spinners.enter() else {
+        let Some(_spinner) = company.spinners.enter(company.looking) else {
             return Spun::Sleep;
         };
         let begin = Instant::now();
