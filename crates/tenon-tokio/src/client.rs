@@ -4,15 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon::lean::{ByteOrder, Draft, Extras, Interface};
-use tenon::runtime::{Decoding, Results, TIMEOUT, Timer, decode_in_order};
+use tenon::lean::{ByteOrder, Interface};
+use tenon::runtime::{Caller, Form, Results, Timer};
 use tenon::wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 use tenon::{
     CallError, ChannelOptions, ConnectError, Credential, LeanInput, ProcedureCall, Protocol,
 };
-use tenon_proto::onc::message::CallTemplate;
 
-use crate::channel::{Channel, Kind, Ticket};
+use crate::channel::{Channel, Ticket};
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the
 /// channel; any number of tasks may call at once.
@@ -35,14 +34,7 @@ use crate::channel::{Channel, Kind, Ticket};
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
-    program: u32,
-    version: u32,
-    template: Arc<CallTemplate>,
-    interface: Arc<Interface>,
-    timeout: Duration,
-    /// Whether lean calls say how much time they have.
-    tells_timeout: bool,
-    decoding: Decoding,
+    caller: Caller,
 }
 
 impl Client {
@@ -79,63 +71,46 @@ impl Client {
     /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have
     /// 25 seconds, and read results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
-        Self {
-            channel,
-            program,
-            version,
-            template: Arc::new(CallTemplate::new(program, version, &Credential::None)),
-            interface: Arc::new(Interface::unknown(program, version)),
-            timeout: TIMEOUT,
-            tells_timeout: false,
-            decoding: Decoding::default(),
-        }
+        let caller = Caller::new(channel.address().protocol(), program, version);
+        Self { channel, caller }
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Caller)) -> Self {
+        let mut client = self.clone();
+        change(&mut client.caller);
+        client
     }
 
     /// The same with `timeout` for every call, connecting again included. A lean call tells the
     /// server how much of it is left, which does not begin what nobody will wait for.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self {
-            timeout,
-            tells_timeout: true,
-            ..self.clone()
-        }
+        self.with(|caller| caller.set_timeout(timeout))
     }
 
     /// The same, built from `interface`: lean calls are calls of its program and version, and the
     /// server compares it with its own before it takes the first. Otherwise nothing is compared.
     #[must_use]
     pub fn with_interface(&self, interface: Arc<Interface>) -> Self {
-        Self {
-            interface,
-            ..self.clone()
-        }
+        self.with(|caller| caller.set_interface(interface))
     }
 
     /// The same with `credential` on every call.
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
-        let template = CallTemplate::new(self.program, self.version, credential);
-        Self {
-            template: Arc::new(template),
-            ..self.clone()
-        }
+        self.with(|caller| caller.set_credential(credential))
     }
 
     /// The same, forgiving as much as `mode` says.
     #[must_use]
     pub fn with_decode_mode(&self, mode: DecodeMode) -> Self {
-        let mut client = self.clone();
-        client.decoding.mode = mode;
-        client
+        self.with(|caller| caller.set_decode_mode(mode))
     }
 
     /// The same with `limits` on what a result may cost.
     #[must_use]
     pub fn with_decode_limits(&self, limits: Limits) -> Self {
-        let mut client = self.clone();
-        client.decoding.limits = limits;
-        client
+        self.with(|caller| caller.set_decode_limits(limits))
     }
 
     /// The channel that the calls go over.
@@ -145,18 +120,18 @@ impl Client {
 
     /// The program's number.
     pub fn program(&self) -> u32 {
-        self.program
+        self.caller.program()
     }
 
     /// The version's number.
     pub fn version(&self) -> u32 {
-        self.version
+        self.caller.version()
     }
 
     /// What the channel speaks, and so whether [`call`](Self::call) or
     /// [`call_lean`](Self::call_lean) goes over it.
     pub fn protocol(&self) -> Protocol {
-        self.channel.address().protocol()
+        self.caller.protocol()
     }
 
     /// Calls a procedure by ONC RPC and returns its result as `decode` reads it.
@@ -169,14 +144,14 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
-        let timer = Timer::start(self.timeout);
+        let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
-        self.template.begin(&mut message, procedure);
+        self.caller.begin(&mut message, procedure);
         let encoded = encode(&mut Encoder::new(&mut message));
-        let results = self.exchange(message, encoded, Kind::Onc, timer).await?;
-        self.read(results, |results, decoding| {
-            decoding.decode(results.bytes.as_slice(), decode)
+        let results = self.exchange(message, encoded, &Form::Onc, timer).await?;
+        self.read(results, |bytes, _| {
+            self.caller.decoding().decode(bytes, decode)
         })
     }
 
@@ -191,14 +166,14 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
-        let timer = Timer::start(self.timeout);
+        let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
-        let kind = self.begin_lean(&mut message, procedure)?;
+        let form = Form::Lean(self.caller.begin_lean(&mut message, procedure)?);
         let encoded = encode(&mut Encoder::over(&mut message));
-        let results = self.exchange(message, encoded, kind, timer).await?;
-        self.read(results, |results, decoding| {
-            decoding.decode_lean(results.bytes.as_slice(), results.order, decode)
+        let results = self.exchange(message, encoded, &form, timer).await?;
+        self.read(results, |bytes, order| {
+            self.caller.decoding().decode_lean(bytes, order, decode)
         })
     }
 
@@ -208,44 +183,12 @@ impl Client {
     /// # Errors
     /// By blame; see [`CallError`].
     pub async fn invoke<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
-        let timer = Timer::start(self.timeout);
+        let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
-        let (encoded, kind) = match self.protocol() {
-            Protocol::Onc => {
-                self.template.begin(&mut message, C::PROCEDURE);
-                (call.encode(&mut Encoder::new(&mut message)), Kind::Onc)
-            }
-            Protocol::Lean => {
-                let kind = self.begin_lean(&mut message, C::PROCEDURE)?;
-                let encoded = call.encode_lean(&mut Encoder::over(&mut message));
-                (encoded, kind)
-            }
-        };
-        let results = self.exchange(message, encoded, kind, timer).await?;
-        self.read(results, |results, decoding| {
-            let bytes = results.bytes.as_slice();
-            match self.protocol() {
-                Protocol::Onc => decoding.decode(bytes, C::decode),
-                Protocol::Lean => decoding.decode_lean(bytes, results.order, decode_in_order::<C>),
-            }
-        })
-    }
-
-    /// Begins a lean call in an empty buffer.
-    fn begin_lean(&self, message: &mut Buffer, procedure: u32) -> Result<Kind, CallError> {
-        let procedure =
-            u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
-        let extras = Extras {
-            time_left: self.tells_timeout.then_some(self.timeout),
-            extensions: &[],
-        };
-        Ok(Kind::Lean {
-            draft: Draft::call(message, ByteOrder::NATIVE, procedure, &extras),
-            interface: Arc::clone(&self.interface),
-            procedure,
-            tells_timeout: self.tells_timeout,
-        })
+        let (encoded, form) = self.caller.write(&mut message, call)?;
+        let results = self.exchange(message, encoded, &form, timer).await?;
+        self.read(results, |bytes, order| self.caller.read::<C>(bytes, order))
     }
 
     /// Sends a call whose arguments stand in `message`, and waits for its results.
@@ -253,23 +196,24 @@ impl Client {
         &self,
         message: Buffer,
         encoded: Result<(), EncodeError>,
-        kind: Kind,
+        form: &Form<'_>,
         timer: Timer,
     ) -> Result<Results, CallError> {
         if let Err(error) = encoded {
             self.channel.recycle(message);
             return Err(error.into());
         }
-        let written = self.channel.written(message, kind)?;
+        let written = self.channel.written(message, form)?;
         Ticket::new(&self.channel, written, timer).await
     }
 
+    /// Reads results and gives their buffer back.
     fn read<T>(
         &self,
         results: Results,
-        read: impl FnOnce(&Results, Decoding) -> Result<T, CallError>,
+        read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
-        let value = read(&results, self.decoding);
+        let value = read(results.bytes.as_slice(), results.order);
         self.channel.recycle(results.bytes);
         value
     }
@@ -279,9 +223,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("channel", &self.channel)
-            .field("program", &self.program)
-            .field("version", &self.version)
-            .field("timeout", &self.timeout)
+            .field("caller", &self.caller)
             .finish_non_exhaustive()
     }
 }

@@ -5,21 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_net::Protocol;
-use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface};
+use tenon_proto::lean::Interface;
 use tenon_proto::onc::auth::Credential;
-use tenon_proto::onc::message::CallTemplate;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
-use crate::channel::{Channel, Form, LeanForm, Locked, Ticket, Timer};
+use crate::caller::Caller;
+use crate::channel::{Channel, Form, Locked, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
 use crate::lean_input::LeanInput;
 use crate::options::ChannelOptions;
 use crate::pending::{DecodeBy, PendingCall};
 use crate::procedure::{ProcedureCall, decode_in_order};
 use crate::rpcbind;
-
-/// Time that a call has if nothing else is said.
-pub const TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the
 /// channel; any number of threads may call at once. Generated clients wrap one of these.
@@ -37,60 +34,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(25);
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
-    /// What the channel speaks.
-    protocol: Protocol,
-    program: u32,
-    version: u32,
-    template: Arc<CallTemplate>,
-    interface: Arc<Interface>,
-    timeout: Duration,
-    /// Whether lean calls say how much time they have.
-    tells_timeout: bool,
-    decoding: Decoding,
-}
-
-/// How results are decoded.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Decoding {
-    /// What is forgiven.
-    pub mode: DecodeMode,
-    /// What it may cost.
-    pub limits: Limits,
-}
-
-impl Decoding {
-    /// Decodes the results of a call by ONC RPC.
-    ///
-    /// # Errors
-    /// The peer broke the protocol.
-    #[inline]
-    pub fn decode<T>(
-        self,
-        results: &[u8],
-        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, CallError> {
-        let mut input = Decoder::with(results, self.mode, self.limits);
-        let value = decode(&mut input)?;
-        input.finish()?;
-        Ok(value)
-    }
-
-    /// Decodes the results of a call by the lean protocol.
-    ///
-    /// # Errors
-    /// The peer broke the protocol.
-    #[inline]
-    pub fn decode_lean<T>(
-        self,
-        results: &[u8],
-        order: ByteOrder,
-        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, CallError> {
-        let mut input = LeanInput::over(results, order, self.mode, self.limits);
-        let value = decode(&mut input)?;
-        input.finish()?;
-        Ok(value)
-    }
+    caller: Caller,
 }
 
 impl Client {
@@ -124,64 +68,46 @@ impl Client {
     /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have
     /// 25 seconds, and read results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
-        Self {
-            protocol: channel.address().protocol(),
-            channel,
-            program,
-            version,
-            template: Arc::new(CallTemplate::new(program, version, &Credential::None)),
-            interface: Arc::new(Interface::unknown(program, version)),
-            timeout: TIMEOUT,
-            tells_timeout: false,
-            decoding: Decoding::default(),
-        }
+        let caller = Caller::new(channel.address().protocol(), program, version);
+        Self { channel, caller }
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Caller)) -> Self {
+        let mut client = self.clone();
+        change(&mut client.caller);
+        client
     }
 
     /// The same with `timeout` for every call, connecting again included. A lean call tells the
     /// server how much of it is left, which does not begin what nobody will wait for.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self {
-            timeout,
-            tells_timeout: true,
-            ..self.clone()
-        }
+        self.with(|caller| caller.set_timeout(timeout))
     }
 
     /// The same, built from `interface`: lean calls are calls of its program and version, and the
     /// server compares it with its own before it takes the first. Otherwise nothing is compared.
     #[must_use]
     pub fn with_interface(&self, interface: Arc<Interface>) -> Self {
-        Self {
-            interface,
-            ..self.clone()
-        }
+        self.with(|caller| caller.set_interface(interface))
     }
 
     /// The same with `credential` on every call.
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
-        let template = CallTemplate::new(self.program, self.version, credential);
-        Self {
-            template: Arc::new(template),
-            ..self.clone()
-        }
+        self.with(|caller| caller.set_credential(credential))
     }
 
     /// The same, forgiving as much as `mode` says.
     #[must_use]
     pub fn with_decode_mode(&self, mode: DecodeMode) -> Self {
-        let mut client = self.clone();
-        client.decoding.mode = mode;
-        client
+        self.with(|caller| caller.set_decode_mode(mode))
     }
 
     /// The same with `limits` on what a result may cost.
     #[must_use]
     pub fn with_decode_limits(&self, limits: Limits) -> Self {
-        let mut client = self.clone();
-        client.decoding.limits = limits;
-        client
+        self.with(|caller| caller.set_decode_limits(limits))
     }
 
     /// The channel that the calls go over.
@@ -193,17 +119,17 @@ impl Client {
     /// [`call_lean`](Self::call_lean) goes over it.
     #[inline]
     pub fn protocol(&self) -> Protocol {
-        self.protocol
+        self.caller.protocol()
     }
 
     /// The program's number.
     pub fn program(&self) -> u32 {
-        self.program
+        self.caller.program()
     }
 
     /// The version's number.
     pub fn version(&self) -> u32 {
-        self.version
+        self.caller.version()
     }
 
     /// Calls a procedure and waits for its result, which `decode` reads where it was received:
@@ -218,10 +144,10 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
-        let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
+        let _span = self.span(procedure);
         let (locked, ticket) = self.send(procedure, encode)?;
         let reply = ticket.wait_on(locked)?;
-        self.decoding.decode(reply.results(), decode)
+        self.caller.decoding().decode(reply.results(), decode)
     }
 
     /// Sends a call and returns at once, as far as the transport has room for it. The reply is
@@ -237,7 +163,7 @@ impl Client {
     ) -> Result<PendingCall<T>, CallError> {
         let (_, ticket) = self.send(procedure, encode)?;
         let decode = DecodeBy::Onc(decode);
-        Ok(PendingCall::new(ticket, self.decoding, decode))
+        Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
     }
 
     /// Calls a procedure by the lean protocol, over a channel that speaks it, as
@@ -252,11 +178,11 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
-        let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
+        let _span = self.span(procedure);
         let (locked, ticket) = self.send_lean(procedure, encode)?;
         let reply = ticket.wait_on(locked)?;
-        self.decoding
-            .decode_lean(reply.results(), reply.order(), decode)
+        let decoding = self.caller.decoding();
+        decoding.decode_lean(reply.results(), reply.order(), decode)
     }
 
     /// Sends a call by the lean protocol and returns at once, as [`start`](Self::start) does by ONC
@@ -272,7 +198,7 @@ impl Client {
     ) -> Result<PendingCall<T>, CallError> {
         let (_, ticket) = self.send_lean(procedure, encode)?;
         let decode = DecodeBy::Lean(decode);
-        Ok(PendingCall::new(ticket, self.decoding, decode))
+        Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
     }
 
     /// Makes a call by the protocol that the channel speaks, and waits for its result, as
@@ -283,14 +209,10 @@ impl Client {
     #[inline]
     pub fn invoke<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
         let procedure = C::PROCEDURE;
-        let _span = tracing::trace_span!("call", self.program, self.version, procedure).entered();
+        let _span = self.span(procedure);
         let (locked, ticket) = self.send_by_protocol(call)?;
         let reply = ticket.wait_on(locked)?;
-        let (results, decoding) = (reply.results(), self.decoding);
-        match self.protocol {
-            Protocol::Onc => decoding.decode(results, C::decode),
-            Protocol::Lean => decoding.decode_lean(results, reply.order(), decode_in_order::<C>),
-        }
+        self.caller.read::<C>(reply.results(), reply.order())
     }
 
     /// Sends a call by the protocol that the channel speaks, and returns at once, as
@@ -300,11 +222,11 @@ impl Client {
     /// The call cannot be sent; see [`CallError`].
     pub fn submit<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
         let (_, ticket) = self.send_by_protocol(call)?;
-        let decode = match self.protocol {
+        let decode = match self.caller.protocol() {
             Protocol::Onc => DecodeBy::Onc(C::decode),
             Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
         };
-        Ok(PendingCall::new(ticket, self.decoding, decode))
+        Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
     }
 
     /// One timer, one buffer and one sending for both protocols: what is compiled for each procedure
@@ -314,19 +236,9 @@ impl Client {
         &self,
         call: &C,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
-        let timer = Timer::start(self.timeout);
+        let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        let (encoded, form) = match self.protocol {
-            Protocol::Onc => {
-                self.template.begin(&mut message, C::PROCEDURE);
-                (call.encode(&mut Encoder::new(&mut message)), Form::Onc)
-            }
-            Protocol::Lean => {
-                let form = self.begin_lean(&mut message, C::PROCEDURE)?;
-                let encoded = call.encode_lean(&mut Encoder::over(&mut message));
-                (encoded, Form::Lean(form))
-            }
-        };
+        let (encoded, form) = self.caller.write(&mut message, call)?;
         self.send_encoded(message, encoded, &form, timer)
     }
 
@@ -336,9 +248,9 @@ impl Client {
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
-        let timer = Timer::start(self.timeout);
+        let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        let form = self.begin_lean(&mut message, procedure)?;
+        let form = self.caller.begin_lean(&mut message, procedure)?;
         let encoded = encode(&mut Encoder::over(&mut message));
         self.send_encoded(message, encoded, &Form::Lean(form), timer)
     }
@@ -349,28 +261,17 @@ impl Client {
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
-        let timer = Timer::start(self.timeout);
+        let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        self.template.begin(&mut message, procedure);
+        self.caller.begin(&mut message, procedure);
         let encoded = encode(&mut Encoder::new(&mut message));
         self.send_encoded(message, encoded, &Form::Onc, timer)
     }
 
-    /// Begins a lean call in an empty buffer.
     #[inline]
-    fn begin_lean(&self, message: &mut Buffer, procedure: u32) -> Result<LeanForm<'_>, CallError> {
-        let procedure =
-            u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
-        let extras = Extras {
-            time_left: self.tells_timeout.then_some(self.timeout),
-            extensions: &[],
-        };
-        Ok(LeanForm {
-            draft: Draft::call(message, ByteOrder::NATIVE, procedure, &extras),
-            interface: &self.interface,
-            procedure,
-            tells_timeout: self.tells_timeout,
-        })
+    fn span(&self, procedure: u32) -> tracing::span::EnteredSpan {
+        let (program, version) = (self.program(), self.version());
+        tracing::trace_span!("call", program, version, procedure).entered()
     }
 
     #[inline]
@@ -395,9 +296,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("channel", &self.channel)
-            .field("program", &self.program)
-            .field("version", &self.version)
-            .field("timeout", &self.timeout)
+            .field("caller", &self.caller)
             .finish_non_exhaustive()
     }
 }

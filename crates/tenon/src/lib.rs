@@ -3,6 +3,7 @@
 //! Everything generated for an interface needs this crate alone; what marshalling needs is in
 //! [`wire`], what names a caller and a refusal comes from the protocol's own crate.
 
+mod caller;
 mod channel;
 mod client;
 mod error;

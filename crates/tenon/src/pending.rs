@@ -6,8 +6,8 @@ use std::time::Duration;
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::{DecodeError, Decoder};
 
+use crate::caller::Decoding;
 use crate::channel::{Results, Ticket};
-use crate::client::Decoding;
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
 

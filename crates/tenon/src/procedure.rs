@@ -49,10 +49,7 @@ pub trait ProcedureCall {
 }
 
 /// Reads the result of a lean call in either order of bytes.
-///
-/// # Errors
-/// The bytes are not a result of this procedure.
-pub fn decode_in_order<C: ProcedureCall>(
+pub(crate) fn decode_in_order<C: ProcedureCall>(
     input: &mut LeanInput<'_>,
 ) -> Result<C::Result, DecodeError> {
     match input {

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use crate::options::ChannelOptions;
 
+pub use crate::caller::{Caller, Decoding};
 pub use crate::channel::{
     Answer, BackOff, Broken, Buffers, Engine, Form, Inbox, LeanForm, Meaning, Obstacle, REST,
     Received, Results, SlotId, Socket, Started, Timer, Unstarted, counters, is_late, packet, seed,
 };
-pub use crate::client::{Decoding, TIMEOUT};
-pub use crate::procedure::decode_in_order;
 pub use crate::rpcbind::Registrar;
 pub use crate::server::{
     Execution, LeanJob, Offer, Origin, Places, Prepared, Reason, Reception, Request, Services,

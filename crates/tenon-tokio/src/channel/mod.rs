@@ -21,7 +21,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use tenon::runtime::{REST, SlotId, Socket, Timer, calls_max, connect_timeout, counters};
+use tenon::runtime::{Form, REST, SlotId, Socket, Timer, calls_max, connect_timeout, counters};
 use tenon::wire::Buffer;
 use tenon::{Address, CallError, ChannelCounters, ChannelOptions, ConnectError, WaitCounters};
 use tokio::io::unix::AsyncFd;
@@ -31,9 +31,9 @@ use tokio::time::timeout_at;
 use driver::Driver;
 use slots::Outcome;
 use state::{Phase, State};
+use written::Written;
 
 pub(crate) use ticket::Ticket;
-pub(crate) use written::{Kind, Written};
 
 /// A socket that the run time watches.
 type Line = Arc<AsyncFd<Socket>>;
@@ -200,8 +200,8 @@ impl Channel {
     }
 
     /// A call whose arguments stand in `message`.
-    pub(crate) fn written(&self, message: Buffer, kind: Kind) -> Result<Written, CallError> {
-        Written::new(message, kind, self.address(), self.options())
+    pub(crate) fn written(&self, message: Buffer, form: &Form<'_>) -> Result<Written, CallError> {
+        Written::new(message, form, self.address(), self.options())
     }
 
     /// Sends a call, or leaves it to the driver.

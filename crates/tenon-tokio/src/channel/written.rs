@@ -15,9 +15,9 @@ pub(crate) struct Written {
     size: usize,
 }
 
-/// By which protocol a call is written.
+/// By which protocol a call is written: what a [`Form`] says, without borrowing from its caller.
 #[derive(Debug)]
-pub(crate) enum Kind {
+enum Kind {
     Onc,
     Lean {
         draft: Draft,
@@ -25,6 +25,20 @@ pub(crate) enum Kind {
         procedure: u16,
         tells_timeout: bool,
     },
+}
+
+impl From<&Form<'_>> for Kind {
+    fn from(form: &Form<'_>) -> Self {
+        match form {
+            Form::Onc => Self::Onc,
+            Form::Lean(form) => Self::Lean {
+                draft: form.draft,
+                interface: Arc::clone(form.interface),
+                procedure: form.procedure,
+                tells_timeout: form.tells_timeout,
+            },
+        }
+    }
 }
 
 impl Kind {
@@ -50,11 +64,12 @@ impl Written {
     /// A call to `address` whose arguments stand in `message`.
     pub(crate) fn new(
         mut message: Buffer,
-        kind: Kind,
+        form: &Form<'_>,
         address: &Address,
         options: &ChannelOptions,
     ) -> Result<Self, CallError> {
-        let size = kind.form().prepare(&mut message, address, options)?;
+        let size = form.prepare(&mut message, address, options)?;
+        let kind = Kind::from(form);
         Ok(Self {
             message,
             kind,

@@ -1,0 +1,232 @@
+//! What all calls of a client have in common, whatever carries them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenon_net::Protocol;
+use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface};
+use tenon_proto::onc::auth::Credential;
+use tenon_proto::onc::message::CallTemplate;
+use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
+
+use crate::channel::{Form, LeanForm, Timer};
+use crate::error::CallError;
+use crate::lean_input::LeanInput;
+use crate::procedure::{ProcedureCall, decode_in_order};
+
+/// Time that a call has if nothing else is said.
+const TIMEOUT: Duration = Duration::from_secs(25);
+
+/// Who calls: a version of a program, and what all calls of it have in common.
+#[derive(Clone)]
+pub struct Caller {
+    /// What the channel speaks.
+    protocol: Protocol,
+    program: u32,
+    version: u32,
+    template: Arc<CallTemplate>,
+    interface: Arc<Interface>,
+    timeout: Duration,
+    /// Whether lean calls say how much time they have.
+    tells_timeout: bool,
+    decoding: Decoding,
+}
+
+/// How results are decoded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Decoding {
+    /// What is forgiven.
+    pub mode: DecodeMode,
+    /// What it may cost.
+    pub limits: Limits,
+}
+
+impl Decoding {
+    /// Decodes the results of a call by ONC RPC.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn decode<T>(
+        self,
+        results: &[u8],
+        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let mut input = Decoder::with(results, self.mode, self.limits);
+        let value = decode(&mut input)?;
+        input.finish()?;
+        Ok(value)
+    }
+
+    /// Decodes the results of a call by the lean protocol.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn decode_lean<T>(
+        self,
+        results: &[u8],
+        order: ByteOrder,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let mut input = LeanInput::over(results, order, self.mode, self.limits);
+        let value = decode(&mut input)?;
+        input.finish()?;
+        Ok(value)
+    }
+}
+
+impl Caller {
+    /// Calls over a channel that speaks `protocol` are made with AUTH_NONE, have 25 seconds, and read
+    /// results leniently.
+    pub fn new(protocol: Protocol, program: u32, version: u32) -> Self {
+        Self {
+            protocol,
+            program,
+            version,
+            template: Arc::new(CallTemplate::new(program, version, &Credential::None)),
+            interface: Arc::new(Interface::unknown(program, version)),
+            timeout: TIMEOUT,
+            tells_timeout: false,
+            decoding: Decoding::default(),
+        }
+    }
+
+    /// Gives every call so much time, which lean calls tell.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+        self.tells_timeout = true;
+    }
+
+    /// Has lean calls be calls of `interface`.
+    pub fn set_interface(&mut self, interface: Arc<Interface>) {
+        self.interface = interface;
+    }
+
+    /// Puts `credential` on every call by ONC RPC.
+    pub fn set_credential(&mut self, credential: &Credential<'_>) {
+        self.template = Arc::new(CallTemplate::new(self.program, self.version, credential));
+    }
+
+    /// Forgives as much as `mode` says.
+    pub fn set_decode_mode(&mut self, mode: DecodeMode) {
+        self.decoding.mode = mode;
+    }
+
+    /// Bounds what a result may cost.
+    pub fn set_decode_limits(&mut self, limits: Limits) {
+        self.decoding.limits = limits;
+    }
+
+    /// What the channel speaks.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The program's number.
+    #[inline]
+    pub fn program(&self) -> u32 {
+        self.program
+    }
+
+    /// The version's number.
+    #[inline]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// How results are decoded.
+    #[inline]
+    pub fn decoding(&self) -> Decoding {
+        self.decoding
+    }
+
+    /// The time of a call that is made now.
+    #[inline]
+    pub fn timer(&self) -> Timer {
+        Timer::start(self.timeout)
+    }
+
+    /// Begins a call by ONC RPC in an empty buffer.
+    #[inline]
+    pub fn begin(&self, message: &mut Buffer, procedure: u32) {
+        self.template.begin(message, procedure);
+    }
+
+    /// Begins a lean call in an empty buffer.
+    ///
+    /// # Errors
+    /// The lean protocol has no such numbers of procedures.
+    #[inline]
+    pub fn begin_lean(
+        &self,
+        message: &mut Buffer,
+        procedure: u32,
+    ) -> Result<LeanForm<'_>, CallError> {
+        let procedure =
+            u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
+        let extras = Extras {
+            time_left: self.tells_timeout.then_some(self.timeout),
+            extensions: &[],
+        };
+        Ok(LeanForm {
+            draft: Draft::call(message, ByteOrder::NATIVE, procedure, &extras),
+            interface: &self.interface,
+            procedure,
+            tells_timeout: self.tells_timeout,
+        })
+    }
+
+    /// Writes a call in an empty buffer, by the protocol that the channel speaks.
+    ///
+    /// # Errors
+    /// The lean protocol has no such numbers of procedures. That the arguments cannot be encoded
+    /// is told beside the form.
+    #[inline]
+    pub fn write<C: ProcedureCall>(
+        &self,
+        message: &mut Buffer,
+        call: &C,
+    ) -> Result<(Result<(), EncodeError>, Form<'_>), CallError> {
+        Ok(match self.protocol {
+            Protocol::Onc => {
+                self.begin(message, C::PROCEDURE);
+                (call.encode(&mut Encoder::new(message)), Form::Onc)
+            }
+            Protocol::Lean => {
+                let form = self.begin_lean(message, C::PROCEDURE)?;
+                let encoded = call.encode_lean(&mut Encoder::over(message));
+                (encoded, Form::Lean(form))
+            }
+        })
+    }
+
+    /// Reads the result of a call, by the protocol that the channel speaks.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn read<C: ProcedureCall>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+    ) -> Result<C::Result, CallError> {
+        let decoding = self.decoding;
+        match self.protocol {
+            Protocol::Onc => decoding.decode(results, C::decode),
+            Protocol::Lean => decoding.decode_lean(results, order, decode_in_order::<C>),
+        }
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("program", &self.program)
+            .field("version", &self.version)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
