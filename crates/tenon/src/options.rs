@@ -89,7 +89,8 @@ impl ChannelOptions {
         }
     }
 
-    /// How callers wait for replies. [`Waiting::Adaptive`] if not said.
+    /// How callers wait for replies. [`Waiting::Adaptive`] if not said. It means nothing where tasks
+    /// wait instead of threads.
     #[must_use]
     pub fn waiting(self, waiting: Waiting) -> Self {
         Self { waiting, ..self }

@@ -116,8 +116,8 @@ impl Waiter {
                 };
             }
             if attempts % ATTEMPTS_AT_A_TIME == 0 {
-                thread::yield_now();
-                is_contended = patience.is_some() && now.elapsed() > TAKEN;
+                let is_taken = offer_processor(now);
+                is_contended = is_taken && patience.is_some();
             }
         }
     }
@@ -144,6 +144,168 @@ impl Waiter {
     }
 }
 
+/// Lets others run; says whether somebody did.
+fn offer_processor(now: Instant) -> bool {
+    thread::yield_now();
+    now.elapsed() > TAKEN
+}
+
 fn is_nothing<T>(outcome: &io::Result<T>) -> bool {
     matches!(outcome, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+    use crate::waiting::WaitCounters;
+
+    const FAR: Duration = Duration::from_secs(1000);
+
+    struct Place {
+        spinners: Spinners,
+        tally: WaitTally,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            Self {
+                spinners: Spinners::new(),
+                tally: WaitTally::default(),
+            }
+        }
+
+        fn company(&self) -> Company<'_> {
+            Company {
+                spinners: &self.spinners,
+                looking: Looking::AtSocket,
+                tally: &self.tally,
+            }
+        }
+
+        /// Looks until `limit` is over, with an attempt that fails so often before it succeeds.
+        fn look(&self, waiter: &mut Waiter, limit: Duration, failures: u64) -> &'static str {
+            let mut left = failures;
+            let attempt = || match left {
+                0 => Ok(()),
+                _ => {
+                    left -= 1;
+                    Err(io::Error::from(ErrorKind::WouldBlock))
+                }
+            };
+            told(&waiter.look(&self.company(), |begin| begin + limit, || true, attempt))
+        }
+
+        /// Spins, misses and attempts.
+        fn counts(&self) -> (u64, u64, u64) {
+            let WaitCounters {
+                spins,
+                misses,
+                attempts,
+                ..
+            } = self.tally.snapshot();
+            (spins, misses, attempts)
+        }
+    }
+
+    fn told<T>(spun: &Spun<T>) -> &'static str {
+        match spun {
+            Spun::Came(Ok(_)) => "came",
+            Spun::Came(Err(_)) => "failed",
+            Spun::Late => "late",
+            Spun::Sleep => "sleep",
+        }
+    }
+
+    fn adaptive() -> Waiter {
+        Waiter {
+            policy: Waiting::Adaptive,
+            learned: Learned::new(2),
+        }
+    }
+
+    #[test]
+    fn who_blocks_does_not_look() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Block);
+        assert_eq!(place.look(&mut waiter, FAR, 0), "sleep");
+        assert_eq!(place.counts(), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_is_there_at_once_teaches_nothing() {
+        for mut waiter in [Waiter::new(Waiting::Spin), adaptive()] {
+            let place = Place::new();
+            let before = waiter.learned.clone();
+            assert_eq!(place.look(&mut waiter, FAR, 0), "came");
+            assert_eq!(place.counts(), (0, 0, 0));
+            assert_eq!(waiter.learned, before);
+        }
+    }
+
+    #[test]
+    fn attempts_in_vain_are_counted() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        assert_eq!(place.look(&mut waiter, FAR, 1), "came");
+        assert_eq!(place.look(&mut waiter, FAR, 100), "came");
+        assert_eq!(place.counts(), (2, 0, 101));
+    }
+
+    #[test]
+    fn who_spins_looks_until_it_is_late() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let moment = Duration::from_millis(1);
+        assert_eq!(place.look(&mut waiter, moment, u64::MAX), "late");
+        assert_eq!(place.look(&mut waiter, Duration::ZERO, u64::MAX), "late");
+        let (spins, misses, attempts) = place.counts();
+        assert_eq!((spins, misses), (0, 1), "no time is no wait");
+        assert!(attempts > 1);
+    }
+
+    #[test]
+    fn who_adapts_looks_for_a_while_and_then_not_the_next_time() {
+        let place = Place::new();
+        let mut waiter = adaptive();
+        assert_eq!(place.look(&mut waiter, FAR, u64::MAX), "sleep");
+        let counts = place.counts();
+        assert_eq!((counts.0, counts.1), (0, 1));
+        assert_eq!(place.look(&mut waiter, FAR, u64::MAX), "sleep");
+        assert_eq!(place.counts(), counts);
+    }
+
+    #[test]
+    fn an_error_ends_the_wait() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let mut kinds = [ErrorKind::WouldBlock, ErrorKind::ConnectionReset].into_iter();
+        let attempt = || Err::<(), _>(io::Error::from(kinds.next().unwrap()));
+        let spun = waiter.look(&place.company(), |begin| begin + FAR, || true, attempt);
+        assert_eq!(told(&spun), "failed");
+    }
+
+    #[test]
+    fn looking_ends_when_it_may_not_go_on() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let attempt = || Err::<(), _>(io::Error::from(ErrorKind::WouldBlock));
+        let spun = waiter.look(&place.company(), |begin| begin + FAR, || false, attempt);
+        assert_eq!(told(&spun), "sleep");
+        assert_eq!(place.counts(), (0, 1, 2));
+    }
+
+    #[test]
+    fn who_finds_no_room_sleeps() {
+        let place = Place::new();
+        let mut others = Vec::new();
+        while let Some(other) = place.spinners.enter(Looking::AtSocket) {
+            others.push(other);
+        }
+        let mut waiter = Waiter::new(Waiting::Spin);
+        assert_eq!(place.look(&mut waiter, FAR, 5), "sleep");
+        drop(others);
+        assert_eq!(place.look(&mut waiter, FAR, 5), "came");
+    }
 }
