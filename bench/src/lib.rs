@@ -1,15 +1,22 @@
-//! What the sections share: statistics and the files of results; and what the contestants of the
-//! section `rpc` share: how a client measures, what the operations are, and the stubs for them.
+//! What the sections share: statistics and the files of results; and what Tenon's contestants of the
+//! section `rpc` share, the stubs above all.
 
-pub mod address;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 pub mod machine;
-pub mod measure;
-pub mod operation;
 pub mod results;
 pub mod spinning;
 pub mod stats;
-pub mod task;
-pub mod tenon_options;
+
+/// Has this process killed when its parent ends, even while it is stopped: what spins is, between its
+/// turns, and would never end if the benchmark is interrupted.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn end_with_parent() -> std::io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(())
+}
 
 /// The stubs of the section `rpc`.
 #[allow(missing_docs)]

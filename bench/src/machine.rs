@@ -1,6 +1,7 @@
 //! What the figures were measured on.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -21,6 +22,21 @@ pub fn describe() -> Value {
         described["stubs of 8192 members compile in"] = time.into();
     }
     described
+}
+
+/// Adds the versions of the peers of the section `rpc` to a description.
+pub fn add_peers(described: &mut Value) {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock");
+    let lock = fs::read_to_string(lock).unwrap_or_default();
+    for peer in ["tonic", "prost", "tarpc", "capnp-rpc", "tokio"] {
+        let heading = format!("name = \"{peer}\"\nversion = \"");
+        if let Some((_, from)) = lock.split_once(&heading) {
+            described[peer] = from.split('"').next().into();
+        }
+    }
+    for package in ["grpc++", "protobuf"] {
+        described[package] = said_by("pkg-config", &["--modversion", package]).into();
+    }
 }
 
 fn cpu() -> String {

@@ -7,9 +7,9 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 
-use tenon_bench::address::Address;
-use tenon_bench::measure::serve_rounds;
 use tenon_bench::spinning::Spinning;
+use tenon_bench_common::address::Address;
+use tenon_bench_common::measure::serve_rounds;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();

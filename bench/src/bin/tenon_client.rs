@@ -1,30 +1,31 @@
 //! Calls one operation of the section `rpc` by Tenon, again and again; several calls in flight are
 //! started one after the other by one thread, which takes the answers in order.
 //!
-//! usage: `tenon_client onc|lean block|spin PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
+//! usage: `tenon_client onc|lean block|spin|adaptive PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
 
 use std::error::Error;
 
 use tenon::wire::{Buffer, Decoder, Encoder, Marshal};
-use tenon::{CallError, PendingCall};
-use tenon_bench::measure::{serve_pipelined, serve_rounds};
-use tenon_bench::operation::{
+use tenon::{CallError, Channel, ChannelOptions, PendingCall, Waiting};
+use tenon_bench::stubs::{BenchVersionClient, Text};
+use tenon_bench_common::measure::{serve_pipelined, serve_rounds};
+use tenon_bench_common::operation::{
     NAME, Operation, greeting, large_data, max_result, one_to, rand_nums,
 };
-use tenon_bench::stubs::{BenchVersionClient, Text};
-use tenon_bench::task::{Task, check};
-use tenon_bench::tenon_options::{Protocol, Waiting};
+use tenon_bench_common::protocol::Protocol;
+use tenon_bench_common::task::{Task, check};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
 fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, protocol, waiting, task @ ..] = &arguments[..] else {
-        return Err("usage: tenon_client onc|lean block|spin PROCEDURE N IN_FLIGHT ADDRESS".into());
+        return Err("usage: tenon_client PROTOCOL WAITING PROCEDURE N IN_FLIGHT ADDRESS".into());
     };
     let task = Task::from_arguments(task)?;
     let url = protocol.parse::<Protocol>()?.url(&task.address);
-    let client = waiting.parse::<Waiting>()?.connect(&url)?;
+    let options = ChannelOptions::default().waiting(waiting.parse::<Waiting>()?);
+    let client = BenchVersionClient::over(Channel::connect_with(&url.parse()?, options)?);
     match (task.operation, task.in_flight) {
         (Operation::Null, 1) => serve_rounds(|| Ok(client.null_call()?)),
         (Operation::MaxResult, 1) => {

@@ -1,16 +1,16 @@
 //! The operations of the section `rpc`, served by Tenon.
 //!
-//! usage: `tenon_server block|spin tcp|udp|unix=PATH`
+//! usage: `tenon_server block|spin|adaptive tcp|udp|unix=PATH`
 
 use std::error::Error;
 
-use tenon::{CallInfo, Refusal, Server};
-use tenon_bench::operation::{greeting, max_result, rand_nums};
+use tenon::{CallInfo, Refusal, Server, Waiting};
+use tenon_bench::end_with_parent;
 use tenon_bench::stubs::{
     BenchVersion, BenchVersionService, LargeData128, LargeData1024, LargeData4096, LargeData8192,
     Numbers, Packet, Text,
 };
-use tenon_bench::tenon_options::Waiting;
+use tenon_bench_common::operation::{greeting, max_result, rand_nums};
 
 struct Operations;
 
@@ -50,18 +50,20 @@ impl BenchVersion for Operations {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    end_with_parent()?;
     let arguments: Vec<String> = std::env::args().collect();
     let [_, waiting, transport] = &arguments[..] else {
-        return Err("usage: tenon_server block|spin tcp|udp|unix=PATH".into());
+        return Err("usage: tenon_server block|spin|adaptive tcp|udp|unix=PATH".into());
     };
     let listen = match transport.strip_prefix("unix=") {
         Some(path) => format!("unix://{path}"),
         None => format!("{transport}://127.0.0.1:0"),
     };
-    let builder = Server::builder()
+    let server = Server::builder()
         .listen(&listen)?
-        .service(BenchVersionService(Operations));
-    let server = waiting.parse::<Waiting>()?.serve(builder).start()?;
+        .service(BenchVersionService(Operations))
+        .waiting(waiting.parse::<Waiting>()?)
+        .start()?;
     println!(
         "{}\nready",
         as_arguments(&server.addresses()[0].to_string())

@@ -4,8 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use tenon_bench::address::Transport;
-use tenon_bench::operation::Operation;
+use tenon_bench_common::address::Transport;
+use tenon_bench_common::operation::Operation;
+use tenon_bench_common::protocol::Protocol;
 
 use super::system::System;
 use crate::contestant::{Contestant, Plan};
@@ -68,6 +69,15 @@ impl Mode {
         }
     }
 
+    /// How those wait who can be told.
+    pub fn waiting(self) -> &'static str {
+        match self {
+            Mode::Block | Mode::OneCore => "block",
+            Mode::Spin => "spin",
+            Mode::InFlight(_) | Mode::Clients(_) => "adaptive",
+        }
+    }
+
     /// What counts: how long a call takes, or how many there are.
     fn unit(self) -> Unit {
         match self {
@@ -127,11 +137,19 @@ impl Row {
         format!("{}.{}.{}", self.transport, self.mode, self.operation)
     }
 
-    /// Whether its messages find room if the transport carries datagrams of so many bytes.
+    /// Whether its messages, by ONC RPC, find room if the transport carries datagrams of so many bytes.
     pub fn fits_datagram(&self, bytes_max: usize) -> bool {
+        let [call, reply] = self.message_bytes(Protocol::Onc);
+        self.transport.is_stream() || call.max(reply) <= bytes_max
+    }
+
+    /// Bytes of its calls and replies by a protocol of Tenon's.
+    pub fn message_bytes(&self, protocol: Protocol) -> [usize; 2] {
         let operation = self.operation;
-        let largest = operation.call_bytes().max(operation.reply_bytes());
-        self.transport.is_stream() || largest <= bytes_max
+        [
+            protocol.call_bytes(operation.argument_bytes(), self.transport),
+            protocol.reply_bytes(operation.result_bytes(), self.transport),
+        ]
     }
 
     /// Lets all contestants that can take part call in turns.

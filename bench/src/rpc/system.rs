@@ -1,121 +1,156 @@
 //! The systems that take part, and the commands that start them.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
-use tenon_bench::address::Transport;
-use tenon_bench::operation::Operation;
+use tenon_bench_common::address::Transport;
+use tenon_bench_common::protocol::Protocol;
 
-use super::row::{Mode, Row};
-
-/// Bytes of a message that libtirpc carries over UDP.
-const LIBTIRPC_DATAGRAM_MAX: usize = 8000;
+use super::peer::Peer;
+use super::row::Row;
 
 /// A system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
-    /// rpcgen's stubs on libtirpc, TCP_NODELAY set on both ends.
-    Libtirpc,
+    /// Somebody else's.
+    Peer(Peer),
     /// Generated stubs on Tenon's run time.
-    Tenon,
+    Tenon(Variant),
     /// The same bytes over the same kind of socket, and nothing else.
     Raw,
 }
 
-impl System {
-    /// In the order of their turns.
-    pub const ALL: [System; 3] = [System::Libtirpc, System::Tenon, System::Raw];
+/// What of Tenon's is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// The lean protocol where there is one, ONC RPC over UDP. Calls one at a time wait as the row says,
+    /// others adaptively.
+    Main,
+    /// ONC RPC over streams.
+    Onc,
+    /// As the main one, but waiting as Tenon does if nothing is said.
+    Adaptive,
+}
 
-    pub fn name(self) -> &'static str {
+impl Variant {
+    const ALL: [Variant; 3] = [Variant::Main, Variant::Onc, Variant::Adaptive];
+
+    fn name(self) -> &'static str {
         match self {
-            System::Libtirpc => "libtirpc",
-            System::Tenon => "tenon",
-            System::Raw => "raw",
+            Variant::Main => "tenon",
+            Variant::Onc => "tenon_onc",
+            Variant::Adaptive => "tenon_adaptive",
         }
     }
 
-    /// Whether it is somebody else's, whom one may leave out.
-    pub fn is_peer(self) -> bool {
+    fn protocol(self, transport: Transport) -> Protocol {
+        match (self, transport.is_stream()) {
+            (Variant::Main | Variant::Adaptive, true) => Protocol::Lean,
+            (Variant::Main | Variant::Adaptive, false) | (Variant::Onc, _) => Protocol::Onc,
+        }
+    }
+}
+
+impl System {
+    /// Those that take part beside some peers, in the order of their turns.
+    pub fn beside(peers: &[Peer]) -> Vec<System> {
+        let peers = peers.iter().map(|peer| System::Peer(*peer));
+        let own = Variant::ALL.map(System::Tenon);
+        peers.chain(own).chain([System::Raw]).collect()
+    }
+
+    pub fn name(self) -> &'static str {
         match self {
-            System::Libtirpc => true,
-            System::Tenon | System::Raw => false,
+            System::Peer(peer) => peer.name(),
+            System::Tenon(variant) => variant.name(),
+            System::Raw => "raw",
         }
     }
 
     /// Why it does not take part in a row.
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
         match self {
-            System::Libtirpc if !row.fits_datagram(LIBTIRPC_DATAGRAM_MAX) => {
-                Some("carries no more than 8000 bytes over UDP")
+            System::Peer(peer) => peer.left_out(row),
+            System::Tenon(Variant::Onc) if !row.transport.is_stream() => Some("is tenon there"),
+            System::Tenon(Variant::Adaptive) if row.mode.waiting() == "adaptive" => {
+                Some("is tenon there")
             }
-            System::Libtirpc | System::Raw if row.mode.in_flight() > 1 => {
-                Some("has one call at a time on a connection")
-            }
+            System::Tenon(_) => None,
+            System::Raw if row.mode.in_flight() > 1 => Some("has one call at a time"),
             System::Raw if row.mode.clients() > 1 => Some("has one client"),
-            System::Libtirpc | System::Tenon | System::Raw => None,
+            System::Raw => None,
+        }
+    }
+
+    /// Whether what it puts on the wire is neither what others do nor known beforehand.
+    pub fn has_bytes_of_its_own(self) -> bool {
+        match self {
+            System::Peer(_) | System::Tenon(Variant::Main | Variant::Onc) => true,
+            System::Tenon(Variant::Adaptive) | System::Raw => false,
         }
     }
 
     /// Whether its server spins in a row, even when it has nothing to do.
     pub fn spins(self, row: &Row) -> bool {
-        let can = match self {
-            System::Raw => true,
-            System::Libtirpc | System::Tenon => false,
-        };
-        can && row.mode == Mode::Spin
+        match self {
+            System::Peer(_) => false,
+            System::Tenon(_) | System::Raw => self.waiting(row) == "spin",
+        }
     }
 
     /// What starts the server.
     pub fn server(self, row: &Row) -> Vec<String> {
-        let listen = match row.transport {
-            Transport::Unix => format!("unix={}", self.socket().display()),
-            other => other.to_string(),
-        };
-        let mut command = vec![self.program("server")];
+        let mut command = self.command("server");
         match self {
-            System::Libtirpc => {}
-            System::Tenon => command.push(self.waiting(row)),
+            System::Peer(_) => {}
+            System::Tenon(_) => command.push(self.waiting(row).to_owned()),
             System::Raw => {
-                command.push(self.waiting(row));
+                command.push(self.waiting(row).to_owned());
                 command.extend(raw_sizes(row));
             }
         }
-        command.push(listen);
+        command.push(match row.transport {
+            Transport::Unix => format!("unix={}", self.socket().display()),
+            other => other.to_string(),
+        });
         command
     }
 
     /// What starts the client, but for the address behind it.
     pub fn client(self, row: &Row) -> Vec<String> {
-        let mut command = vec![self.program("client")];
+        let mut command = self.command("client");
         match self {
-            System::Libtirpc => command.extend(task(row)),
-            System::Tenon => {
-                command.extend(["onc".to_owned(), self.waiting(row)]);
+            System::Peer(_) => command.extend(task(row)),
+            System::Tenon(variant) => {
+                let protocol = variant.protocol(row.transport).name();
+                command.extend([protocol, self.waiting(row)].map(str::to_owned));
                 command.extend(task(row));
             }
             System::Raw => {
-                command.push(self.waiting(row));
+                command.push(self.waiting(row).to_owned());
                 command.extend(raw_sizes(row));
             }
         }
         command
     }
 
-    fn waiting(self, row: &Row) -> String {
-        match self.spins(row) {
-            true => "spin".to_owned(),
-            false => "block".to_owned(),
+    fn waiting(self, row: &Row) -> &'static str {
+        match self {
+            System::Tenon(Variant::Adaptive) => "adaptive",
+            System::Peer(_) | System::Tenon(_) | System::Raw => row.mode.waiting(),
         }
     }
 
-    fn program(self, role: &str) -> String {
+    fn command(self, role: &str) -> Vec<String> {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
-        let folder = match self {
-            System::Libtirpc => "rpc",
-            System::Tenon | System::Raw => "release",
+        let own = |name| {
+            let program = target.join(format!("release/{name}_{role}"));
+            vec![program.display().to_string()]
         };
-        let program = target.join(folder).join(format!("{}_{role}", self.name()));
-        program.display().to_string()
+        match self {
+            System::Peer(peer) => peer.command(&target, role),
+            System::Tenon(_) => own("tenon"),
+            System::Raw => own("raw"),
+        }
     }
 
     /// A path where no socket is.
@@ -135,26 +170,15 @@ impl System {
     }
 }
 
-impl FromStr for System {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let mut all = System::ALL.into_iter();
-        all.find(|system| system.name() == name)
-            .ok_or_else(|| format!("nobody is called {name}"))
-    }
-}
-
-/// What a client is to do, in front of the address; `tenon_bench::task` reads it.
+/// What a client is to do, in front of the address; `tenon_bench_common::task` reads it.
 fn task(row: &Row) -> Vec<String> {
     let mut arguments = row.operation.arguments().to_vec();
     arguments.push(row.mode.in_flight().to_string());
     arguments
 }
 
+/// As many bytes as Tenon sends.
 fn raw_sizes(row: &Row) -> [String; 2] {
-    let mark = row.transport.mark_bytes();
-    let operation: Operation = row.operation;
-    let sizes = [operation.call_bytes(), operation.reply_bytes()];
-    sizes.map(|bytes| (bytes + mark).to_string())
+    let protocol = Variant::Main.protocol(row.transport);
+    row.message_bytes(protocol).map(|bytes| bytes.to_string())
 }

@@ -25,14 +25,6 @@ impl Transport {
             Transport::Udp => false,
         }
     }
-
-    /// Bytes in front of every message: the record mark of streams (RFC 5531 section 11).
-    pub fn mark_bytes(self) -> usize {
-        match self.is_stream() {
-            true => 4,
-            false => 0,
-        }
-    }
 }
 
 impl fmt::Display for Transport {

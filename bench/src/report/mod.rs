@@ -1,5 +1,7 @@
 //! Figures for people, for machines, and for the files of results.
 
+pub mod bytes;
+
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -9,6 +11,7 @@ use tenon_bench::results::{self, aligned};
 use tenon_bench::stats::Summary;
 
 use crate::contestant::Round;
+use bytes::Counted;
 
 /// A section that was measured.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub struct Section {
     pub name: &'static str,
     /// Its rows.
     pub results: Vec<Measured>,
+    /// What its calls put on the wire.
+    pub bytes: Vec<Counted>,
 }
 
 /// What counts in a row.
@@ -75,6 +80,17 @@ struct Ratio {
     under: &'static str,
 }
 
+impl Ratio {
+    /// `tonic_over_tenon`, for instance. libtirpc speaks ONC RPC, and so is compared with Tenon's.
+    fn name(self) -> String {
+        match (self.over, self.under) {
+            ("libtirpc", _) => "libtirpc_over_tenon".to_owned(),
+            (_, "libtirpc") => "tenon_over_libtirpc".to_owned(),
+            (over, under) => format!("{over}_over_{under}"),
+        }
+    }
+}
+
 impl Measured {
     fn of(&self, name: &str) -> Option<&Figures> {
         self.figures.iter().find(|figures| figures.name == name)
@@ -84,18 +100,23 @@ impl Measured {
     /// of Tenon over those of others.
     fn ratios(&self) -> Vec<Ratio> {
         let others = self.figures.iter().map(|figures| figures.name);
-        let others = others.filter(|name| *name != "tenon");
-        let ratio = |other| match (self.unit, other) {
-            (Unit::Rate, _) | (Unit::Time, "raw") => Ratio {
-                over: "tenon",
-                under: other,
-            },
-            (Unit::Time, _) => Ratio {
-                over: other,
-                under: "tenon",
-            },
+        let ratio = |other| {
+            let own = match (other, self.of("tenon_onc")) {
+                ("libtirpc", Some(_)) => "tenon_onc",
+                _ => "tenon",
+            };
+            match (self.unit, other) {
+                (Unit::Rate, _) | (Unit::Time, "raw") => Ratio {
+                    over: own,
+                    under: other,
+                },
+                (Unit::Time, _) => Ratio {
+                    over: other,
+                    under: own,
+                },
+            }
         };
-        others.map(ratio).collect()
+        others.filter(|name| *name != "tenon").map(ratio).collect()
     }
 
     /// The ratio in each round, if both took part.
@@ -130,7 +151,7 @@ impl Measured {
             let described = json!({
                 "median": value.median, "low": value.low, "high": value.high,
             });
-            Some((format!("{}_over_{}", ratio.over, ratio.under), described))
+            Some((ratio.name(), described))
         });
         json!({
             "name": self.name,
@@ -248,6 +269,7 @@ impl Section {
             let section = self.name;
             Group { section, rows }.print(&mut text);
         }
+        text.push_str(&bytes::table(self.name, &self.bytes));
         text
     }
 
@@ -258,24 +280,27 @@ impl Section {
             for ratio in measured.ratios() {
                 if let Some(value) = measured.value(ratio) {
                     let row = format!("{}.{}", self.name, measured.name);
-                    let Ratio { over, under } = ratio;
-                    let _ = writeln!(text, "ratio {row}.{over}_over_{under} {:.3}", value.median);
+                    let _ = writeln!(text, "ratio {row}.{} {:.3}", ratio.name(), value.median);
                 }
             }
         }
+        text.push_str(&bytes::ratio_lines(self.name, &self.bytes));
         text
     }
 
     /// Writes `results/SECTION.json` and puts RESULTS.md together from all sections' files.
     pub fn write(&self) -> Result<(), Box<dyn Error>> {
+        let mut machine = machine::describe();
+        machine::add_peers(&mut machine);
         results::write(
             self.name,
             &json!({
                 "section": self.name,
                 "about": ABOUT,
-                "machine": machine::describe(),
+                "machine": machine,
                 "tables": self.tables(),
                 "rows": self.results.iter().map(Measured::json).collect::<Vec<_>>(),
+                "bytes": self.bytes.iter().map(Counted::json).collect::<Vec<_>>(),
             }),
         )
     }
@@ -283,10 +308,19 @@ impl Section {
 
 const ABOUT: &str = "\
 One call at a time: `block`, client and server on two cores, asleep while they wait; `onecore`, both on
-one; `spin`, on two cores, and who can does not sleep while it waits. Many: `inflight64`, one client
-that has 64 calls in flight; `clients4`, four clients that have one each, on one core, the server on
-the other. `raw`: the same bytes over the same kind of socket and nothing else. Ratios are of times, but
-of calls per second where many are made: there above 1 means that the first is faster. MaxResult returns
-1440 bytes, LargeData sends so many distinct members, random in [0, 2^31), and gets them back.
-A dash: the contestant cannot take part (libtirpc carries no more than 8000 bytes over UDP).
+one; `spin`, on two cores, and Tenon and `raw` do not sleep while they wait, whereas peers wait as they
+do by default. Many: `inflight64`, one client that has 64 calls in flight; `clients4`, four clients that
+have one each, on one core, the server on the other. `raw`: as many bytes as Tenon sends over the same
+kind of socket and nothing else. `tenon`: the lean protocol, but ONC RPC over UDP; `tenon_onc`: ONC RPC,
+which libtirpc is compared with; `tenon_adaptive`: as `tenon`, but waiting as Tenon does if nothing is
+said, which the rows with many calls do, too. Ratios are of times, but of calls per second where many
+are made: there above 1 means that the first is faster. MaxResult returns 1440 bytes; LargeData sends so
+many distinct members, random in [0, 2^31), and gets them back, built and owned one by one at both ends
+by all. tonic, tarpc and Cap'n Proto run on one thread, which is what they are fastest on when they have
+one core; TCP_NODELAY is set everywhere, and nothing is compressed. Tenon's client has many calls in
+flight by starting them one after the other and taking the answers in order, in one thread. Bytes are
+those of a call and its answer, with all headers but those of TCP. A dash: the contestant cannot take
+part (libtirpc carries no more than 8000 bytes over UDP and has one call in flight on a connection; others
+do not speak UDP; protobuf's C++ for 8192 members does not compile, and what tarpc and Cap'n Proto derive
+and generate for more than 1024 takes rustc too long).
 ";

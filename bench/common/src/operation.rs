@@ -13,11 +13,6 @@ pub const NAME: &str = "world";
 /// Members of the LargeData records of the interface.
 pub const MEMBERS: [u32; 4] = [128, 1024, 4096, 8192];
 
-/// Bytes of a call and of a reply in front of arguments and results, with AUTH_NONE (RFC 5531
-/// section 9).
-const CALL_HEADER_BYTES: usize = 40;
-const REPLY_HEADER_BYTES: usize = 24;
-
 /// An operation and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -78,29 +73,28 @@ impl Operation {
         }
     }
 
-    /// Bytes of the call message, without a record mark.
-    pub fn call_bytes(self) -> usize {
-        CALL_HEADER_BYTES
-            + match self {
-                Operation::Null | Operation::MaxResult => 0,
-                Operation::SayHello => text_bytes(NAME),
-                Operation::Average(count) => 4 + 4 * count as usize,
-                Operation::GetRandNums(_) => 4,
-                Operation::Large(members) => 4 * members as usize,
-            }
+    /// Bytes of its arguments: the same in XDR and, but for padding at the end, in the lean
+    /// representation.
+    pub fn argument_bytes(self) -> usize {
+        match self {
+            Operation::Null | Operation::MaxResult => 0,
+            Operation::SayHello => text_bytes(NAME),
+            Operation::Average(count) => 4 + 4 * count as usize,
+            Operation::GetRandNums(_) => 4,
+            Operation::Large(members) => 4 * members as usize,
+        }
     }
 
-    /// Bytes of the reply message, without a record mark.
-    pub fn reply_bytes(self) -> usize {
-        REPLY_HEADER_BYTES
-            + match self {
-                Operation::Null => 0,
-                Operation::MaxResult => MAX_RESULT_BYTES,
-                Operation::SayHello => text_bytes(&greeting(NAME)),
-                Operation::Average(_) => 8,
-                Operation::GetRandNums(count) => 4 + 4 * count as usize,
-                Operation::Large(members) => 4 * members as usize,
-            }
+    /// Bytes of its result.
+    pub fn result_bytes(self) -> usize {
+        match self {
+            Operation::Null => 0,
+            Operation::MaxResult => MAX_RESULT_BYTES,
+            Operation::SayHello => text_bytes(&greeting(NAME)),
+            Operation::Average(_) => 8,
+            Operation::GetRandNums(count) => 4 + 4 * count as usize,
+            Operation::Large(members) => 4 * members as usize,
+        }
     }
 }
 

@@ -1,0 +1,101 @@
+//! The systems of others.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use tenon_bench_common::operation::Operation;
+
+use super::row::Row;
+
+/// Bytes of a message that libtirpc carries over UDP.
+const LIBTIRPC_DATAGRAM_MAX: usize = 8000;
+
+/// One of them, in its recommended configuration; it waits as it does by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// rpcgen's stubs on libtirpc, TCP_NODELAY set on both ends.
+    Libtirpc,
+    /// gRPC in Rust.
+    Tonic,
+    /// gRPC in C++, of Debian: a callback server, and clients with a blocking stub or a completion
+    /// queue.
+    GrpcCpp,
+    /// tarpc in bincode.
+    Tarpc,
+    /// Cap'n Proto in Rust; every member is built and owned, as with the others.
+    Capnp,
+}
+
+impl Peer {
+    /// In the order of their turns.
+    pub const ALL: [Peer; 5] = [
+        Peer::Libtirpc,
+        Peer::Tonic,
+        Peer::GrpcCpp,
+        Peer::Tarpc,
+        Peer::Capnp,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Peer::Libtirpc => "libtirpc",
+            Peer::Tonic => "tonic",
+            Peer::GrpcCpp => "grpccpp",
+            Peer::Tarpc => "tarpc",
+            Peer::Capnp => "capnp",
+        }
+    }
+
+    /// What starts its server or client, but for the arguments; programs are under `target`.
+    pub fn command(self, target: &Path, role: &str) -> Vec<String> {
+        let program = |name: String| target.join(name).display().to_string();
+        let name = self.name();
+        match self {
+            Peer::Libtirpc | Peer::GrpcCpp => vec![program(format!("rpc/{name}_{role}"))],
+            Peer::Tonic | Peer::Tarpc | Peer::Capnp => {
+                vec![program(format!("release/peer_{name}")), role.to_owned()]
+            }
+        }
+    }
+
+    /// Why it does not take part in a row.
+    pub fn left_out(self, row: &Row) -> Option<&'static str> {
+        let no_datagrams = (!row.transport.is_stream()).then_some("does not speak UDP");
+        match self {
+            Peer::Libtirpc if !row.fits_datagram(LIBTIRPC_DATAGRAM_MAX) => {
+                Some("carries no more than 8000 bytes over UDP")
+            }
+            Peer::Libtirpc if row.mode.in_flight() > 1 => {
+                Some("has one call at a time on a connection")
+            }
+            Peer::Libtirpc => None,
+            Peer::GrpcCpp if members(row) > 4096 => Some("does not compile over 4096 members"),
+            Peer::Tarpc | Peer::Capnp if members(row) > 1024 => {
+                Some("takes rustc too long over more than 1024 members")
+            }
+            Peer::Tonic | Peer::GrpcCpp | Peer::Tarpc | Peer::Capnp => no_datagrams,
+        }
+    }
+}
+
+/// Members of the record of a row.
+fn members(row: &Row) -> u32 {
+    match row.operation {
+        Operation::Large(members) => members,
+        Operation::Null
+        | Operation::MaxResult
+        | Operation::SayHello
+        | Operation::Average(_)
+        | Operation::GetRandNums(_) => 0,
+    }
+}
+
+impl FromStr for Peer {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let mut all = Peer::ALL.into_iter();
+        all.find(|peer| peer.name() == name)
+            .ok_or_else(|| format!("no peer is called {name}"))
+    }
+}
