@@ -104,3 +104,35 @@ impl Connection {
         self.socket.shutdown();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::waiting::Waiting;
+
+    #[test]
+    fn whoever_waits_for_datagrams_notices_that_the_connection_is_given_up() {
+        let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = format!("udp://{}", silent.local_addr().unwrap());
+        for (_, waiting) in Waiting::ALL {
+            let options = ChannelOptions::default().waiting(waiting);
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let address = address.parse().unwrap();
+            let connection = Connection::open(&address, &options, &Arc::default(), deadline);
+            let connection = connection.unwrap();
+            thread::scope(|scope| {
+                let reader = scope.spawn(|| {
+                    let mut desk = connection.try_read().unwrap();
+                    connection.receive(&mut desk, deadline)
+                });
+                thread::sleep(Duration::from_millis(20));
+                connection.shutdown();
+                reader.join().unwrap().unwrap();
+            });
+        }
+    }
+}
