@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let file = out.join("messages.x");
     fs::write(&file, interface)?;
-    tenon_build::compile(file)?;
+    tenon_build::Builder::new().lean(false).compile(file)?;
     let names: Vec<String> = (0..TYPES)
         .map(|number| format!("Message{number}"))
         .collect();
