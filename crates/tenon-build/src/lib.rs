@@ -133,6 +133,14 @@ impl Builder {
         self
     }
 
+    /// Adds clients whose calls are awaited, on tokio: `FooV1AsyncClient`. They stand on the crate
+    /// `tenon-tokio`.
+    #[must_use]
+    pub fn tokio(mut self, tokio: bool) -> Self {
+        self.stubs.tokio = tokio.then(|| "::tenon_tokio".to_owned());
+        self
+    }
+
     /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
     /// made from, and returns where they are.
     ///

@@ -215,6 +215,10 @@ pub struct GenArgs {
     #[arg(long)]
     pub views: bool,
 
+    /// Add clients whose calls are awaited, which stand on the crate `tenon-tokio`
+    #[arg(long)]
+    pub tokio: bool,
+
     /// Write into DIR instead of to stdout
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,

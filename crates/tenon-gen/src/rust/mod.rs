@@ -45,6 +45,8 @@ pub struct Options {
     /// Whether there are views beside the types: values that borrow what they can from a message.
     /// Servers are then handed views of the arguments.
     pub views: bool,
+    /// The path of the crate `tenon-tokio` if there are to be clients whose calls are awaited.
+    pub tokio: Option<String>,
 }
 
 impl Default for Options {
@@ -56,6 +58,7 @@ impl Default for Options {
             derives: Vec::new(),
             skip_included: false,
             views: false,
+            tokio: None,
         }
     }
 }

@@ -174,6 +174,8 @@ pub struct VersionNames {
     pub service: String,
     /// The client.
     pub client: String,
+    /// The client whose calls are awaited.
+    pub async_client: String,
     /// What it was made from.
     pub interface: String,
     /// Of its procedures.
@@ -228,6 +230,7 @@ impl Names {
                             server: types.name(&version.name, Case::Camel),
                             service: types.name(&format!("{}_service", version.name), Case::Camel),
                             client: types.name(&format!("{}_client", version.name), Case::Camel),
+                            async_client: String::new(),
                             interface: String::new(),
                             procedures: procedure_names(
                                 &version.procedures,
@@ -252,6 +255,7 @@ impl Names {
         let names = self.programs.iter_mut().flat_map(|of| &mut of.versions);
         for (names, version) in names.zip(versions) {
             names.interface = values.name(&format!("{}_interface", version.name), Case::Screaming);
+            names.async_client = types.name(&format!("{}_async_client", version.name), Case::Camel);
             for names in &mut names.procedures {
                 let name = format!("{}_{}", version.name, names.method);
                 names.call = types.name(&name, Case::Camel);

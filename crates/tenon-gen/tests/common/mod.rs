@@ -36,28 +36,36 @@ pub fn plans(schema: &Schema, representation: Representation) -> Plans {
 /// The stubs for the interface in the file `path`: XDR, and of a few interfaces others, too.
 pub fn stubs(path: &Path) -> String {
     let lean = [Representation::XDR, Representation::LEAN];
+    let views = Options {
+        views: true,
+        ..Options::default()
+    };
+    let tasks = Options {
+        tokio: Some("::tenon_tokio".to_owned()),
+        ..Options::default()
+    };
     match file_name(path).as_str() {
-        "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], true),
-        "borrowed.x" => stubs_with(path, &lean, true),
+        "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], views),
+        "borrowed.x" => stubs_with(path, &lean, views),
+        "tasks.x" => stubs_with(path, &lean, tasks),
         "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "service.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),
     }
 }
 
-/// The stubs for the interface in the file `path`, without views.
+/// The stubs for the interface in the file `path`, with the default choices.
 pub fn stubs_in(path: &Path, representations: &[Representation]) -> String {
-    stubs_with(path, representations, false)
+    stubs_with(path, representations, Options::default())
 }
 
-fn stubs_with(path: &Path, representations: &[Representation], views: bool) -> String {
+fn stubs_with(path: &Path, representations: &[Representation], options: Options) -> String {
     let schema = schema(path);
     let plans = representations.iter().map(|of| plans(&schema, *of));
     let plans: Vec<_> = plans.collect();
     let forms: Vec<_> = plans.iter().map(form).collect();
     let options = Options {
         source: file_name(path),
-        views,
-        ..Options::default()
+        ..options
     };
     rust::generate(&schema, &forms, &options)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use tenon::{Address, Client, Protocol, Transport};
-use tenon_exec::{Interface, Procedure};
+use tenon_exec::{Interface, Procedure, Value};
 
 use super::Interfaces;
 use crate::commands::dynamic;
@@ -54,28 +54,95 @@ fn cases() -> Vec<(&'static str, &'static str, Json, Json)> {
     ]
 }
 
-/// Makes `calls` calls of every case to `address`, by the protocol that it says.
+/// Makes `calls` calls of every case to each of `addresses`, by the protocol that it says. They take
+/// turns, so that a machine that is slow for a while is slow for all of them.
 pub fn measure(
     interfaces: &Interfaces,
-    address: &Address,
+    addresses: &[Address],
     calls: u32,
 ) -> Result<Vec<Figure>, Failure> {
-    let interface = interfaces.of(address.protocol());
     let mut figures = Vec::new();
     for (name, shown, argument, expected) in cases() {
-        let procedure = interface.procedure(name, None).map_err(Failure::new)?;
-        let client = client(interface, procedure, address)?;
-        let times = times(&client, procedure, &argument, &expected, calls)?;
-        figures.push(Figure {
-            procedure: shown.to_owned(),
-            transport: address.transport(),
-            protocol: address.protocol(),
-            calls,
-            median: percentile(&times, 50),
-            p99: percentile(&times, 99),
-        });
+        let all = addresses.iter();
+        let all = all.map(|address| Series::of(interfaces, name, &argument, address));
+        let mut all = all.collect::<Result<Vec<_>, _>>()?;
+        let mut left = calls;
+        while left > 0 {
+            let turn = left.min(TURN);
+            for series in &mut all {
+                series.call(turn)?;
+            }
+            left -= turn;
+        }
+        for series in all {
+            figures.push(series.figure(shown, &expected)?);
+        }
     }
     Ok(figures)
+}
+
+/// Calls until it is another protocol's turn.
+const TURN: u32 = 100;
+
+/// The calls of one procedure to one address.
+struct Series<'i> {
+    address: Address,
+    client: Client,
+    procedure: Procedure<'i>,
+    arguments: Value,
+    /// What all of them return.
+    result: Option<Value>,
+    times: Vec<Duration>,
+}
+
+impl<'i> Series<'i> {
+    fn of(
+        interfaces: &'i Interfaces,
+        name: &str,
+        argument: &Json,
+        address: &Address,
+    ) -> Result<Self, Failure> {
+        let interface = interfaces.of(address.protocol());
+        let procedure = interface.procedure(name, None).map_err(Failure::new)?;
+        let argument = (!argument.is_null()).then_some(argument);
+        Ok(Self {
+            address: address.clone(),
+            client: client(interface, procedure, address)?,
+            procedure,
+            arguments: procedure.read_arguments(argument).map_err(Failure::new)?,
+            result: None,
+            times: Vec::new(),
+        })
+    }
+
+    /// Takes the time of each call. From the value to the value: marshalling is part of it, JSON is
+    /// not.
+    fn call(&mut self, calls: u32) -> Result<(), Failure> {
+        for _ in 0..calls {
+            let start = Instant::now();
+            let result = dynamic::call(&self.client, self.procedure, &self.arguments);
+            self.times.push(start.elapsed());
+            let result = result.map_err(Failure::new)?;
+            if *self.result.get_or_insert_with(|| result.clone()) != result {
+                let name = self.procedure.name();
+                return Err(Failure::new(format!("{name}: answers differ")));
+            }
+        }
+        Ok(())
+    }
+
+    fn figure(mut self, shown: &str, expected: &Json) -> Result<Figure, Failure> {
+        check(self.procedure, self.result, expected)?;
+        self.times.sort_unstable();
+        Ok(Figure {
+            procedure: shown.to_owned(),
+            transport: self.address.transport(),
+            protocol: self.address.protocol(),
+            calls: self.times.len() as u32,
+            median: percentile(&self.times, 50),
+            p99: percentile(&self.times, 99),
+        })
+    }
 }
 
 fn client(
@@ -89,41 +156,7 @@ fn client(
     Ok(client.map_err(Failure::new)?.with_interface(made_from))
 }
 
-/// How long each call took, sorted. From the value to the value: marshalling is part of it, JSON
-/// is not.
-fn times(
-    client: &Client,
-    procedure: Procedure<'_>,
-    argument: &Json,
-    expected: &Json,
-    calls: u32,
-) -> Result<Vec<Duration>, Failure> {
-    let argument = (!argument.is_null()).then_some(argument);
-    let arguments = procedure.read_arguments(argument).map_err(Failure::new)?;
-    let mut times = Vec::new();
-    let mut first = None;
-    for _ in 0..calls {
-        let start = Instant::now();
-        let result = dynamic::call(client, procedure, &arguments);
-        times.push(start.elapsed());
-        let result = result.map_err(Failure::new)?;
-        if *first.get_or_insert_with(|| result.clone()) != result {
-            return Err(Failure::new(format!(
-                "{}: answers differ",
-                procedure.name()
-            )));
-        }
-    }
-    check(procedure, first, expected)?;
-    times.sort_unstable();
-    Ok(times)
-}
-
-fn check(
-    procedure: Procedure<'_>,
-    result: Option<tenon_exec::Value>,
-    expected: &Json,
-) -> Result<(), Failure> {
+fn check(procedure: Procedure<'_>, result: Option<Value>, expected: &Json) -> Result<(), Failure> {
     let result = result.unwrap_or_default();
     let json = procedure.write_result(&result).map_err(Failure::new)?;
     match json == *expected {

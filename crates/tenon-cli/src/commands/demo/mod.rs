@@ -85,10 +85,11 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
     );
     let mut figures = Vec::new();
     for address in server.addresses() {
-        for address in by_both_protocols(connect::address(address)?)? {
+        let addresses = by_both_protocols(connect::address(address)?)?;
+        for address in &addresses {
             eprintln!("  {address}: {} calls of each procedure", args.calls);
-            figures.extend(client::measure(&interfaces, &address, args.calls)?);
         }
+        figures.extend(client::measure(&interfaces, &addresses, args.calls)?);
     }
     server.stop()?;
     match args.json {

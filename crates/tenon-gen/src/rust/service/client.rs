@@ -1,4 +1,5 @@
-//! The client of a version: a method that calls each procedure and one that starts a call of it.
+//! The clients of a version: one for threads, with a method that calls each procedure and one that
+//! starts a call of it, and one for tasks if that is asked for.
 
 use tenon_plan::ProcedurePlan;
 
@@ -9,16 +10,49 @@ use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
 use crate::rust::shape::Shape;
 use crate::writer::{Hole, Writer};
 
-/// Writes the client and, if it speaks both protocols, the calls that it makes.
+/// How a client's callers wait.
+struct Flavor<'a> {
+    /// The client's name.
+    name: &'a str,
+    /// What it wraps, and what it goes over.
+    client: String,
+    channel: String,
+    /// What it is good for, behind `Calls the procedures of`.
+    from: &'static str,
+    is_async: bool,
+}
+
+/// Writes the clients and, if they speak both protocols, the calls that they make.
 pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
-    protocols.onc.rust.uses(&[
-        "CallError",
-        "Channel",
-        "Client",
-        "ConnectError",
-        "Credential",
-        "PendingCall",
-    ]);
+    let rust = protocols.onc.rust;
+    rust.uses(&["CallError", "ConnectError", "Credential"]);
+    rust.uses(&["Channel", "Client", "PendingCall"]);
+    let blocking = Flavor {
+        name: &of.names.client,
+        client: "Client".to_owned(),
+        channel: "Channel".to_owned(),
+        from: "",
+        is_async: false,
+    };
+    write_client(w, protocols, of, &blocking);
+    if let Some(tokio) = &rust.options.tokio {
+        let awaited = Flavor {
+            name: &of.names.async_client,
+            client: format!("{tokio}::Client"),
+            channel: format!("{tokio}::Channel"),
+            from: " from tasks",
+            is_async: true,
+        };
+        write_client(w, protocols, of, &awaited);
+    }
+    if let Some(lean) = protocols.lean {
+        for method in &of.methods {
+            write_call(w, protocols.onc, lean.with, method);
+        }
+    }
+}
+
+fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) {
     let connects = match protocols.lean {
         None => [
             "such as `tcp://host:port`. Without a port the host's",
@@ -29,27 +63,28 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
             "protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.",
         ],
     };
-    let connect = constructor(protocols, of, "connect", "address");
-    let over = constructor(protocols, of, "over", "channel");
+    let connect = connect(protocols, of, flavor);
+    let over = over(protocols, of, flavor);
+    let is_async = if flavor.is_async { "async " } else { "" };
     w.gap();
     w.skeleton(
         "
-/// Calls the procedures of `$version$`. Clones share the connection.
+/// Calls the procedures of `$version$`$from$. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct $client$(pub Client);
+pub struct $name$(pub $client$);
 
-impl $client$ {
+impl $name$ {
     /// Connects to the server at `address`, $connects$
     /// $further$
     ///
     /// # Errors
     /// The address is none, or nobody answers there.
-    pub fn connect(address: &str) -> Result<Self, ConnectError> {
+    pub $async$fn connect(address: &str) -> Result<Self, ConnectError> {
         $connect$
     }
 
     /// Calls over `channel`, which other clients may share.
-    pub fn over(channel: Channel) -> Self {
+    pub fn over(channel: $channel$) -> Self {
         $over$
     }
 
@@ -69,7 +104,11 @@ impl $client$ {
 ",
         &[
             ("version", Hole::Text(&of.version.name)),
-            ("client", Hole::Text(&of.names.client)),
+            ("from", Hole::Text(flavor.from)),
+            ("name", Hole::Text(flavor.name)),
+            ("client", Hole::Text(&flavor.client)),
+            ("channel", Hole::Text(&flavor.channel)),
+            ("async", Hole::Text(is_async)),
             ("connects", Hole::Text(connects[0])),
             ("further", Hole::Text(connects[1])),
             ("connect", Hole::Lines(&|w| connect.write(w))),
@@ -78,28 +117,42 @@ impl $client$ {
                 "methods",
                 Hole::Lines(&|w| {
                     for method in &of.methods {
-                        write_methods(w, protocols.onc, method);
+                        match flavor.is_async {
+                            false => write_methods(w, protocols.onc, method),
+                            true => write_async_method(w, protocols.onc, method),
+                        }
                     }
                 }),
             ),
         ],
     );
-    if let Some(lean) = protocols.lean {
-        for method in &of.methods {
-            write_call(w, protocols.onc, lean.with, method);
-        }
-    }
 }
 
-/// The body of `connect` or `over`.
-fn constructor(protocols: Protocols<'_>, of: &Versioned<'_>, function: &str, first: &str) -> Block {
+/// The client that `function` makes of `first` and of the numbers.
+fn made(of: &Versioned<'_>, flavor: &Flavor<'_>, function: &str, first: &str) -> Expr {
     let arguments = [first, &of.program.number, &of.names.number].map(Expr::text);
-    let client = Expr::call(format!("Client::{function}"), arguments);
-    let is_fallible = function == "connect";
-    let client = match is_fallible {
-        true => Expr::Try(Box::new(client)),
+    Expr::call(format!("{}::{function}", flavor.client), arguments)
+}
+
+/// The body of `connect`.
+fn connect(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) -> Block {
+    let client = made(of, flavor, "connect", "address");
+    let client = match flavor.is_async {
+        true => Expr::Then(Box::new(client), "await"),
         false => client,
     };
+    let mut body = built(protocols, of, Expr::Try(Box::new(client)));
+    body.value = body.value.map(Expr::ok);
+    body
+}
+
+/// The body of `over`.
+fn over(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) -> Block {
+    built(protocols, of, made(of, flavor, "over", "channel"))
+}
+
+/// A client that knows what it was built from.
+fn built(protocols: Protocols<'_>, of: &Versioned<'_>, client: Expr) -> Block {
     let (statements, client) = match protocols.lean {
         None => (Vec::new(), client),
         Some(_) => {
@@ -108,36 +161,21 @@ fn constructor(protocols: Protocols<'_>, of: &Versioned<'_>, function: &str, fir
             (vec![client], Expr::text(interface))
         }
     };
-    let itself = Expr::call("Self", [client]);
-    let value = match is_fallible {
-        true => Expr::ok(itself),
-        false => itself,
-    };
     Block {
         statements,
-        value: Some(value),
+        value: Some(Expr::call("Self", [client])),
     }
 }
 
 /// The methods that call a procedure and wait, and that start a call.
 fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
-    let rust = with.rust;
-    let result = method.result_text(rust);
-    w.gap();
-    method.write_doc(w);
-    w.line("///");
-    w.line("/// # Errors");
-    w.line("/// The call failed; the error says who is to blame.");
-    let head = Head {
-        name: format!("pub fn {}", method.names.method),
-        parameters: borrowed(rust, method),
-        result: format!("Result<{result}, CallError>"),
-    };
+    let result = method.result_text(with.rust);
     let (call, start) = match method.lean {
         Some(_) => ("self.0.invoke", "self.0.submit"),
         None => ("self.0.call", "self.0.start"),
     };
-    head.write_function(w, &body(with, method, call));
+    let head = write_head_of_call(w, with, method, "pub fn");
+    head.write_function(w, &Block::value(made_by(with, method, call)));
     w.gap();
     w.line(format!(
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
@@ -151,7 +189,37 @@ fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
         result: format!("Result<PendingCall<{result}>, CallError>"),
         ..head
     };
-    head.write_function(w, &body(with, method, start));
+    head.write_function(w, &Block::value(made_by(with, method, start)));
+}
+
+/// The method that calls a procedure and is awaited.
+fn write_async_method(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
+    let call = match method.lean {
+        Some(_) => "self.0.invoke",
+        None => "self.0.call",
+    };
+    let call = Expr::Then(Box::new(made_by(with, method, call)), "await");
+    let head = write_head_of_call(w, with, method, "pub async fn");
+    head.write_function(w, &Block::value(call));
+}
+
+/// Writes the documentation of a method that calls a procedure, and returns what stands behind it.
+fn write_head_of_call(
+    w: &mut Writer,
+    with: Marshalling<'_>,
+    method: &Method<'_>,
+    function: &str,
+) -> Head {
+    w.gap();
+    method.write_doc(w);
+    w.line("///");
+    w.line("/// # Errors");
+    w.line("/// The call failed; the error says who is to blame.");
+    Head {
+        name: format!("{function} {}", method.names.method),
+        parameters: borrowed(with.rust, method),
+        result: format!("Result<{}, CallError>", method.result_text(with.rust)),
+    }
 }
 
 /// The parameters of a client's method.
@@ -180,13 +248,13 @@ fn is_by_value(shape: &Shape) -> bool {
     matches!(shape.real(), Shape::Scalar(_))
 }
 
-/// The body of a client's method: `function` makes the call.
-fn body(with: Marshalling<'_>, method: &Method<'_>, function: &str) -> Block {
+/// The call of a client's method, which `function` makes.
+fn made_by(with: Marshalling<'_>, method: &Method<'_>, function: &str) -> Expr {
     let arguments = match method.lean {
         Some(_) => vec![literal_of_call(method)],
         None => messages(with, method),
     };
-    Block::value(Expr::call(function, arguments))
+    Expr::call(function, arguments)
 }
 
 /// The procedure's number and the functions that move its messages.
