@@ -55,6 +55,11 @@ pub(super) struct Found<'m> {
 }
 
 impl<'m> Extensions<'m> {
+    /// The order of the bytes of their contents.
+    pub fn order(&self) -> ByteOrder {
+        self.order
+    }
+
     pub(super) fn none(order: ByteOrder) -> Self {
         Self { bytes: &[], order }
     }

@@ -102,7 +102,9 @@ impl Flags {
     /// Extensions.
     pub const EXTENSIONS: u8 = 2;
 
-    pub(super) fn has(self, flag: u8) -> bool {
+    /// Whether this one is set.
+    #[inline]
+    pub fn has(self, flag: u8) -> bool {
         self.0 & flag != 0
     }
 }

@@ -91,6 +91,7 @@ mod order;
 mod preamble;
 mod reader;
 pub mod server;
+mod stamps;
 
 pub use calls::{CallState, Calls};
 pub use exception::{Exception, Status};
@@ -106,3 +107,4 @@ pub use preamble::{
     Versions,
 };
 pub use reader::{Incoming, MessageReader};
+pub use stamps::{Stamps, stamp_sent};

@@ -17,7 +17,8 @@ use super::header::{Flags, Header, Kind};
 use super::interface::{Bind, Interface, Unbound, put_bound};
 use super::message::{Draft, Extras, Message, Parts, flags, plain, put_message};
 use super::order::ByteOrder;
-use super::preamble::{Preamble, RefusalReason, Refused};
+use super::preamble::{Features, Preamble, RefusalReason, Refused};
+use super::stamps::Stamps;
 
 /// The procedure that every program answers without arguments and results.
 const NULL_PROCEDURE: u16 = 0;
@@ -111,6 +112,9 @@ pub struct Call<'m> {
     pub time_left: Option<Duration>,
     /// What it carries beside.
     pub extensions: Extensions<'m>,
+    /// Whether the client asks for the [stamps](Stamps) of its way. Its reply is begun by
+    /// [`Reply::begin_stamped`] then.
+    pub wants_stamps: bool,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
     /// The encoded arguments.
@@ -147,6 +151,8 @@ pub struct ServerEngine {
     has_greeted: bool,
     /// Bytes of the largest message that the peer takes in.
     message_max: u32,
+    /// What both ends can do beside.
+    features: Features,
     /// By the numbers of the client; `None` where the binding was refused.
     bound: Vec<Option<usize>>,
     /// Services that the client asked for.
@@ -166,6 +172,7 @@ impl ServerEngine {
             own,
             has_greeted: false,
             message_max: 0,
+            features: Features::default(),
             bound: Vec::new(),
             asked: 0,
             last_call: None,
@@ -188,6 +195,7 @@ impl ServerEngine {
             (None, Some(_)) => None,
         };
         self.message_max = theirs.message_max;
+        self.features = self.own.features.common(theirs.features);
         self.greet(reason, out);
         match reason {
             None => Ok(()),
@@ -352,7 +360,11 @@ impl ServerEngine {
             }
             (None, Some(service)) if caller.procedure != NULL_PROCEDURE => {
                 self.counters.calls += 1;
-                return Some(call(service, message, parts, caller));
+                let stamps = self.features.has(Features::STAMPS);
+                return Some(Call {
+                    wants_stamps: stamps && Stamps::are_asked_for(parts.extensions),
+                    ..call(service, message, parts, caller)
+                });
             }
             (None, _) => {
                 self.counters.pings += 1;
@@ -445,6 +457,7 @@ fn call<'m>(service: usize, message: &Message<'m>, parts: &Parts<'m>, caller: Ca
         procedure: message.header.procedure,
         time_left: parts.time_left,
         extensions: parts.extensions,
+        wants_stamps: false,
         order: message.order,
         arguments: parts.body,
         caller,
@@ -457,6 +470,8 @@ fn call<'m>(service: usize, message: &Message<'m>, parts: &Parts<'m>, caller: Ca
 pub struct Reply {
     draft: Draft,
     caller: Caller,
+    /// Whether there is room for stamps in it.
+    is_stamped: bool,
 }
 
 impl Reply {
@@ -475,7 +490,24 @@ impl Reply {
         };
         let header = caller.header(Kind::Reply, flags(&extras));
         let draft = Draft::begin(buffer, caller.order, header, &extras);
-        Self { draft, caller }
+        Self {
+            draft,
+            caller,
+            is_stamped: false,
+        }
+    }
+
+    /// Appends the header of a result and room for the stamps that its client asks for, which are
+    /// known when it is [sealed](Self::seal_stamped).
+    pub fn begin_stamped(buffer: &mut Buffer, caller: Caller) -> Self {
+        let extras = Extras {
+            time_left: None,
+            extensions: &[Stamps::RESERVED],
+        };
+        Self {
+            is_stamped: true,
+            ..Self::begin_with(buffer, caller, &extras)
+        }
     }
 
     /// Drops whatever was written of the result and refuses the call instead.
@@ -486,7 +518,11 @@ impl Reply {
         let header = caller.header(Kind::Exception, Flags::default());
         let draft = Draft::begin(buffer, caller.order, header, &Extras::default());
         exception.encode(buffer, caller.order);
-        Self { draft, caller }
+        Self {
+            draft,
+            caller,
+            is_stamped: false,
+        }
     }
 
     /// Ends the answer. One that is larger than the client takes in becomes an exception.
@@ -496,6 +532,16 @@ impl Reply {
         if size as u64 > u64::from(self.caller.message_max) {
             self.refuse_for_size(buffer, size);
         }
+    }
+
+    /// Ends the answer and says in it when the call passed which place, as far as the client asked for
+    /// that: an exception carries no stamps. When it is sent is [said anew](super::stamp_sent) by
+    /// whoever sends it.
+    pub fn seal_stamped(self, buffer: &mut Buffer, stamps: &Stamps) {
+        if self.is_stamped {
+            stamps.put(buffer, self.draft.start(), self.caller.order);
+        }
+        self.seal(buffer);
     }
 
     #[cold]

@@ -11,4 +11,5 @@ mod preamble;
 mod reader;
 mod server;
 mod simulation;
+mod stamps;
 mod support;

@@ -1,0 +1,132 @@
+//! Time stamps: when a call passed the places of its way through the server, which a client may ask
+//! for and the reply then carries.
+
+use tenon_wire::Buffer;
+
+use super::extension::{Extension, Extensions};
+use super::header::{Flags, HEADER, Header, Kind};
+use super::order::{ByteOrder, Input};
+use super::preamble::{MAGIC, PREAMBLE};
+
+/// Bytes of the stamps of a reply.
+const LENGTH: usize = 48;
+
+/// Where in a reply's extension its last stamp stands: behind the extension's own 8 bytes.
+const SENT: usize = 8 + LENGTH - 8;
+
+/// When a call passed the places of its way through the server, in ticks of the server's clock.
+/// Which clock that is, and what it counts, is the server's choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamps {
+    /// Two ends that name the same number read the same clock; 0 is a clock that nobody shares.
+    pub clock: u64,
+    /// Ticks of the clock in a second.
+    pub rate: u64,
+    /// The call was found among what was received.
+    pub received: u64,
+    /// It was handed to its service.
+    pub dispatched: u64,
+    /// The service was done, and the result encoded.
+    pub done: u64,
+    /// The reply was about to be sent.
+    pub sent: u64,
+}
+
+impl Stamps {
+    /// What a call carries whose client asks for stamps.
+    pub const REQUEST: Extension<'static> = Extension {
+        kind: Extension::STAMPS,
+        content: &[],
+    };
+
+    /// Whether a call asks for stamps.
+    pub(super) fn are_asked_for(mut extensions: Extensions<'_>) -> bool {
+        extensions.any(|extension| extension.kind == Extension::STAMPS)
+    }
+
+    /// The stamps that a reply carries. Those that make no sense are none: nothing depends on them.
+    pub fn find(mut extensions: Extensions<'_>) -> Option<Self> {
+        let order = extensions.order();
+        let found = extensions.find(|extension| extension.kind == Extension::STAMPS)?;
+        Self::decode(found.content, order)
+    }
+
+    fn decode(content: &[u8], order: ByteOrder) -> Option<Self> {
+        if content.len() != LENGTH {
+            return None;
+        }
+        let mut input = Input::new(content, order);
+        let mut next = || input.u64().ok();
+        let stamps = Self {
+            clock: next()?,
+            rate: next()?,
+            received: next()?,
+            dispatched: next()?,
+            done: next()?,
+            sent: next()?,
+        };
+        stamps.make_sense().then_some(stamps)
+    }
+
+    fn make_sense(&self) -> bool {
+        let times = [self.received, self.dispatched, self.done, self.sent];
+        self.rate > 0 && times.is_sorted()
+    }
+
+    fn encode(&self, order: ByteOrder) -> [u8; LENGTH] {
+        let numbers = [
+            self.clock,
+            self.rate,
+            self.received,
+            self.dispatched,
+            self.done,
+            self.sent,
+        ];
+        let mut bytes = [0; LENGTH];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&order.bytes_of_u64(number));
+        }
+        bytes
+    }
+
+    /// What a reply carries until they are [put](Self::put) in.
+    pub(super) const RESERVED: Extension<'static> = Extension {
+        kind: Extension::STAMPS,
+        content: &[0; LENGTH],
+    };
+
+    /// Puts them into the reply that begins at `start`, whose first extension they are.
+    pub(super) fn put(&self, buffer: &mut Buffer, start: usize, order: ByteOrder) {
+        let place = start + HEADER + 8;
+        buffer.as_mut_slice()[place..place + LENGTH].copy_from_slice(&self.encode(order));
+    }
+}
+
+/// Writes into every reply with stamps that it is sent now. `answers` is what a server is about to send,
+/// whole and in its own order of bytes; its preamble may be in front.
+pub fn stamp_sent(answers: &mut Buffer, order: ByteOrder, now: u64) {
+    let bytes = answers.as_mut_slice();
+    let mut start = match bytes.starts_with(&MAGIC) {
+        true => PREAMBLE,
+        false => 0,
+    };
+    while let Some(message) = bytes.get_mut(start..)
+        && let Some(header) = message.first_chunk()
+        && let Ok(header) = Header::decode(header, order)
+    {
+        if header.kind == Kind::Reply && header.flags.has(Flags::EXTENSIONS) {
+            stamp_reply(&mut message[HEADER..], order, now);
+        }
+        start += header.message_length() as usize;
+    }
+}
+
+/// `content` is what follows the header of a reply.
+fn stamp_reply(content: &mut [u8], order: ByteOrder, now: u64) {
+    let found = Extensions::find(content, order).ok();
+    let first = found.and_then(|mut found| found.extensions.next());
+    let is_ours = first.is_some_and(|first| first.kind == Extension::STAMPS);
+    if is_ours && let Some(place) = content.get_mut(SENT..SENT + 8) {
+        place.copy_from_slice(&order.bytes_of_u64(now));
+    }
+}
