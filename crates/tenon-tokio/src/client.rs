@@ -169,7 +169,7 @@ impl Client {
         let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
-        let form = Form::Lean(self.caller.begin_lean(&mut message, procedure)?);
+        let form = Form::Lean(self.caller.begin_lean(&mut message, procedure, &[])?);
         let encoded = encode(&mut Encoder::over(&mut message));
         let results = self.exchange(message, encoded, &form, timer).await?;
         self.read(results, |bytes, order| {
@@ -186,7 +186,7 @@ impl Client {
         let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
-        let (encoded, form) = self.caller.write(&mut message, call)?;
+        let (encoded, form) = self.caller.write(&mut message, call, &[])?;
         let results = self.exchange(message, encoded, &form, timer).await?;
         self.read(results, |bytes, order| self.caller.read::<C>(bytes, order))
     }

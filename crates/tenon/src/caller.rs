@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_net::Protocol;
-use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface};
+use tenon_proto::lean::{ByteOrder, Draft, Extension, Extras, Interface};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
@@ -155,7 +155,7 @@ impl Caller {
         self.template.begin(message, procedure);
     }
 
-    /// Begins a lean call in an empty buffer.
+    /// Begins a lean call with `extensions` in an empty buffer.
     ///
     /// # Errors
     /// The lean protocol has no such numbers of procedures.
@@ -164,12 +164,13 @@ impl Caller {
         &self,
         message: &mut Buffer,
         procedure: u32,
+        extensions: &[Extension<'_>],
     ) -> Result<LeanForm<'_>, CallError> {
         let procedure =
             u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
         let extras = Extras {
             time_left: self.tells_timeout.then_some(self.timeout),
-            extensions: &[],
+            extensions,
         };
         Ok(LeanForm {
             draft: Draft::call(message, ByteOrder::NATIVE, procedure, &extras),
@@ -179,7 +180,8 @@ impl Caller {
         })
     }
 
-    /// Writes a call in an empty buffer, by the protocol that the channel speaks.
+    /// Writes a call in an empty buffer, by the protocol that the channel speaks; if it is the lean one,
+    /// with `extensions`.
     ///
     /// # Errors
     /// The lean protocol has no such numbers of procedures. That the arguments cannot be encoded
@@ -189,6 +191,7 @@ impl Caller {
         &self,
         message: &mut Buffer,
         call: &C,
+        extensions: &[Extension<'_>],
     ) -> Result<(Result<(), EncodeError>, Form<'_>), CallError> {
         Ok(match self.protocol {
             Protocol::Onc => {
@@ -196,7 +199,7 @@ impl Caller {
                 (call.encode(&mut Encoder::new(message)), Form::Onc)
             }
             Protocol::Lean => {
-                let form = self.begin_lean(message, C::PROCEDURE)?;
+                let form = self.begin_lean(message, C::PROCEDURE, extensions)?;
                 let encoded = call.encode_lean(&mut Encoder::over(message));
                 (encoded, Form::Lean(form))
             }

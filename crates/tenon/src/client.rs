@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_net::Protocol;
-use tenon_proto::lean::Interface;
+use tenon_proto::lean::{Extension, Interface, Stamps};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
+use crate::account::{Account, Step, Watcher};
 use crate::caller::Caller;
 use crate::channel::{Channel, Form, Locked, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
@@ -35,6 +36,7 @@ use crate::rpcbind;
 pub struct Client {
     channel: Channel,
     caller: Caller,
+    account: Option<Account>,
 }
 
 impl Client {
@@ -69,7 +71,11 @@ impl Client {
     /// 25 seconds, and read results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
         let caller = Caller::new(channel.address().protocol(), program, version);
-        Self { channel, caller }
+        Self {
+            channel,
+            caller,
+            account: None,
+        }
     }
 
     fn with(&self, change: impl FnOnce(&mut Caller)) -> Self {
@@ -110,6 +116,16 @@ impl Client {
         self.with(|caller| caller.set_decode_limits(limits))
     }
 
+    /// The same with an account of where the time of its calls goes, as far as it is waited for them at
+    /// once: [started](Self::start) ones are left out.
+    #[must_use]
+    pub fn with_account(&self, account: &Account) -> Self {
+        Self {
+            account: Some(account.clone()),
+            ..self.clone()
+        }
+    }
+
     /// The channel that the calls go over.
     pub fn channel(&self) -> &Channel {
         &self.channel
@@ -144,10 +160,28 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
+        match self.due_account() {
+            None => self.call_watched(procedure, encode, decode, ()),
+            Some(account) => {
+                account.follow(|steps| self.call_watched(procedure, encode, decode, steps))
+            }
+        }
+    }
+
+    #[inline]
+    fn call_watched<T>(
+        &self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+        watcher: impl Watcher,
+    ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let (locked, ticket) = self.send(procedure, encode)?;
-        let reply = ticket.wait_on(locked)?;
-        self.caller.decoding().decode(reply.results(), decode)
+        let (locked, ticket) = self.send(procedure, encode, watcher)?;
+        let reply = ticket.wait_on(locked, watcher)?;
+        let value = self.caller.decoding().decode(reply.results(), decode);
+        watcher.at(Step::Decoded);
+        value
     }
 
     /// Sends a call and returns at once, as far as the transport has room for it. The reply is
@@ -161,7 +195,7 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let (_, ticket) = self.send(procedure, encode)?;
+        let (_, ticket) = self.send(procedure, encode, ())?;
         let decode = DecodeBy::Onc(decode);
         Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
     }
@@ -178,11 +212,29 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
+        match self.due_account() {
+            None => self.call_lean_watched(procedure, encode, decode, ()),
+            Some(account) => {
+                account.follow(|steps| self.call_lean_watched(procedure, encode, decode, steps))
+            }
+        }
+    }
+
+    #[inline]
+    fn call_lean_watched<T>(
+        &self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        watcher: impl Watcher,
+    ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let (locked, ticket) = self.send_lean(procedure, encode)?;
-        let reply = ticket.wait_on(locked)?;
+        let (locked, ticket) = self.send_lean(procedure, encode, watcher)?;
+        let reply = ticket.wait_on(locked, watcher)?;
         let decoding = self.caller.decoding();
-        decoding.decode_lean(reply.results(), reply.order(), decode)
+        let value = decoding.decode_lean(reply.results(), reply.order(), decode);
+        watcher.at(Step::Decoded);
+        value
     }
 
     /// Sends a call by the lean protocol and returns at once, as [`start`](Self::start) does by ONC
@@ -196,7 +248,7 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let (_, ticket) = self.send_lean(procedure, encode)?;
+        let (_, ticket) = self.send_lean(procedure, encode, ())?;
         let decode = DecodeBy::Lean(decode);
         Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
     }
@@ -208,11 +260,43 @@ impl Client {
     /// By blame; see [`CallError`].
     #[inline]
     pub fn invoke<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+        match self.due_account() {
+            None => self.invoke_watched(call, ()),
+            Some(account) => account.follow(|steps| self.invoke_watched(call, steps)),
+        }
+    }
+
+    #[inline]
+    fn invoke_watched<C: ProcedureCall>(
+        &self,
+        call: &C,
+        watcher: impl Watcher,
+    ) -> Result<C::Result, CallError> {
         let procedure = C::PROCEDURE;
         let _span = self.span(procedure);
-        let (locked, ticket) = self.send_by_protocol(call)?;
-        let reply = ticket.wait_on(locked)?;
-        self.caller.read::<C>(reply.results(), reply.order())
+        let (locked, ticket) = self.send_by_protocol(call, watcher)?;
+        let reply = ticket.wait_on(locked, watcher)?;
+        let value = self.caller.read::<C>(reply.results(), reply.order());
+        watcher.at(Step::Decoded);
+        value
+    }
+
+    /// The account that is to follow the call which begins now.
+    #[inline]
+    fn due_account(&self) -> Option<&Account> {
+        match &self.account {
+            None => None,
+            Some(account) => account.is_due().then_some(account),
+        }
+    }
+
+    /// What a call that is watched so asks the server for.
+    #[inline]
+    fn asked_of_server<W: Watcher>(&self, _watcher: W) -> &'static [Extension<'static>] {
+        match W::ASKS && self.channel.gives_stamps() {
+            true => &[Stamps::REQUEST],
+            false => &[],
+        }
     }
 
     /// Sends a call by the protocol that the channel speaks, and returns at once, as
@@ -221,7 +305,7 @@ impl Client {
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
     pub fn submit<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
-        let (_, ticket) = self.send_by_protocol(call)?;
+        let (_, ticket) = self.send_by_protocol(call, ())?;
         let decode = match self.caller.protocol() {
             Protocol::Onc => DecodeBy::Onc(C::decode),
             Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
@@ -235,11 +319,13 @@ impl Client {
     fn send_by_protocol<C: ProcedureCall>(
         &self,
         call: &C,
+        watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        let (encoded, form) = self.caller.write(&mut message, call)?;
-        self.send_encoded(message, encoded, &form, timer)
+        let extensions = self.asked_of_server(watcher);
+        let (encoded, form) = self.caller.write(&mut message, call, extensions)?;
+        self.send_encoded(message, encoded, &form, timer, watcher)
     }
 
     #[inline]
@@ -247,12 +333,14 @@ impl Client {
         &self,
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        let form = self.caller.begin_lean(&mut message, procedure)?;
+        let extensions = self.asked_of_server(watcher);
+        let form = (self.caller).begin_lean(&mut message, procedure, extensions)?;
         let encoded = encode(&mut Encoder::over(&mut message));
-        self.send_encoded(message, encoded, &Form::Lean(form), timer)
+        self.send_encoded(message, encoded, &Form::Lean(form), timer, watcher)
     }
 
     #[inline]
@@ -260,12 +348,13 @@ impl Client {
         &self,
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let timer = self.caller.timer();
         let mut message = self.channel.buffer();
         self.caller.begin(&mut message, procedure);
         let encoded = encode(&mut Encoder::new(&mut message));
-        self.send_encoded(message, encoded, &Form::Onc, timer)
+        self.send_encoded(message, encoded, &Form::Onc, timer, watcher)
     }
 
     #[inline]
@@ -281,9 +370,11 @@ impl Client {
         encoded: Result<(), EncodeError>,
         form: &Form<'_>,
         timer: Timer,
+        watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
+        watcher.at(Step::Encoded);
         match encoded {
-            Ok(()) => self.channel.send(message, form, timer),
+            Ok(()) => self.channel.send(message, form, timer, watcher),
             Err(error) => {
                 self.channel.recycle(message);
                 Err(error.into())

@@ -3,6 +3,7 @@
 //! Everything generated for an interface needs this crate alone; what marshalling needs is in
 //! [`wire`], what names a caller and a refusal comes from the protocol's own crate.
 
+mod account;
 mod caller;
 mod channel;
 mod client;
@@ -19,6 +20,7 @@ mod service;
 mod stubs;
 mod waiting;
 
+pub use account::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};
 pub use channel::{Channel, ChannelCounters};
 pub use client::Client;
 pub use error::{CallError, ConnectError, LeanException, Misbehavior};

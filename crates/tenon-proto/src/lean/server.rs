@@ -115,6 +115,9 @@ pub struct Call<'m> {
     /// Whether the client asks for the [stamps](Stamps) of its way. Its reply is begun by
     /// [`Reply::begin_stamped`] then.
     pub wants_stamps: bool,
+    /// When it was found among what was received, by the owner's clock. The engine has none, and
+    /// leaves 0.
+    pub found_at: u64,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
     /// The encoded arguments.
@@ -458,6 +461,7 @@ fn call<'m>(service: usize, message: &Message<'m>, parts: &Parts<'m>, caller: Ca
         time_left: parts.time_left,
         extensions: parts.extensions,
         wants_stamps: false,
+        found_at: 0,
         order: message.order,
         arguments: parts.body,
         caller,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tenon_net::{Address, Protocol, Transport};
 use tenon_proto::lean::client::{self as lean, Event, HandshakeError, NotStarted};
 use tenon_proto::lean::{
-    ByteOrder, Goodbye, Incoming, Message, Preamble, Reason, Status, Violation,
+    ByteOrder, Features, Goodbye, Incoming, Message, Preamble, Reason, Status, Violation,
 };
 use tenon_proto::onc::client::{self as onc, ClientCounters, Timeout};
 use tenon_wire::Buffer;
@@ -84,7 +84,10 @@ impl From<CallError> for Unstarted {
 
 /// What a lean client tells of itself.
 pub fn preamble(options: &ChannelOptions) -> Preamble {
-    Preamble::client(u32::try_from(options.receive_max).unwrap_or(u32::MAX))
+    Preamble {
+        features: Features::STAMPS,
+        ..Preamble::client(u32::try_from(options.receive_max).unwrap_or(u32::MAX))
+    }
 }
 
 impl Engine {
@@ -262,6 +265,14 @@ impl Engine {
         match self {
             Self::Onc(_) => {}
             Self::Lean(engine) => engine.calls.goodbye(Reason::DONE, ""),
+        }
+    }
+
+    /// Whether the peer is known to say when a call passed it, if it is asked for that.
+    pub fn gives_stamps(&self) -> bool {
+        match self {
+            Self::Onc(_) => false,
+            Self::Lean(engine) => engine.calls.features().has(Features::STAMPS),
         }
     }
 

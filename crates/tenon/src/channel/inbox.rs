@@ -3,7 +3,7 @@
 use std::io;
 
 use tenon_net::{Address, Datagram, Protocol, Transport, is_deadline};
-use tenon_proto::lean::{Incoming, MessageReader};
+use tenon_proto::lean::{Incoming, MessageReader, Stamps};
 use tenon_proto::onc::record::RecordReader;
 
 use super::broken::Broken;
@@ -123,6 +123,18 @@ impl Inbox {
                 parts.map_or(&[], |parts| parts.body)
             }
             Reader::Datagram(last) => &last.room[..last.length],
+        }
+    }
+
+    /// What the message that [`next_received`](Self::next_received) returned last says of the way of
+    /// its call.
+    pub fn stamps(&self) -> Option<Stamps> {
+        match &self.0 {
+            Reader::Records(_) | Reader::Datagram(_) => None,
+            Reader::Messages(messages) => {
+                let parts = messages.message()?.parts().ok()?;
+                Stamps::find(parts.extensions)
+            }
         }
     }
 

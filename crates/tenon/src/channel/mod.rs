@@ -158,6 +158,11 @@ impl Channel {
         self.lock().buffers.put(buffer);
     }
 
+    /// Whether the peer says when a call passed it, if it is asked for that.
+    pub(crate) fn gives_stamps(&self) -> bool {
+        self.lock().engine.gives_stamps()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // The bookkeeping is left in order at every point where it could panic.
         self.shared

@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use tenon_net::is_deadline;
-use tenon_proto::lean::ByteOrder;
+use tenon_proto::lean::{ByteOrder, Stamps};
 use tenon_proto::onc::client::Timeout;
 
 use super::Channel;
@@ -18,6 +18,7 @@ use super::engine::{Answer, Meaning};
 use super::sending::{Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
+use crate::account::{Step as Progress, Watcher};
 use crate::error::CallError;
 use crate::waiting::{Company, Looking, Spinners};
 
@@ -43,6 +44,14 @@ impl Reply<'_> {
         match self {
             Self::InPlace { reader, own } => &reader.desk.inbox.message()[own.start..],
             Self::Copied { results, .. } => results.bytes.as_slice(),
+        }
+    }
+
+    /// What the server says of the call's way. It is not copied with results.
+    pub(crate) fn stamps(&self) -> Option<Stamps> {
+        match self {
+            Self::InPlace { reader, .. } => reader.desk.inbox.stamps(),
+            Self::Copied { .. } => None,
         }
     }
 
@@ -112,19 +121,21 @@ impl Channel {
         locked: Locked<'_>,
         ticket: &'t Ticket,
         until: Instant,
+        watcher: impl Watcher,
     ) -> Result<Option<Reply<'t>>, CallError> {
         let Locked(mut state) = locked;
         loop {
             let next_timeout = match self.next_step(state, ticket) {
                 Step::Finish(outcome) => return self.finish(ticket, outcome).map(Some),
                 Step::Read(reader, next_timeout) => {
-                    if let Some(reply) = reader.read(ticket, until.min(next_timeout))? {
+                    if let Some(reply) = reader.read(ticket, until.min(next_timeout), watcher)? {
                         return Ok(Some(reply));
                     }
                     next_timeout
                 }
                 Step::Sleep(bell, next_timeout) => {
                     bell.wait(&self.listeners(), until.min(next_timeout));
+                    watcher.at(Progress::Received);
                     next_timeout
                 }
             };
@@ -213,7 +224,12 @@ impl Channel {
 impl<'t> Reader<'t> {
     /// Reads until the reply to the call of `ticket` has come. None at `until`, or when the
     /// connection is broken: the call has been told so then.
-    fn read(mut self, ticket: &Ticket, until: Instant) -> Result<Option<Reply<'t>>, CallError> {
+    fn read(
+        mut self,
+        ticket: &Ticket,
+        until: Instant,
+        watcher: impl Watcher,
+    ) -> Result<Option<Reply<'t>>, CallError> {
         let mut has_received = false;
         loop {
             let step = match self.route(Some(ticket.slot)) {
@@ -227,6 +243,7 @@ impl<'t> Reader<'t> {
                 Ok(None) => self.receive(until),
                 Err(broken) => Err(broken),
             };
+            watcher.at(Progress::Received);
             match step {
                 Ok(true) => has_received = true,
                 Ok(false) => return Ok(None),

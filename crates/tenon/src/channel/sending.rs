@@ -17,6 +17,7 @@ use super::form::{self, Form, Started};
 use super::slots::{Results, SlotId};
 use super::state::State;
 use super::{Channel, Reply, Timer};
+use crate::account::{Step, Watcher};
 use crate::error::CallError;
 
 /// A connection that was not used for so long is looked at before a call is entrusted to it: the
@@ -46,21 +47,28 @@ pub(crate) struct Locked<'c>(pub(super) MutexGuard<'c, State>);
 impl Ticket {
     /// Waits for the reply.
     pub(crate) fn wait(&self) -> Result<Reply<'_>, CallError> {
-        self.wait_on(Locked(self.channel.lock()))
+        self.wait_on(Locked(self.channel.lock()), ())
     }
 
     /// Waits for the reply to the call that was sent just now.
     #[inline]
-    pub(crate) fn wait_on(&self, locked: Locked<'_>) -> Result<Reply<'_>, CallError> {
-        let reply = self.channel.receive(locked, self, self.timer.deadline)?;
-        reply.ok_or_else(|| self.timer.error(true))
+    pub(crate) fn wait_on(
+        &self,
+        locked: Locked<'_>,
+        watcher: impl Watcher,
+    ) -> Result<Reply<'_>, CallError> {
+        let until = self.timer.deadline;
+        let reply = self.channel.receive(locked, self, until, watcher)?;
+        let reply = reply.ok_or_else(|| self.timer.error(true))?;
+        watcher.found(&reply);
+        Ok(reply)
     }
 
     /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
     pub(crate) fn wait_for(&self, limit: Duration) -> Result<Option<Results>, CallError> {
         let until = Timer::start(limit).deadline;
         let locked = Locked(self.channel.lock());
-        let Some(reply) = self.channel.receive(locked, self, until)? else {
+        let Some(reply) = self.channel.receive(locked, self, until, ())? else {
             return Ok(None);
         };
         let mut bytes = self.channel.buffer();
@@ -162,16 +170,19 @@ impl Channel {
         mut message: Buffer,
         form: &Form<'_>,
         timer: Timer,
+        watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let size = form.prepare(&mut message, self.address(), self.options())?;
         loop {
             let turn = self.take_turn(form, size, &timer)?;
             form.stamp(&mut message, turn.started, &timer);
             let packet = form::packet(self.address(), &message);
+            watcher.at(Step::Sending);
             let sent = match turn.has_front {
                 false => self.transmit(&turn.connection, packet, timer.deadline),
                 true => self.transmit_behind(&turn.connection, packet, &timer),
             };
+            watcher.at(Step::Sent);
             if let Err(unsent) = sent {
                 self.fail_turn(turn, unsent, &timer)?;
                 continue;

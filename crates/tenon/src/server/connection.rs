@@ -38,6 +38,8 @@ pub(super) struct Connection {
     /// The memory that the reader has beyond its first.
     share: Share,
     replies: Buffer,
+    /// Whether among the replies are some that say when they are sent.
+    has_stamps: bool,
     /// A call for which there was no room among the workers.
     held: Option<Job>,
     waiter: Waiter,
@@ -63,6 +65,7 @@ impl Connection {
             reception: Reception::new(record_bytes),
             share,
             replies: Buffer::default(),
+            has_stamps: false,
             held: None,
             waiter,
             silent_since: Instant::now(),
@@ -178,7 +181,10 @@ impl Connection {
                 Request::None => return Ok(progress),
                 Request::Handled => Answered::Done,
                 Request::Onc(call, record) => answer(core, line, &call, record, replies),
-                Request::Lean(call) => lean::answer(&call, core, line, replies)?,
+                Request::Lean(call) => {
+                    self.has_stamps |= call.wants_stamps;
+                    lean::answer(&call, core, line, replies)?
+                }
                 Request::Cancel(id) => {
                     lock(&line.lean_calls).cancel(id);
                     Answered::Done
@@ -210,6 +216,9 @@ impl Connection {
     fn send_replies(&mut self, core: &Core) -> Result<(), Reason> {
         if self.replies.is_empty() {
             return Ok(());
+        }
+        if std::mem::take(&mut self.has_stamps) {
+            lean::stamp_replies(&mut self.replies);
         }
         let sent = self.line.send(self.replies.as_slice(), core);
         self.replies.clear();

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use tenon_proto::lean::server::{Call, Caller, Received, Reply, ServerEngine};
 use tenon_proto::lean::{
-    ByteOrder, CallState, Calls, Exception, Incoming, MessageReader, Preamble, Status, Violation,
+    ByteOrder, CallState, Calls, Exception, Features, Flags, Incoming, MessageReader, Preamble,
+    Stamps, Status, Violation, stamp_sent,
 };
 use tenon_proto::lean::{Message, Reason as Farewell};
 use tenon_wire::Buffer;
@@ -19,6 +20,7 @@ use super::reason::Reason;
 use super::request::Request;
 use super::services::{Execution, Origin};
 use super::workers::{Job, ReplyTo};
+use crate::account;
 
 /// The receiving side of a lean connection.
 #[derive(Debug)]
@@ -50,15 +52,21 @@ pub struct LeanJob {
     pub caller: Caller,
     /// When its time runs out.
     pub deadline: Option<Instant>,
+    /// When it was found, if the client wants to know when it passed which place.
+    pub found_at: Option<u64>,
 }
 
 /// What the server tells a client of itself.
 pub fn preamble(limits: &ServerLimits) -> Preamble {
     let clamp = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
-    Preamble::server(
+    let grants = Preamble::server(
         clamp(limits.record_bytes),
         clamp(limits.connection_calls_in_flight),
-    )
+    );
+    Preamble {
+        features: Features::STAMPS,
+        ..grants
+    }
 }
 
 impl LeanReception {
@@ -86,17 +94,24 @@ impl LeanReception {
         replies: &mut Buffer,
     ) -> Result<Request<'_>, Reason> {
         let Self { reader, engine } = self;
+        let mut found_at = 0;
         let received = match reader.next_message() {
             Ok(None) => return Ok(Request::None),
             Ok(Some(Incoming::Preamble(theirs))) => {
                 let greeted = engine.handle_preamble(&theirs, replies);
                 return greeted.map(|()| Request::Handled).map_err(Reason::Refused);
             }
-            Ok(Some(Incoming::Message(message))) => take_in(engine, &message, offer, replies),
+            Ok(Some(Incoming::Message(message))) => {
+                // Only of a message that has more than others, and at once.
+                if message.header.flags.has(Flags::EXTENSIONS) {
+                    found_at = account::now();
+                }
+                take_in(engine, &message, offer, replies)
+            }
             Err(violation) => Err(violation),
         };
         match received {
-            Ok(Received::Call(call)) => Ok(Request::Lean(call)),
+            Ok(Received::Call(call)) => Ok(Request::Lean(Call { found_at, ..call })),
             Ok(Received::Cancel(id)) => Ok(Request::Cancel(id)),
             // What the client called before its goodbye is answered, and then it closes.
             Ok(Received::Goodbye(_) | Received::Pong(_) | Received::Handled) => {
@@ -147,10 +162,46 @@ pub(super) fn answer(
 /// Executes a call where it was received, and appends its answer.
 pub fn execute_inline(call: &Call<'_>, offer: &Offer, origin: Origin, replies: &mut Buffer) {
     let job = LeanJob::new(call, None);
+    if let Some(found_at) = job.found_at {
+        return execute_stamped(&job, found_at, call.arguments, offer, origin, replies);
+    }
     let reply = Reply::begin(replies, call.caller);
     let services = &offer.services;
     let reply = services.execute_lean(&job, call.arguments, reply, origin, replies, &offer.tally);
     reply.seal(replies);
+}
+
+/// Executes a call whose client wants to know when it passed which place, and appends its answer. When
+/// it is sent is said once more [then](stamp_replies).
+#[cold]
+fn execute_stamped(
+    job: &LeanJob,
+    found_at: u64,
+    arguments: &[u8],
+    offer: &Offer,
+    origin: Origin,
+    replies: &mut Buffer,
+) {
+    let reply = Reply::begin_stamped(replies, job.caller);
+    let dispatched = account::now();
+    let (services, tally) = (&offer.services, &offer.tally);
+    let reply = services.execute_lean(job, arguments, reply, origin, replies, tally);
+    let done = account::now();
+    let stamps = Stamps {
+        clock: account::identity(),
+        rate: account::RATE,
+        received: found_at,
+        dispatched,
+        done,
+        sent: done,
+    };
+    reply.seal_stamped(replies, &stamps);
+}
+
+/// Writes into the replies with stamps that they are sent now.
+#[cold]
+pub fn stamp_replies(replies: &mut Buffer) {
+    stamp_sent(replies, ByteOrder::NATIVE, account::now());
 }
 
 impl LeanJob {
@@ -162,6 +213,7 @@ impl LeanJob {
             order: call.order,
             caller: call.caller,
             deadline,
+            found_at: call.wants_stamps.then_some(call.found_at),
         }
     }
 
@@ -238,16 +290,22 @@ pub fn execute_late<W>(
     arguments: &[u8],
     replies: &mut Buffer,
 ) {
-    let reply = Reply::begin(replies, job.caller);
     let state = lock(calls).state(job.caller.id);
-    let reply = match job.why_not(state) {
-        Some(exception) => reply.refuse(replies, &exception),
-        None => {
-            let (services, tally) = (&offer.services, &offer.tally);
-            services.execute_lean(job, arguments, reply, origin, replies, tally)
+    match (job.why_not(state), job.found_at) {
+        (None, Some(found_at)) => {
+            execute_stamped(job, found_at, arguments, offer, origin, replies);
         }
-    };
-    reply.seal(replies);
+        (None, None) => {
+            let (services, tally) = (&offer.services, &offer.tally);
+            let reply = Reply::begin(replies, job.caller);
+            let reply = services.execute_lean(job, arguments, reply, origin, replies, tally);
+            reply.seal(replies);
+        }
+        (Some(exception), _) => {
+            let reply = Reply::begin(replies, job.caller);
+            reply.refuse(replies, &exception).seal(replies);
+        }
+    }
     lock(calls).finish(job.caller.id);
 }
 

@@ -221,6 +221,9 @@ fn execute(core: &Core, job: &Job, replies: &mut Buffer) {
     match &job.reply_to {
         ReplyTo::Lean(line, call) => {
             lean::execute(core, line, call, message, replies);
+            if call.found_at.is_some() {
+                lean::stamp_replies(replies);
+            }
             send(core, line, replies);
         }
         ReplyTo::Line(line) => {

@@ -1,0 +1,194 @@
+//! Accounts of calls, over every transport and by both protocols: which calls are in them, what is
+//! known of their way, and that no nanosecond is missing.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+#[path = "common/lean.rs"]
+mod lean_caller;
+#[path = "common/lean_peer.rs"]
+mod lean_peer;
+
+use std::thread;
+use std::time::Instant;
+
+use caller::{PROGRAM, VERSION, listening};
+use lean_caller::{ECHO, FAIL, LeanObliging, SLEEP, lean_builder};
+use lean_peer::LeanPeer;
+use tenon::{Account, CallError, Client, Owner, Part, Protocol, Server, Trace, Way};
+
+fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<(), CallError> {
+    let procedure = procedure.into();
+    match client.protocol() {
+        Protocol::Onc => client.call(
+            procedure,
+            |out| {
+                out.room(bytes.len()).copy_from_slice(bytes);
+                Ok(())
+            },
+            |input| input.take(input.left()).map(drop),
+        ),
+        Protocol::Lean => client.call_lean(
+            procedure,
+            |out| {
+                out.room(bytes.len()).copy_from_slice(bytes);
+                Ok(())
+            },
+            |input| match input {
+                tenon::LeanInput::Native(input) => input.take(input.left()).map(drop),
+                tenon::LeanInput::Swapped(input) => input.take(input.left()).map(drop),
+            },
+        ),
+    }
+}
+
+/// Clients of every address, by every protocol that it speaks.
+fn clients(server: &Server) -> Vec<Client> {
+    let onc = server.addresses().iter().map(ToString::to_string);
+    let addresses = onc.flat_map(|onc| match onc.starts_with("udp") {
+        true => vec![onc],
+        false => vec![format!("lean+{onc}"), onc],
+    });
+    let clients: Vec<Client> = addresses
+        .map(|address| Client::connect(&address, PROGRAM, VERSION).unwrap())
+        .collect();
+    assert_eq!(clients.len(), 5);
+    clients
+}
+
+fn check_sum(trace: &Trace) {
+    let sum: u64 = trace.parts().map(|(_, nanos)| nanos).sum();
+    assert_eq!(sum, trace.round_trip(), "{trace:?}");
+}
+
+/// Of a trace.
+fn nanos(trace: &Trace, wanted: Part) -> u64 {
+    let mut parts = trace.parts();
+    parts.find(|(part, _)| *part == wanted).unwrap().1
+}
+
+#[test]
+fn the_parts_of_a_call_add_up_to_what_the_caller_measures() {
+    let on_workers = || listening().service_on_workers(LeanObliging).start();
+    for server in [lean_builder().start().unwrap(), on_workers().unwrap()] {
+        for client in clients(&server) {
+            call(&client, ECHO, b"so that the server's preamble has come").unwrap();
+            let account = Account::of_every_call();
+            let accounted = client.with_account(&account);
+            let begin = Instant::now();
+            for size in 0..100 {
+                call(&accounted, ECHO, &vec![1; 4 * size]).unwrap();
+            }
+            let measured = begin.elapsed().as_nanos();
+            call(&client, ECHO, b"not in the account").unwrap();
+            let traces = account.traces();
+            assert_eq!(traces.len(), 100);
+            let expected = match client.protocol() {
+                Protocol::Onc => Way::Client,
+                Protocol::Lean => Way::Whole,
+            };
+            for trace in &traces {
+                assert_eq!(trace.way(), expected, "{:?}", client.channel());
+                assert!(trace.round_trip() > 0);
+                check_sum(trace);
+            }
+            let sum: u128 = traces
+                .iter()
+                .map(|trace| u128::from(trace.round_trip()))
+                .sum();
+            assert!(sum <= measured, "{sum} {measured}");
+        }
+    }
+}
+
+/// What the service does is the service's time, whoever executes it.
+#[test]
+fn time_is_put_down_to_who_took_it() {
+    let on_workers = || listening().service_on_workers(LeanObliging).start();
+    for server in [lean_builder().start().unwrap(), on_workers().unwrap()] {
+        for client in clients(&server) {
+            if client.protocol() == Protocol::Onc {
+                continue;
+            }
+            call(&client, ECHO, b"").unwrap();
+            let account = Account::of_every_call();
+            let millis = 20_u32;
+            let slept = u64::from(millis) * 1_000_000;
+            let accounted = client.with_account(&account);
+            call(&accounted, SLEEP, &millis.to_ne_bytes()).unwrap();
+            let trace = account.traces()[0];
+            assert!(nanos(&trace, Part::Serve) >= slept, "{trace:?}");
+            let others = trace.parts().filter(|(part, _)| *part != Part::Serve);
+            let others: u64 = others.map(|(_, nanos)| nanos).sum();
+            assert_eq!(others, trace.round_trip() - nanos(&trace, Part::Serve));
+            assert_eq!(Part::Serve.owner(), Owner::Server);
+        }
+    }
+}
+
+#[test]
+fn a_part_of_the_calls_is_enough_and_those_that_fail_do_not_count() {
+    let server = lean_builder().start().unwrap();
+    for client in clients(&server) {
+        let account = Account::of_one_in(10);
+        let client = client.with_account(&account);
+        for _ in 0..95 {
+            call(&client, ECHO, b"abcd").unwrap();
+        }
+        let followed = account.traces().len();
+        assert_eq!(followed, 10);
+        let every = Account::of_every_call();
+        if client.protocol() == Protocol::Lean {
+            call(&client.with_account(&every), FAIL, b"").unwrap_err();
+            call(&client.with_account(&every), 0, b"").unwrap();
+            let ways: Vec<Way> = every.traces().iter().map(Trace::way).collect();
+            // Procedure 0 is answered by the protocol, which has no time to tell.
+            assert_eq!(ways, [Way::Client]);
+        }
+    }
+}
+
+/// Some replies are received by other callers.
+#[test]
+fn callers_that_share_a_channel_share_an_account() {
+    let server = listening()
+        .service_on_workers(LeanObliging)
+        .start()
+        .unwrap();
+    for client in clients(&server) {
+        let account = Account::of_every_call();
+        let client = client.with_account(&account);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        call(&client, ECHO, b"abcd").unwrap();
+                    }
+                });
+            }
+        });
+        let traces = account.traces();
+        assert_eq!(traces.len(), 200);
+        traces.iter().for_each(check_sum);
+        let summary = account.summary().unwrap();
+        assert_eq!(summary.calls + summary.left_out, 200);
+    }
+}
+
+#[test]
+fn a_server_that_knows_no_stamps_is_not_asked_for_them() {
+    let peer = LeanPeer::with_one_line(|mut line| line.echo());
+    let account = Account::of_every_call();
+    let client = peer.client().with_account(&account);
+    for _ in 0..3 {
+        call(&client, ECHO, b"abcd").unwrap();
+    }
+    let traces = account.traces();
+    assert_eq!(traces.len(), 3);
+    for trace in &traces {
+        assert_eq!(trace.way(), Way::Client);
+        check_sum(trace);
+    }
+    drop(client);
+    peer.join();
+}
