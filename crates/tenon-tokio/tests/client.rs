@@ -167,6 +167,8 @@ async fn a_server_that_comes_back_is_found_again() {
     tokio::task::spawn_blocking(move || first.shutdown(PATIENCE))
         .await
         .unwrap();
+    // A channel that was used just now does not look whether its peer has gone meanwhile.
+    tokio::time::sleep(Duration::from_millis(200)).await;
     let again = tokio::task::spawn_blocking(move || {
         let mut builder = Server::builder();
         for address in &addresses {
