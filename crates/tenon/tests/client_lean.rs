@@ -208,6 +208,40 @@ fn replies_find_their_calls_in_any_order() {
 }
 
 #[test]
+fn replies_that_nobody_has_taken_yet_do_not_keep_a_sender_from_receiving() {
+    // Together more than a reader has room for at first.
+    const CALLS: usize = 16;
+    const REPLY: usize = 1500;
+    // More than the system keeps for a peer that does not read.
+    const LARGE: usize = 16 << 20;
+    let peer = LeanPeer::start(|listener| {
+        let preamble = Preamble::server(LARGE as u32 + 1000, 100);
+        let mut line = LeanLine::accept_as(listener, preamble);
+        let calls: Vec<_> = (0..CALLS).map(|_| line.call()).collect();
+        calls.iter().for_each(|call| line.reply(call, &[7; REPLY]));
+        // The client has begun to send a large call, and finds replies in its way.
+        thread::sleep(Duration::from_millis(100));
+        let large = line.call();
+        line.reply(&large, b"all of it");
+        line.echo();
+    });
+    let options = ChannelOptions::default().send_max(LARGE + 1000);
+    let channel = Channel::connect_with(&peer.address.parse().unwrap(), options).unwrap();
+    let client = Client::over(channel, PROGRAM, VERSION).with_timeout(PATIENCE);
+    let mut calls: Vec<_> = (0..CALLS).map(|_| start(&client, b"small")).collect();
+    // Time for all replies to come, so that one receive takes as many as there is room for.
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(calls.remove(0).wait().unwrap(), [7; REPLY]);
+    let large = start(&client, &vec![1; LARGE]);
+    assert_eq!(large.wait().unwrap(), b"all of it");
+    for call in calls {
+        assert_eq!(call.wait().unwrap(), [7; REPLY]);
+    }
+    drop(client);
+    peer.join();
+}
+
+#[test]
 fn results_in_the_other_order_are_handed_out_as_such() {
     let order = match ByteOrder::NATIVE {
         ByteOrder::Little => ByteOrder::Big,

@@ -258,6 +258,8 @@ impl<'t> Reader<'t> {
 
     /// Takes in what is there and waits for nothing.
     pub(super) fn take_in(&mut self) -> Result<(), Broken> {
+        // What came behind somebody's own reply may fill all the room there is.
+        self.route(None)?;
         if self.receive(Instant::now())? {
             self.route(None)?;
         }

@@ -1,0 +1,194 @@
+//! A caller that does by turns everything that a caller may do.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use tenon::wire::{BStr, BString};
+use tenon::{CallError, PendingCall};
+use tenon_exec::random::Random;
+use tenon_interop::compiled::hprpc::{HprpcVersionClient, LargeData, Numbers, Packet};
+use tenon_interop::services::rand_nums;
+
+/// Time that a call has that should succeed: more than any pause.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Most calls that a caller has in flight.
+const IN_FLIGHT_MAX: u64 = 40;
+
+/// What has become of the calls of a caller.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Calls whose result was right.
+    pub right: u64,
+    /// Calls that failed as calls may over such a way.
+    pub failed: u64,
+    /// Calls whose result nobody waited for.
+    pub given_up: u64,
+    /// What should not have happened; the first few.
+    pub wrong: Vec<String>,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (right, failed, given_up) = (self.right, self.failed, self.given_up);
+        write!(f, "{right} right, {failed} failed, {given_up} given up")?;
+        self.wrong
+            .iter()
+            .try_for_each(|wrong| write!(f, "; {wrong}"))
+    }
+}
+
+/// A caller, which shares its channel.
+pub struct Caller {
+    client: HprpcVersionClient,
+    /// Whether the way to the server is one on which calls fail.
+    is_faulty: bool,
+    is_datagram: bool,
+    random: Random,
+    tally: Tally,
+}
+
+/// A call in flight, with the result that it should have.
+enum Pending {
+    Null(PendingCall<()>),
+    Hello(PendingCall<BString>, BString),
+    Mean(PendingCall<f64>, f64),
+    Numbers(PendingCall<Numbers>, u32),
+    Record(PendingCall<LargeData>, Box<LargeData>),
+    Packet(PendingCall<Packet>),
+}
+
+impl Pending {
+    /// Waits for the result, and says whether it is right.
+    fn succeed(self) -> Result<bool, CallError> {
+        Ok(match self {
+            Self::Null(call) => call.wait().map(|()| true)?,
+            Self::Hello(call, greeting) => call.wait()? == greeting,
+            Self::Mean(call, mean) => call.wait()? == mean,
+            Self::Numbers(call, count) => call.wait()? == rand_nums(count),
+            Self::Record(call, record) => call.wait()? == *record,
+            Self::Packet(call) => call
+                .wait()?
+                .iter()
+                .enumerate()
+                .all(|(at, byte)| *byte == at as u8),
+        })
+    }
+}
+
+impl Caller {
+    pub fn new(client: HprpcVersionClient, is_faulty: bool, seed: u64) -> Self {
+        let is_datagram = client.0.channel().address().to_string().starts_with("udp");
+        Self {
+            client: client.with_timeout(PATIENCE),
+            is_faulty,
+            is_datagram,
+            random: Random::new(seed),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Calls until `end` and says what came of it.
+    pub fn call_until(&mut self, end: Instant) -> Tally {
+        while Instant::now() < end {
+            match self.random.below(8) {
+                0 => self.call_in_a_hurry(),
+                1..4 => self.call_many_at_once(),
+                _ => {
+                    let client = self.client.clone();
+                    let outcome = self.start(&client).and_then(Pending::succeed);
+                    self.note(outcome);
+                }
+            }
+        }
+        std::mem::take(&mut self.tally)
+    }
+
+    /// A call that has hardly any time: whether it succeeds is left to chance.
+    fn call_in_a_hurry(&mut self) {
+        let limit = Duration::from_micros(self.random.below(300));
+        let client = self.client.with_timeout(limit);
+        match self.start(&client).and_then(Pending::succeed) {
+            Err(CallError::TimedOut { .. }) => self.tally.failed += 1,
+            outcome => self.note(outcome),
+        }
+    }
+
+    /// Many calls, of which some are given up, and whose results are fetched in any order.
+    fn call_many_at_once(&mut self) {
+        let client = self.client.clone();
+        let mut calls = Vec::new();
+        for _ in 0..=self.random.below(IN_FLIGHT_MAX) {
+            match self.start(&client) {
+                Ok(call) => calls.push(call),
+                Err(error) => self.note(Err(error)),
+            }
+        }
+        while !calls.is_empty() {
+            let at = self.random.below(calls.len() as u64) as usize;
+            let call = calls.swap_remove(at);
+            match self.random.below(10) {
+                0 => {
+                    drop(call);
+                    self.tally.given_up += 1;
+                }
+                _ => self.note(call.succeed()),
+            }
+        }
+    }
+
+    fn start(&mut self, client: &HprpcVersionClient) -> Result<Pending, CallError> {
+        let size_max = match self.is_datagram {
+            true => 1500,
+            false => 60_000,
+        };
+        // Mostly small, seldom large.
+        let bits = self.random.below(17);
+        let size = self.random.below(1 << bits).min(size_max) as u32;
+        Ok(match self.random.below(6) {
+            0 => Pending::Null(client.start_null_call()?),
+            1 => {
+                let name: Vec<u8> = (0..size).map(|at| (at * 7) as u8).collect();
+                let greeting = BString::from([b"Hello ", &name[..]].concat());
+                Pending::Hello(client.start_say_hello(BStr::new(&name))?, greeting)
+            }
+            2 => {
+                let numbers: Numbers = (0..size as i32 / 4).collect();
+                let sum: i64 = numbers.iter().map(|number| i64::from(*number)).sum();
+                let mean = sum as f64 / numbers.len().max(1) as f64;
+                Pending::Mean(client.start_average(&numbers)?, mean)
+            }
+            3 => Pending::Numbers(client.start_get_rand_nums(size / 4)?, size / 4),
+            4 => {
+                let record = Box::new(LargeData {
+                    member1: self.random.bits() as i32,
+                    member77: -1,
+                    member128: self.random.bits() as i32,
+                    ..LargeData::default()
+                });
+                Pending::Record(client.start_send_rcv_large_data(&record)?, record)
+            }
+            _ => Pending::Packet(client.start_max_result()?),
+        })
+    }
+
+    fn note(&mut self, outcome: Result<bool, CallError>) {
+        let wrong = match outcome {
+            Ok(true) => {
+                self.tally.right += 1;
+                return;
+            }
+            Ok(false) => "a wrong result".to_owned(),
+            Err(
+                CallError::Disconnected { .. } | CallError::TimedOut { .. } | CallError::Connect(_),
+            ) if self.is_faulty => {
+                self.tally.failed += 1;
+                return;
+            }
+            Err(error) => error.to_string(),
+        };
+        if self.tally.wrong.len() < 5 {
+            self.tally.wrong.push(wrong);
+        }
+    }
+}
