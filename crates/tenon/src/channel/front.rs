@@ -20,7 +20,7 @@ impl Channel {
         }
     }
 
-    /// Sends what goes in front of the call and the call behind it at once. If nothing is sent, the
+    /// Sends what goes in front of the call and the call behind it at once. What is not sent of the
     /// front goes in front of the next call.
     #[cold]
     pub(super) fn transmit_behind(
@@ -34,19 +34,28 @@ impl Channel {
         front.extend(call);
         let sent = self.transmit(connection, front.as_slice(), timer.deadline);
         let mut state = self.lock();
-        match (&sent, state.line_over(connection)) {
-            (Err(unsent), Some(line)) if !unsent.is_begun => {
-                front.truncate(length);
-                line.front = front;
+        let sent = sent.map_err(|mut unsent| {
+            if let Some(rest) = front.as_slice()[..length].get(unsent.sent..) {
+                state.leave_rest(connection, rest);
             }
-            _ => state.buffers.put(front),
-        }
+            unsent.sent = unsent.sent.saturating_sub(length);
+            unsent
+        });
+        state.buffers.put(front);
         drop(state);
         sent
     }
 }
 
 impl State {
+    /// Has `rest` sent in front of the next call.
+    pub(super) fn leave_rest(&mut self, connection: &Arc<Connection>, rest: &[u8]) {
+        if let Some(line) = self.line_over(connection) {
+            line.front.clear();
+            line.front.extend(rest);
+        }
+    }
+
     /// What is to be sent in front of the next call.
     fn take_front(&mut self) -> Buffer {
         let line = self.line.as_mut();

@@ -141,11 +141,11 @@ struct Turn {
     has_front: bool,
 }
 
-/// A call that was not sent whole, which the peer therefore cannot have carried out.
+/// A call that was not sent whole.
 pub(super) struct Unsent {
     broken: Broken,
-    /// Whether a part was sent: nothing else can be sent behind it.
-    pub(super) is_begun: bool,
+    /// Bytes that were: nothing but the others can be sent behind them.
+    pub(super) sent: usize,
 }
 
 impl Unsent {
@@ -184,7 +184,7 @@ impl Channel {
             };
             watcher.at(Step::Sent);
             if let Err(unsent) = sent {
-                self.fail_turn(turn, unsent, &timer)?;
+                self.fail_turn(turn, unsent, packet, &timer)?;
                 continue;
             }
             let mut state = self.lock();
@@ -255,10 +255,7 @@ impl Channel {
                 }
                 done => done.map_err(Broken::from),
             };
-            sent += step.map_err(|broken| Unsent {
-                broken,
-                is_begun: sent > 0,
-            })?;
+            sent += step.map_err(|broken| Unsent { broken, sent })?;
         }
         Ok(())
     }
@@ -319,22 +316,39 @@ impl Channel {
 
     /// Passes the turn on after a failure, and says whether that ends the call.
     #[cold]
-    fn fail_turn(&self, turn: Turn, unsent: Unsent, timer: &Timer) -> Result<(), CallError> {
+    fn fail_turn(
+        &self,
+        turn: Turn,
+        unsent: Unsent,
+        packet: &[u8],
+        timer: &Timer,
+    ) -> Result<(), CallError> {
         // The kernel calls a connection timed out, too, that has broken.
         let timed_out = timer.left().is_zero();
+        let is_begun = unsent.sent > 0;
         let mut state = self.lock();
-        state.engine.withdraw(turn.started.id);
-        if unsent.is_begun || !timed_out {
-            state.break_line(&turn.connection, &unsent.broken);
-        }
+        let others = state.engine.in_flight() - 1;
+        let outcome = if timed_out && is_begun && others > 0 {
+            // The connection is worth more to the others than the doubt is to this call.
+            state.leave_rest(&turn.connection, &packet[unsent.sent..]);
+            state.engine.cancel(turn.started.id);
+            Err(timer.error(true))
+        } else {
+            // The peer does not carry out what it never gets whole.
+            state.engine.withdraw(turn.started.id);
+            if is_begun || !timed_out {
+                state.break_line(&turn.connection, &unsent.broken);
+            }
+            match timed_out {
+                true => Err(unsent.into_error(timer)),
+                false => Ok(()),
+            }
+        };
         state.stop_sending(&turn.connection);
         self.flush(&mut state);
         state.release(turn.slot);
         self.pass_turn(&state);
-        match timed_out {
-            true => Err(unsent.into_error(timer)),
-            false => Ok(()),
-        }
+        outcome
     }
 
     /// Sends a datagram again. That it cannot be sent now is no reason to give up.
@@ -418,10 +432,7 @@ mod tests {
 
     fn error(cause: io::Error) -> CallError {
         let broken = Broken::from(cause);
-        let unsent = Unsent {
-            broken,
-            is_begun: false,
-        };
+        let unsent = Unsent { broken, sent: 0 };
         unsent.into_error(&Timer::start(Duration::ZERO))
     }
 
