@@ -91,6 +91,24 @@ Examples:
   tenon ping lean+tcp://127.0.0.1:4000 0x2000d340    does it speak the lean protocol, too?")]
     Ping(PingArgs),
 
+    /// Find out where the time of a call goes, step by step, at both ends
+    #[command(after_help = "\
+The procedure is called many times, and the tables say what its steps take: first by whose time it is, the
+client's, the server's, or that of the kernels and the wire between them; then step by step in the order
+of the way. By the lean protocol the server's time stamps come back with the reply; by ONC RPC only the
+client's side is known.
+
+Examples:
+  tenon account lean+tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
+  tenon account lean+unix:///run/demo.sock demo.x AVERAGE '[1, 2, 6]' --calls 10000
+  tenon account udp://127.0.0.1:4000 demo.x AVERAGE '[1, 2, 6]'     the client's side
+  tenon account lean+tcp://127.0.0.1:4000 demo.x COUNT_TO 1000 --svg count.svg     as a time line
+  tenon account lean+tcp://127.0.0.1:4000 demo.x COUNT_TO 1000 --json | jq .parts
+
+The procedure is carried out every time: do not ask for one that changes what it should not. Arguments are
+written as for `tenon call`. docs/account.md says how to read the tables.")]
+    Account(AccountArgs),
+
     /// Run a server and a client process and show calls over every transport, by both protocols
     #[command(after_help = "\
 A bundled interface file is read at run time, a server process is started, and a client process
@@ -318,6 +336,46 @@ pub struct CallArgs {
     /// Print the answer on one line
     #[arg(long)]
     pub compact: bool,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct AccountArgs {
+    /// lean+tcp://HOST[:PORT] or lean+unix:///PATH; with tcp://, udp:// and unix:// only the client's side
+    /// is known
+    pub address: String,
+
+    /// The interface file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The procedure, by its name in the interface
+    pub procedure: String,
+
+    /// The arguments as JSON; `-` reads them from stdin
+    #[arg(value_name = "JSON", allow_negative_numbers = true)]
+    pub arguments: Option<String>,
+
+    /// How many calls, after a hundred that do not count
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub calls: u32,
+
+    /// The version to call, if the procedure's name occurs in several
+    #[arg(long = "version", value_name = "NUMBER")]
+    pub version: Option<u32>,
+
+    #[command(flatten)]
+    pub options: CallOptions,
+
+    /// Print the account as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Draw the time line into FILE, too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Command::Gen(args) => commands::generate::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Call(args) => commands::call::run(&args),
+        Command::Account(args) => commands::account::run(&args),
         Command::Ping(args) => commands::ping::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::Study(args) => commands::study::run(&args),

@@ -219,6 +219,7 @@ fn help_teaches_by_example() {
         "gen",
         "explain",
         "call",
+        "account",
         "ping",
         "demo",
         "study",

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::svg::{line, text};
+
 /// A picture.
 pub struct Chart {
     /// What it shows.
@@ -307,33 +309,12 @@ fn below_zero(lowest: f64) -> f64 {
     (lowest.min(0.0) / 50.0).floor().max(-2.0) * 50.0
 }
 
-fn text(out: &mut String, (x, y): (f64, f64), attributes: &str, text: &str) {
-    let text = escaped(text);
-    let _ = writeln!(
-        out,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" {attributes}>{text}</text>"
-    );
-}
-
-fn line(out: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str) {
-    let _ = writeln!(
-        out,
-        "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{stroke}\"/>"
-    );
-}
-
 fn diamond(out: &mut String, x: f64, y: f64) {
     let _ = writeln!(
         out,
         "<path d=\"M{x:.1} {:.1}l5.5 6.5l-5.5 6.5l-5.5 -6.5z\" fill=\"#222\" stroke=\"white\"/>",
         y - 6.5
     );
-}
-
-/// Text as it is written in a file of this kind.
-fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod pace;
 mod paper;
 mod report;
 mod study;
+pub mod svg;
 mod work;
 
 pub use design::{DESIGNS, Design};

@@ -1,6 +1,7 @@
 //! `tenon call`: a client without generated code.
 
 use std::io::Read;
+use std::path::Path;
 
 use serde_json::Value as Json;
 use tenon_exec::Procedure;
@@ -17,7 +18,7 @@ pub fn run(args: &CallArgs) -> Result<(), Failure> {
     let procedure = interface
         .procedure(&args.procedure, args.version)
         .map_err(Failure::new)?;
-    let arguments = arguments(args, procedure)?;
+    let arguments = arguments(args.json.as_deref(), &args.file, procedure)?;
     let (program, version) = (procedure.program(), procedure.version());
     let client = connect::client(&address, &args.options, program.number, version.number)?;
     let made_from = dynamic::made_from(interface.schema(), program, version);
@@ -28,14 +29,19 @@ pub fn run(args: &CallArgs) -> Result<(), Failure> {
     output::print_json(&json, args.compact)
 }
 
-fn arguments(args: &CallArgs, procedure: Procedure<'_>) -> Result<tenon_exec::Value, Failure> {
-    let text = match args.json.as_deref() {
+/// The arguments of a call as the command line has them, or stdin.
+pub fn arguments(
+    json: Option<&str>,
+    file: &Path,
+    procedure: Procedure<'_>,
+) -> Result<tenon_exec::Value, Failure> {
+    let text = match json {
         Some("-") => Some(read_stdin()?),
         other => other.map(str::to_owned),
     };
     let json = text.as_deref().map(parse_json).transpose()?;
     procedure.read_arguments(json.as_ref()).map_err(|error| {
-        let (file, name) = (args.file.display(), procedure.name());
+        let (file, name) = (file.display(), procedure.name());
         Failure::new(format!("the arguments do not fit: {error}")).hint(format!(
             "`tenon explain {file} {name}` shows what is asked for"
         ))

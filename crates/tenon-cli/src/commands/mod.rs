@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod account;
 pub mod call;
 pub mod check;
 pub mod completions;

@@ -1,0 +1,237 @@
+//! An account for people, in the form of Firefly's tables, and for machines.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use tenon::{Figures, Owner, Part, PartFigures, Protocol, Way};
+
+use super::Finding;
+use crate::commands::table::{micros, percentile, render};
+
+/// The owners in the order of the tables.
+const OWNERS: [Owner; 4] = [Owner::Client, Owner::Kernel, Owner::Server, Owner::Unknown];
+
+/// Whose time it is.
+pub fn owner_name(owner: Owner) -> &'static str {
+    match owner {
+        Owner::Client => "client",
+        Owner::Kernel => "kernel and wire",
+        Owner::Server => "server",
+        Owner::Unknown => "kernel, wire, server",
+    }
+}
+
+/// What happens in a part of the way.
+pub fn part_name(part: Part) -> &'static str {
+    match part {
+        Part::Encode => "write header and arguments",
+        Part::Turn => "take the turn, number the call",
+        Part::CallAway => "send, carry and receive the call",
+        Part::Dispatch => "find the service",
+        Part::Serve => "decode, execute, encode the result",
+        Part::Finish => "make the reply ready",
+        Part::ReplyAway => "send, carry and receive the reply",
+        Part::BothAway => "send, carry and receive both",
+        Part::Send => "send the call: the system call",
+        Part::Wait => "until the reply is received",
+        Part::Find => "find whose reply it is",
+        Part::Decode => "decode the result",
+        Part::Leave => "leave the channel to others",
+    }
+}
+
+/// The same for machines.
+fn part_key(part: Part) -> &'static str {
+    match part {
+        Part::Encode => "encode",
+        Part::Turn => "turn",
+        Part::CallAway => "call_away",
+        Part::Dispatch => "dispatch",
+        Part::Serve => "serve",
+        Part::Finish => "finish",
+        Part::ReplyAway => "reply_away",
+        Part::BothAway => "both_away",
+        Part::Send => "send",
+        Part::Wait => "wait",
+        Part::Find => "find",
+        Part::Decode => "decode",
+        Part::Leave => "leave",
+    }
+}
+
+fn way_key(way: Way) -> &'static str {
+    match way {
+        Way::Whole => "whole",
+        Way::TwoClocks => "two_clocks",
+        Way::Client => "client",
+    }
+}
+
+fn owner_key(owner: Owner) -> &'static str {
+    match owner {
+        Owner::Client => "client",
+        Owner::Kernel => "kernel",
+        Owner::Server => "server",
+        Owner::Unknown => "unknown",
+    }
+}
+
+/// Microseconds of what is counted in nanoseconds.
+pub fn shown(nanos: f64) -> String {
+    micros(Duration::from_secs_f64(nanos / 1e9))
+}
+
+impl Finding<'_> {
+    /// The part of the round trip that `nanos` are, in per cent.
+    pub fn share(&self, nanos: f64) -> f64 {
+        100.0 * nanos / self.summary.round_trip.typical.max(1.0)
+    }
+
+    /// Typical nanoseconds of all parts of an owner; `None` if it has none.
+    fn of_owner(&self, owner: Owner) -> Option<f64> {
+        let parts = self.summary.parts.iter();
+        let mut parts = parts.filter(|part| part.part.owner() == owner).peekable();
+        parts.peek()?;
+        Some(parts.map(|part| part.figures.typical).sum())
+    }
+
+    /// What a clock around the calls says, as the typical times are made: the mean of the middle half.
+    fn measured_typical(&self) -> f64 {
+        let quarter = self.measured.len() / 4;
+        let middle = &self.measured[quarter..self.measured.len() - quarter];
+        let sum: f64 = middle.iter().map(|time| time.as_nanos() as f64).sum();
+        sum / middle.len().max(1) as f64
+    }
+
+    /// The sum of the parts.
+    fn sum(&self) -> f64 {
+        let parts = self.summary.parts.iter();
+        parts.map(|part| part.figures.typical).sum()
+    }
+}
+
+/// The round trip by who took it, the way step by step, and how to read them.
+pub fn as_tables(finding: &Finding<'_>) -> String {
+    let summary = &finding.summary;
+    format!(
+        "{} at {}, {} calls, in us\n\n{}\n{}\n{}",
+        finding.procedure,
+        finding.address,
+        summary.calls,
+        whole(finding),
+        way(finding),
+        notes(finding)
+    )
+}
+
+fn whole(finding: &Finding<'_>) -> String {
+    let percent = |nanos| format!("{:.1} %", finding.share(nanos));
+    let mut rows: Vec<Vec<String>> = OWNERS
+        .into_iter()
+        .filter_map(|owner| Some((owner, finding.of_owner(owner)?)))
+        .map(|(owner, nanos)| vec![owner_name(owner).to_owned(), shown(nanos), percent(nanos)])
+        .collect();
+    let round_trip = finding.summary.round_trip.typical;
+    rows.push(vec![
+        "round trip".to_owned(),
+        shown(round_trip),
+        percent(round_trip),
+    ]);
+    render(&["whose time", "typical", "share"], &rows, 1)
+}
+
+fn way(finding: &Finding<'_>) -> String {
+    let row = |whose: &str, what: &str, figures: &Figures| {
+        vec![
+            whose.to_owned(),
+            what.to_owned(),
+            shown(figures.typical),
+            format!("{:.1} %", finding.share(figures.typical)),
+            shown(figures.median as f64),
+            shown(figures.p99 as f64),
+        ]
+    };
+    let summary = &finding.summary;
+    let parts = summary.parts.iter();
+    let mut rows: Vec<Vec<String>> = parts
+        .map(|PartFigures { part, figures, .. }| {
+            row(owner_name(part.owner()), part_name(*part), figures)
+        })
+        .collect();
+    rows.push(row("", "round trip", &summary.round_trip));
+    let heading = ["whose time", "step", "typical", "share", "median", "p99"];
+    render(&heading, &rows, 2)
+}
+
+fn notes(finding: &Finding<'_>) -> String {
+    let summary = &finding.summary;
+    let measured = finding.measured_typical();
+    let mut notes = vec![format!(
+        "Typical is the mean over the middle half of the calls, so that the steps add up: to {} us,\n\
+         where a clock around the calls and the keeping of the account says {} us (median {}, p99 {}).",
+        shown(finding.sum()),
+        shown(measured),
+        micros(percentile(&finding.measured, 50)),
+        micros(percentile(&finding.measured, 99)),
+    )];
+    notes.push(match (summary.way, finding.address.protocol()) {
+        (Way::Whole, _) => format!(
+            "The system call that sends the call returned after {} us; the server may have the call before.",
+            shown(summary.send.typical)
+        ),
+        (Way::TwoClocks, _) => "The ends read different clocks, so the way there and the way back are \
+                                counted together."
+            .to_owned(),
+        (Way::Client, Protocol::Onc) => "ONC RPC has no room for the server's time stamps: only the \
+                                         client's side is known. The lean protocol has."
+            .to_owned(),
+        (Way::Client, Protocol::Lean) => "The server has said nothing of its side: procedure 0 is \
+                                          answered by the protocol, and others may not give stamps."
+            .to_owned(),
+    });
+    if summary.left_out > 0 {
+        notes.push(format!(
+            "{} more calls are left out, of whose way more or less is known.",
+            summary.left_out
+        ));
+    }
+    notes.join("\n") + "\n"
+}
+
+/// Everything, in microseconds.
+pub fn as_json(finding: &Finding<'_>) -> Json {
+    let summary = &finding.summary;
+    let parts = summary
+        .parts
+        .iter()
+        .map(|PartFigures { part, figures, .. }| {
+            let mut json = figures_as_json(figures);
+            json["part"] = part_key(*part).into();
+            json["owner"] = owner_key(part.owner()).into();
+            json["share"] = (finding.share(figures.typical) / 100.0).into();
+            json
+        });
+    json!({
+        "address": finding.address.to_string(),
+        "procedure": finding.procedure,
+        "calls": summary.calls,
+        "left_out": summary.left_out,
+        "way": way_key(summary.way),
+        "measured": {
+            "typical_us": finding.measured_typical() / 1e3,
+            "median_us": percentile(&finding.measured, 50).as_nanos() as f64 / 1e3,
+            "p99_us": percentile(&finding.measured, 99).as_nanos() as f64 / 1e3,
+        },
+        "round_trip": figures_as_json(&summary.round_trip),
+        "send_system_call": figures_as_json(&summary.send),
+        "parts": parts.collect::<Vec<_>>(),
+    })
+}
+
+fn figures_as_json(figures: &Figures) -> Json {
+    json!({
+        "typical_us": figures.typical / 1e3,
+        "median_us": figures.median as f64 / 1e3,
+        "p99_us": figures.p99 as f64 / 1e3,
+    })
+}

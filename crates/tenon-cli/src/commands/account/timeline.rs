@@ -1,0 +1,121 @@
+//! An account as a time line: a row for each step, in the order of the way.
+
+use std::fmt::Write as _;
+
+use tenon::Owner;
+use tenon_study::svg::{line, text};
+
+use super::Finding;
+use super::report::{owner_name, part_name, shown};
+
+const WIDTH: f64 = 1000.0;
+const MARGIN: f64 = 28.0;
+/// Where the time begins, to the right of the names.
+const LEFT: f64 = 320.0;
+/// Where it ends; what is written behind a bar finds room further on.
+const RIGHT: f64 = 850.0;
+/// Where the rows begin.
+const TOP: f64 = 110.0;
+const ROW: f64 = 30.0;
+const BAR: f64 = 17.0;
+
+/// Colours that people with any sight tell apart.
+fn colour(owner: Owner) -> &'static str {
+    match owner {
+        Owner::Client => "#0072b2",
+        Owner::Kernel => "#999999",
+        Owner::Server => "#e08a00",
+        Owner::Unknown => "#cccccc",
+    }
+}
+
+/// The time line as a file.
+pub fn svg(finding: &Finding<'_>) -> String {
+    let summary = &finding.summary;
+    let total = summary.round_trip.typical.max(1.0);
+    let at = |nanos: f64| LEFT + (RIGHT - LEFT) * nanos / total;
+    let bottom = TOP + ROW * summary.parts.len() as f64;
+    let height = bottom + 80.0;
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"15\" fill=\"#222\">\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>"
+    );
+    let title = format!("Where {} us go", shown(total));
+    text(
+        &mut out,
+        (MARGIN, 42.0),
+        "font-size=\"24\" font-weight=\"bold\"",
+        &title,
+    );
+    let subtitle = format!(
+        "{} at {}, the middle half of {} calls",
+        finding.procedure, finding.address, summary.calls
+    );
+    text(&mut out, (MARGIN, 70.0), "fill=\"#666\"", &subtitle);
+    for quarter in 0..=4 {
+        let nanos = total * f64::from(quarter) / 4.0;
+        let x = at(nanos);
+        line(&mut out, (x, TOP - 12.0), (x, bottom), "#e4e4e4");
+        let attributes = "text-anchor=\"middle\" font-size=\"12\" fill=\"#666\"";
+        text(
+            &mut out,
+            (x, bottom + 18.0),
+            attributes,
+            &format!("{} us", shown(nanos)),
+        );
+    }
+    let mut begin = 0.0;
+    for (index, part) in summary.parts.iter().enumerate() {
+        let nanos = part.figures.typical;
+        let middle = TOP + ROW * (index as f64 + 0.5);
+        let (from, to) = (at(begin), at(begin + nanos));
+        text(
+            &mut out,
+            (LEFT - 12.0, middle + 5.0),
+            "text-anchor=\"end\"",
+            part_name(part.part),
+        );
+        let _ = writeln!(
+            out,
+            "<rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{BAR}\" fill=\"{}\"/>",
+            middle - BAR / 2.0,
+            (to - from).max(1.0),
+            colour(part.part.owner())
+        );
+        let label = format!("{} us, {:.1} %", shown(nanos), finding.share(nanos));
+        text(
+            &mut out,
+            (to + 6.0, middle + 4.5),
+            "font-size=\"13\"",
+            &label,
+        );
+        begin += nanos;
+    }
+    legend(&mut out, finding, height - 22.0);
+    out.push_str("</svg>\n");
+    out
+}
+
+fn legend(out: &mut String, finding: &Finding<'_>, y: f64) {
+    let mut x = MARGIN;
+    let mut shown_owners: Vec<Owner> = Vec::new();
+    for part in &finding.summary.parts {
+        let owner = part.part.owner();
+        if shown_owners.contains(&owner) {
+            continue;
+        }
+        shown_owners.push(owner);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"14\" height=\"14\" fill=\"{}\"/>",
+            y - 12.0,
+            colour(owner)
+        );
+        text(out, (x + 21.0, y), "", owner_name(owner));
+        x += 61.0 + owner_name(owner).len() as f64 * 7.8;
+    }
+}
