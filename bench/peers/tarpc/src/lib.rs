@@ -23,6 +23,7 @@ macro_rules! declare {
                 let mut record = Self::default();
                 let mut values = values.into_iter();
                 $({
+                    #[inline(never)]
                     fn fill(record: &mut $record, values: &mut impl Iterator<Item = i32>) {
                         $(record.$member = values.next().unwrap_or_default();)*
                     }
