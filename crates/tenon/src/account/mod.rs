@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::CallError;
 pub(crate) use clock::{RATE, identity, now};
-pub(crate) use steps::{Step, Steps, Watcher};
+pub(crate) use steps::{Step, Steps, Times, Watcher};
 pub use summary::{Figures, PartFigures, Summary};
 pub use trace::{Owner, Part, Trace, Way};
 
@@ -46,9 +46,9 @@ struct Shared {
     kept: Mutex<Kept>,
 }
 
-/// The newest traces.
+/// When the newest calls were where. What follows from that is worked out when somebody asks.
 struct Kept {
-    traces: Vec<Trace>,
+    calls: Vec<Times>,
     limit: usize,
     /// Where the next one goes when there is no more room: in place of the oldest.
     next: usize,
@@ -71,7 +71,7 @@ impl Account {
     /// An account of one call in so many that keeps the newest `kept` of them, at least one.
     pub fn with(calls: u32, kept: usize) -> Self {
         let kept = Kept {
-            traces: Vec::new(),
+            calls: Vec::new(),
             limit: kept.max(1),
             next: 0,
         };
@@ -100,24 +100,27 @@ impl Account {
     ) -> Result<T, CallError> {
         let steps = Steps::begin();
         let value = call(&steps)?;
-        let (times, server) = steps.end();
-        self.keep(Trace::new(times, server));
+        self.keep(steps.end());
         Ok(value)
     }
 
-    fn keep(&self, trace: Trace) {
+    fn keep(&self, times: Times) {
         let mut kept = self.lock();
         let next = kept.next;
-        match kept.traces.len() < kept.limit {
-            true => kept.traces.push(trace),
-            false => kept.traces[next] = trace,
+        match kept.calls.len() < kept.limit {
+            true => kept.calls.push(times),
+            false => kept.calls[next] = times,
         }
         kept.next = (next + 1) % kept.limit;
     }
 
     /// The calls that were followed and had results, the newest of them, in no order.
     pub fn traces(&self) -> Vec<Trace> {
-        self.lock().traces.clone()
+        let calls = self.lock().calls.clone();
+        let traces = calls.into_iter();
+        traces
+            .map(|times| Trace::new(times.client, times.server))
+            .collect()
     }
 
     /// What they have in common; `None` if there are none.
@@ -128,7 +131,7 @@ impl Account {
     /// Forgets them.
     pub fn clear(&self) {
         let mut kept = self.lock();
-        kept.traces.clear();
+        kept.calls.clear();
         kept.next = 0;
     }
 
@@ -142,7 +145,7 @@ impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Account")
             .field("every", &self.shared.every)
-            .field("kept", &self.lock().traces.len())
+            .field("kept", &self.lock().calls.len())
             .finish_non_exhaustive()
     }
 }
@@ -151,10 +154,13 @@ impl fmt::Debug for Account {
 mod tests {
     use super::*;
 
-    fn trace(round_trip: u64) -> Trace {
-        let mut times = [0; Step::COUNT];
-        times[Step::Left as usize] = round_trip;
-        Trace::new(times, None)
+    fn times(round_trip: u64) -> Times {
+        let mut client = [0; Step::COUNT];
+        client[Step::Left as usize] = round_trip;
+        Times {
+            client,
+            server: None,
+        }
     }
 
     #[test]
@@ -173,12 +179,12 @@ mod tests {
     fn the_newest_are_kept() {
         let account = Account::with(1, 3);
         assert!(account.summary().is_none());
-        (1..=5).for_each(|time| account.keep(trace(time)));
+        (1..=5).for_each(|time| account.keep(times(time)));
         let mut kept: Vec<u64> = account.traces().iter().map(Trace::round_trip).collect();
         kept.sort_unstable();
         assert_eq!(kept, [3, 4, 5]);
         account.clear();
-        account.keep(trace(9));
-        assert_eq!(account.traces(), [trace(9)]);
+        account.keep(times(9));
+        assert_eq!(account.traces(), [Trace::new(times(9).client, None)]);
     }
 }

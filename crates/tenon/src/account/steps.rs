@@ -56,7 +56,14 @@ impl Watcher for () {
     fn found(self, _: &Reply<'_>) {}
 }
 
-/// When a call was where.
+/// When a call was where, and what the server says.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    pub client: [u64; Step::COUNT],
+    pub server: Option<Stamps>,
+}
+
+/// Where a call is, as it goes.
 #[derive(Debug)]
 pub struct Steps {
     times: [Cell<u64>; Step::COUNT],
@@ -74,10 +81,13 @@ impl Steps {
         steps
     }
 
-    /// When the call was where, and what the server says.
-    pub fn end(self) -> ([u64; Step::COUNT], Option<Stamps>) {
+    /// Those of a call that is over.
+    pub fn end(self) -> Times {
         self.at(Step::Left);
-        (self.times.map(Cell::into_inner), self.server.get())
+        Times {
+            client: self.times.map(Cell::into_inner),
+            server: self.server.get(),
+        }
     }
 }
 
