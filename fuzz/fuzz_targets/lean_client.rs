@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
+use tenon_proto::ROOM_FIRST;
 use tenon_proto::lean::client::{ClientEngine, Event, NotStarted, Outgoing, Timeout};
 use tenon_proto::lean::{
-    ByteOrder, HEADER, Incoming, Interface, Message, MessageReader, Preamble, ROOM_FIRST, Reason,
+    ByteOrder, HEADER, Incoming, Interface, Message, MessageReader, Preamble, Reason,
 };
 use tenon_wire::Buffer;
 

@@ -6,10 +6,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
+use tenon_proto::ROOM_FIRST;
 use tenon_proto::lean::server::{Catalog, Received, Reply, ServerEngine};
-use tenon_proto::lean::{
-    ByteOrder, Incoming, Interface, Kind, MessageReader, Part, Preamble, ROOM_FIRST,
-};
+use tenon_proto::lean::{ByteOrder, Incoming, Interface, Kind, MessageReader, Part, Preamble};
 use tenon_wire::Buffer;
 
 const LIMIT: usize = 64 << 10;
