@@ -15,6 +15,8 @@ pub fn generate(bench: &str, members: &[u32]) -> Result<(), Box<dyn Error>> {
         .output()?;
     let interface = Path::new(&env::var("OUT_DIR")?).join("bench.x");
     fs::write(&interface, printed.stdout)?;
-    tenon_build::compile(&interface)?;
+    tenon_build::Builder::new()
+        .reserved(true)
+        .compile(&interface)?;
     Ok(())
 }

@@ -129,6 +129,13 @@ pub fn max_result() -> [u8; MAX_RESULT_BYTES] {
     std::array::from_fn(|at| at as u8)
 }
 
+/// Writes the result of MaxResult where it is to be.
+pub fn fill_max_result(result: &mut [u8; MAX_RESULT_BYTES]) {
+    for (at, byte) in result.iter_mut().enumerate() {
+        *byte = at as u8;
+    }
+}
+
 /// The result of SayHello.
 pub fn greeting(name: impl fmt::Display) -> String {
     format!("Hello {name}")

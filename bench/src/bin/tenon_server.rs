@@ -10,13 +10,14 @@ use tenon_bench::stubs::{
     BenchVersion, BenchVersionService, LargeData128, LargeData1024, LargeData4096, LargeData8192,
     Numbers, Packet, Text,
 };
-use tenon_bench_common::operation::{greeting, max_result, rand_nums};
+use tenon_bench_common::operation::{fill_max_result, greeting, rand_nums};
 
 struct Operations;
 
 impl BenchVersion for Operations {
-    fn max_result(&self, _: &CallInfo<'_>) -> Result<Packet, Refusal> {
-        Ok(max_result())
+    fn max_result(&self, _: &CallInfo<'_>, reply: &mut Packet) -> Result<(), Refusal> {
+        fill_max_result(reply);
+        Ok(())
     }
 
     fn average(&self, _: &CallInfo<'_>, numbers: Numbers) -> Result<f64, Refusal> {
@@ -32,20 +33,44 @@ impl BenchVersion for Operations {
         Ok(greeting(&name).into())
     }
 
-    fn large128(&self, _: &CallInfo<'_>, data: LargeData128) -> Result<LargeData128, Refusal> {
-        Ok(data)
+    fn large128(
+        &self,
+        _: &CallInfo<'_>,
+        data: LargeData128,
+        reply: &mut LargeData128,
+    ) -> Result<(), Refusal> {
+        *reply = data;
+        Ok(())
     }
 
-    fn large1024(&self, _: &CallInfo<'_>, data: LargeData1024) -> Result<LargeData1024, Refusal> {
-        Ok(data)
+    fn large1024(
+        &self,
+        _: &CallInfo<'_>,
+        data: LargeData1024,
+        reply: &mut LargeData1024,
+    ) -> Result<(), Refusal> {
+        *reply = data;
+        Ok(())
     }
 
-    fn large4096(&self, _: &CallInfo<'_>, data: LargeData4096) -> Result<LargeData4096, Refusal> {
-        Ok(data)
+    fn large4096(
+        &self,
+        _: &CallInfo<'_>,
+        data: LargeData4096,
+        reply: &mut LargeData4096,
+    ) -> Result<(), Refusal> {
+        *reply = data;
+        Ok(())
     }
 
-    fn large8192(&self, _: &CallInfo<'_>, data: LargeData8192) -> Result<LargeData8192, Refusal> {
-        Ok(data)
+    fn large8192(
+        &self,
+        _: &CallInfo<'_>,
+        data: LargeData8192,
+        reply: &mut LargeData8192,
+    ) -> Result<(), Refusal> {
+        *reply = data;
+        Ok(())
     }
 }
 

@@ -133,6 +133,15 @@ impl Builder {
         self
     }
 
+    /// Has servers write results of known size where they are sent from: the method of a procedure that
+    /// returns opaque data or an array of a fixed size, or a struct, that consists of nothing but numbers
+    /// is handed a `&mut` of it, in the reply wherever that is possible.
+    #[must_use]
+    pub fn reserved(mut self, reserved: bool) -> Self {
+        self.stubs.reserved = reserved;
+        self
+    }
+
     /// Adds clients whose calls are awaited, on tokio: `FooV1AsyncClient`. They stand on the crate
     /// `tenon-tokio`.
     #[must_use]

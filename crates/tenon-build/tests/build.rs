@@ -50,6 +50,21 @@ fn the_lean_representation_is_there_unless_it_is_not_wanted() {
 }
 
 #[test]
+fn results_are_returned_unless_there_is_to_be_room_for_them() {
+    let folder = folder(
+        "reserved",
+        "typedef int point[2]; program P { version V { point AT(void) = 1; } = 1; } = 1;",
+    );
+    let stubs = |builder: Builder| {
+        let path = builder.out_dir(&folder).compile(folder.join("shapes.x"));
+        std::fs::read_to_string(path.expect("stubs are made")).expect("the stubs can be read")
+    };
+    let room = "reply: &mut Point";
+    assert!(!stubs(Builder::new()).contains(room));
+    assert!(stubs(Builder::new().reserved(true)).contains(room));
+}
+
+#[test]
 fn includes_and_definitions_are_found() {
     let folder = folder(
         "included",

@@ -233,6 +233,11 @@ pub struct GenArgs {
     #[arg(long)]
     pub views: bool,
 
+    /// Have servers write results of known size, which consist of numbers or opaque data, where they
+    /// are sent from: methods are handed a `&mut` of them
+    #[arg(long)]
+    pub reserved: bool,
+
     /// Add clients whose calls are awaited, which stand on the crate `tenon-tokio`
     #[arg(long)]
     pub tokio: bool,

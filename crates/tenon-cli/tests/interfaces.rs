@@ -202,6 +202,15 @@ fn stubs_are_made_for_the_representations_that_are_named() {
 }
 
 #[test]
+fn servers_write_results_in_place_if_they_are_asked_to() {
+    let generate = ["gen", "--lang", "rust", "interfaces/hprpc.x"];
+    let in_place = "fn max_result(&self, call: &CallInfo<'_>, reply: &mut Packet)";
+    assert!(!tenon(&generate).ok().contains(in_place));
+    let reserved = tenon(&[&generate[..], &["--reserved"]].concat()).ok();
+    assert!(reserved.contains(in_place), "{reserved}");
+}
+
+#[test]
 fn a_wrong_command_line_ends_with_status_2() {
     for arguments in [
         &["gen", "interfaces/demo.x"][..],

@@ -37,6 +37,34 @@ where
     assert_eq!(block.get::<T>(3), value);
 }
 
+/// A value that is filled in where it is sent from is the value that is put there, wherever that is.
+fn filled<R: Representation, T>(value: T)
+where
+    T: Blittable + Copy + PartialEq + Debug,
+{
+    for before in 0..9 {
+        let expected = written::<R>(|out| {
+            out.room(before).fill(7);
+            out.put(value);
+        });
+        let found = written::<R>(|out| {
+            out.room(before).fill(7);
+            let refused = out.fill(|room: &mut T| {
+                *room = value;
+                Err("refused")
+            });
+            assert_eq!(refused, Err("refused"));
+            let done: Result<(), ()> = out.fill(|room: &mut T| {
+                assert_ne!(*room, value, "nothing is left of what was refused");
+                *room = value;
+                Ok(())
+            });
+            assert_eq!(done, Ok(()));
+        });
+        assert_eq!(found, expected, "{before}");
+    }
+}
+
 fn word<R: Representation, M: Representation, T: Word + PartialEq + Debug>(value: T) {
     let expected = written::<R>(|out| out.put_word(value));
     assert_eq!(written::<M>(|out| out.put_word(value)), expected);
@@ -69,6 +97,21 @@ fn bytes_and_values_are_those_of_the_representation() {
     every_way::<Xdr>();
     every_way::<Lean>();
     every_way::<Lean<Swapped>>();
+}
+
+fn all_are_filled<R: Representation>() {
+    filled::<R, _>(7_u8);
+    filled::<R, _>(-2.5_f64);
+    filled::<R, _>([0x0102_u16; 3]);
+    filled::<R, _>([0x0102_0304_u32; 30]);
+    filled::<R, _>([9_u8; 1440]);
+}
+
+#[test]
+fn what_is_filled_in_is_what_is_put() {
+    all_are_filled::<Xdr>();
+    all_are_filled::<Lean>();
+    all_are_filled::<Lean<Swapped>>();
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
     let options = rust::Options {
         source: name.to_string_lossy().into_owned(),
         views: args.views,
+        reserved: args.reserved,
         tokio: args.tokio.then(|| "::tenon_tokio".to_owned()),
         ..rust::Options::default()
     };

@@ -45,6 +45,9 @@ pub struct Options {
     /// Whether there are views beside the types: values that borrow what they can from a message.
     /// Servers are then handed views of the arguments.
     pub views: bool,
+    /// Whether servers are handed room for results that lie on the wire as in memory, and write them
+    /// where they are sent from.
+    pub reserved: bool,
     /// The path of the crate `tenon-tokio` if there are to be clients whose calls are awaited.
     pub tokio: Option<String>,
 }
@@ -58,6 +61,7 @@ impl Default for Options {
             derives: Vec::new(),
             skip_included: false,
             views: false,
+            reserved: false,
             tokio: None,
         }
     }

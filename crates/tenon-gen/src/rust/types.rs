@@ -279,7 +279,7 @@ fn write_default(w: &mut Writer, name: &str, value: Expr) {
 }
 
 /// An expression for the default of a shape.
-fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
+pub fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
     if rust.traits.has_default(shape) {
         return Expr::text("Default::default()");
     }

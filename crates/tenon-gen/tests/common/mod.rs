@@ -44,11 +44,18 @@ pub fn stubs(path: &Path) -> String {
         tokio: Some("::tenon_tokio".to_owned()),
         ..Options::default()
     };
+    let reserved = Options {
+        reserved: true,
+        ..Options::default()
+    };
     match file_name(path).as_str() {
         "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], views),
         "borrowed.x" => stubs_with(path, &lean, views),
+        "reserved.x" => stubs_with(path, &lean, reserved),
         "tasks.x" => stubs_with(path, &lean, tasks),
-        "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "service.x" => stubs_in(path, &lean),
+        "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "results.x" | "service.x" => {
+            stubs_in(path, &lean)
+        }
         _ => stubs_in(path, &lean[..1]),
     }
 }

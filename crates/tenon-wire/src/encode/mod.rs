@@ -94,6 +94,19 @@ impl<'a, R: Representation> Encoder<'a, R> {
         self.block_of(size_of::<T>()).blit(0, value);
     }
 
+    /// Appends a value that lies on the wire as in memory and that `write` fills in: where it will be
+    /// sent from, so that nothing is copied. Before, all of it is zero.
+    ///
+    /// # Errors
+    /// What `write` says; then nothing is appended.
+    #[inline]
+    pub fn fill<T: Blittable, E>(
+        &mut self,
+        write: impl FnOnce(&mut T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.buffer.storage.fill(R::SWAPPED, write)
+    }
+
     /// Appends a word.
     #[inline(always)]
     pub fn put_word<T: Word>(&mut self, value: T) {

@@ -112,6 +112,40 @@ unsafe fn convert_runs<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize)
     }
 }
 
+/// Reverses the bytes of each number of a value where it lies.
+///
+/// # Safety
+/// The value lies at `at`, and nobody else looks at it.
+#[inline(always)]
+pub(super) unsafe fn reverse<T: Blittable>(at: *mut u8) {
+    let bytes = size_of::<T>();
+    // SAFETY: the caller's promise; source and destination are the same. The runs of a value divide its
+    // size (the contract of `Blittable`), so that each lies inside of it.
+    unsafe {
+        match const { unit::<T>() } {
+            Some(1) => {}
+            Some(2) => swap_few::<u16>(at, at, bytes),
+            Some(4) => swap_few::<u32>(at, at, bytes),
+            Some(8) => swap_few::<u64>(at, at, bytes),
+            _ => {
+                let mut done = 0;
+                while done < bytes {
+                    for run in T::RUNS {
+                        let (at, bytes) = (at.add(done), run.unit * run.units);
+                        match run.unit {
+                            2 => swap_few::<u16>(at, at, bytes),
+                            4 => swap_few::<u32>(at, at, bytes),
+                            8 => swap_few::<u64>(at, at, bytes),
+                            _ => {}
+                        }
+                        done += bytes;
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Writes one value to `to`, its numbers `swapped` if they are to have the other order of bytes.
 ///
 /// # Panics

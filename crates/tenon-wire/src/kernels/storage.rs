@@ -2,10 +2,11 @@
 //! compared again: whoever writes a short message would spend more on that than on the message.
 
 use alloc::vec::Vec;
-use core::slice;
+use core::{ptr, slice};
 
+use super::blit::reverse;
 use super::select::Chosen;
-use super::{portable, swap};
+use super::{Blittable, portable, swap};
 
 /// The smallest storage that is taken.
 const SMALLEST: usize = 256;
@@ -103,6 +104,48 @@ impl Storage {
             to.cast::<[u8; MOST]>().write([0; MOST]);
         }
         self.used = start + zeros.min(MOST);
+    }
+
+    /// Takes a value into use that `write` fills in where it will be sent from; before, all of it is
+    /// zero. If its numbers are to be `swapped`, they are when `write` is done. A value that `write`
+    /// fails over, or panics, is not taken into use.
+    ///
+    /// What does not lie where such a value may is filled in a few bytes further and moved.
+    #[inline]
+    pub(crate) fn fill<T: Blittable, E>(
+        &mut self,
+        swapped: bool,
+        write: impl FnOnce(&mut T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (start, bytes) = (self.used, size_of::<T>());
+        let room = bytes + align_of::<T>() - 1;
+        if self.bytes.len() - start < room {
+            self.grow(room);
+        }
+        // SAFETY: so many bytes are in use, and there are more.
+        let to = unsafe { self.bytes.as_mut_ptr().add(start) };
+        let gap = to.addr().wrapping_neg() & (align_of::<T>() - 1);
+        // SAFETY: the gap is smaller than the alignment, so that there is room for the value behind it,
+        // where such a value may lie; all of it is written here, and zeros are a value of `T` (the
+        // contract of `Blittable`). Nobody else knows these bytes as long as the value is borrowed.
+        let (from, value) = unsafe {
+            let from = to.add(gap);
+            ptr::write_bytes(from, 0, bytes);
+            (from, &mut *from.cast::<T>())
+        };
+        write(value)?;
+        // SAFETY: the value is there and no longer borrowed; there is room for it in front of it, too.
+        // It has no padding, so that all of its bytes stay initialised.
+        unsafe {
+            if swapped {
+                reverse::<T>(from);
+            }
+            if gap > 0 {
+                ptr::copy(from, to, bytes);
+            }
+        }
+        self.used = start + bytes;
+        Ok(())
     }
 
     /// Takes a count, whose bytes are in their order already, and the bytes that it counts into use.

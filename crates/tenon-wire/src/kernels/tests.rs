@@ -4,11 +4,12 @@
 use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::ops::Range;
+use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
 use super::{Blittable, Item, Kernel, Part, Run, get, get_boxed, get_vec, put, put_one};
-use super::{Storage, borrowed, put_counted, swap_in_place, try_array};
+use super::{Storage, borrowed, put_counted, swap_in_place, try_array, whole};
 
 /// Miri runs these tests too, a thousand times slower.
 const LONGEST: usize = if cfg!(miri) { 140 } else { 300 };
@@ -393,4 +394,74 @@ fn what_was_made_before_a_failure_is_dropped() {
     assert_eq!(std::rc::Rc::strong_count(&witness), 6);
     drop(all);
     assert_eq!(std::rc::Rc::strong_count(&witness), 1);
+}
+
+/// What a storage has in use in front of a value, so that the value lies at every place there is.
+fn storages() -> impl Iterator<Item = (Storage, Vec<u8>)> {
+    let places = 0..if cfg!(miri) { 9 } else { 300 };
+    places.map(|before| {
+        let mut storage = Storage::of(if before % 2 == 0 { 0 } else { 400 });
+        storage.take(before + 40).fill(UNTOUCHED);
+        storage.truncate(before);
+        (storage, vec![UNTOUCHED; before])
+    })
+}
+
+#[test]
+fn values_are_filled_in_where_they_lie() {
+    let (value, big) = mixed();
+    let mut native = vec![0; 32];
+    put_one(&value, &mut native, false);
+    for swapped in [false, true] {
+        for (mut storage, mut expected) in storages() {
+            let done = storage.fill::<Mixed, ()>(swapped, |room| {
+                assert_eq!(room, &whole::zeroed::<Mixed>());
+                *room = value;
+                Ok(())
+            });
+            assert_eq!(done, Ok(()));
+            expected.extend(if swapped == SWAPPED { &big } else { &native });
+            storage.append_zeros(1);
+            expected.push(0);
+            assert_eq!(storage.in_use(), expected);
+        }
+    }
+}
+
+#[test]
+fn numbers_of_each_size_are_filled_in() {
+    fn check<T: Item + Blittable + PartialEq + Debug>(item: T, bytes: &[u8]) {
+        for (mut storage, mut expected) in storages() {
+            let done = storage.fill::<[T; 41], ()>(SWAPPED, |room| {
+                room.fill(item);
+                Ok(())
+            });
+            assert_eq!(done, Ok(()));
+            expected.extend(bytes.repeat(41));
+            assert_eq!(storage.in_use(), expected);
+        }
+    }
+    check(1_u8, &[1]);
+    check(0x0102_i16, &[1, 2]);
+    check(0x0102_0304_u32, &[1, 2, 3, 4]);
+    check(0x0102_0304_0506_0708_i64, &[1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn what_is_not_filled_in_is_not_there() {
+    for (mut storage, expected) in storages() {
+        let failed = storage.fill::<Mixed, &str>(SWAPPED, |room| {
+            *room = mixed().0;
+            Err("half way")
+        });
+        assert_eq!(failed, Err("half way"));
+        assert_eq!(storage.in_use(), expected);
+        let fill = std::panic::AssertUnwindSafe(|| {
+            storage.fill::<u64, ()>(false, |_| std::panic::resume_unwind(Box::new(())))
+        });
+        assert!(std::panic::catch_unwind(fill).is_err());
+        assert_eq!(storage.in_use(), expected);
+        assert_eq!(storage.fill::<[u32; 0], ()>(SWAPPED, |_| Ok(())), Ok(()));
+        assert_eq!(storage.in_use(), expected);
+    }
 }

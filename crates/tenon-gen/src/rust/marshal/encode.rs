@@ -63,6 +63,26 @@ impl Marshalling<'_> {
             false => encoding.result(),
         }
     }
+
+    /// Whether all of a body's item lies on the wire as in memory, as one value.
+    pub fn is_one_blit(self, body: &Body) -> bool {
+        match body.as_slice() {
+            [Op::Reserve { .. }, op] => {
+                self.is_blit(op) && op.place().is_some_and(|place| place.0.is_empty())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the item lies on the wire as in memory, as one value.
+    fn is_blit(self, op: &Op) -> bool {
+        match op {
+            Op::Put { scalar, .. } | Op::PutArray { scalar, .. } => !self.is_checked(*scalar),
+            Op::Copy { bytes, .. } => !self.is_padded(*bytes),
+            Op::Blit { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Statements in the making; the last one, if it can fail, may become the result.
@@ -163,7 +183,7 @@ impl<'a> Encoding<'a> {
                 self.call("out.put_word", [&item.value]);
             }
             Op::Put { .. } => self.call("out.put", [&item.value]),
-            op if self.is_blit(op) => self.call("out.blit", [&whole(&item)]),
+            op if self.with.is_blit(op) => self.call("out.blit", [&whole(&item)]),
             op => self.fixed(&format!("out.block::<{bytes}>()"), op, &item),
         }
     }
@@ -176,16 +196,6 @@ impl<'a> Encoding<'a> {
         for (offset, bytes) in &inside.holes {
             let zero = format!("{block}.zero({offset}, {bytes})");
             self.infallible(Expr::text(zero));
-        }
-    }
-
-    /// Whether the item lies on the wire as in memory, as one value.
-    fn is_blit(&self, op: &Op) -> bool {
-        match op {
-            Op::Put { scalar, .. } | Op::PutArray { scalar, .. } => !self.with.is_checked(*scalar),
-            Op::Copy { bytes, .. } => !self.with.is_padded(*bytes),
-            Op::Blit { .. } => true,
-            _ => false,
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod client;
 mod interface;
+mod reserved;
 mod server;
 
 use tenon_plan::{Fingerprints, ProcedurePlan};

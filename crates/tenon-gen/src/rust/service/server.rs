@@ -4,10 +4,12 @@
 use tenon_plan::ProcedurePlan;
 
 use super::client::arguments;
+use super::reserved;
 use super::{Method, Protocols, Versioned, write_further_doc};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head, Statement};
 use crate::rust::marshal::{Item, Marshalling};
+use crate::rust::types::default;
 use crate::writer::{Hole, Writer};
 
 /// Procedures beyond this have no number in the lean protocol.
@@ -40,13 +42,26 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
                 w.gap();
             }
             method.write_doc(w);
+            let reserved = reserved::of(rust, method);
+            if reserved.is_some() {
+                w.line("///");
+                w.line("/// `reply` is what the caller gets if this succeeds. All of it is zero before.");
+            }
             w.line("///");
             w.line("/// # Errors");
             w.line("/// The caller is told that the call is not carried out.");
+            let mut parameters = parameters(rust, method);
+            let result = match reserved {
+                Some(shape) => {
+                    parameters.push(format!("reply: &mut {}", rust.type_text(shape)));
+                    "()".to_owned()
+                }
+                None => method.result_text(rust),
+            };
             let head = Head {
                 name: format!("fn {}", method.names.method),
-                parameters: parameters(rust, method),
-                result: format!("Result<{}, Refusal>", method.result_text(rust)),
+                parameters,
+                result: format!("Result<{result}, Refusal>"),
             };
             head.write(w, ";");
         }
@@ -252,17 +267,38 @@ fn serve(with: Marshalling<'_>, method: &Method<'_>, plan: &ProcedurePlan) -> Bl
     let mut statements =
         reading.decode_parameters(&plan.arguments.body, name, arguments(method, ""));
     statements.push(Statement::Do(Expr::text("input.finish()?")));
-    let locals = method.names.parameters.iter().map(Expr::text);
-    let carry_out = Expr::call(
-        format!("self.0.{}", method.names.method),
-        [Expr::text("call")].into_iter().chain(locals),
-    );
+    let carry_out = |further: Option<&str>| {
+        let locals = method.names.parameters.iter().map(Expr::text);
+        let further = further.map(Expr::text);
+        Expr::call(
+            format!("self.0.{}", method.names.method),
+            [Expr::text("call")]
+                .into_iter()
+                .chain(locals)
+                .chain(further),
+        )
+    };
     let Some(shape) = &method.result else {
-        let value = Some(carry_out);
+        let value = Some(carry_out(None));
         return Block { statements, value };
     };
-    let carry_out = Expr::Try(Box::new(carry_out));
-    statements.push(Statement::Let("reply".to_owned(), carry_out));
+    match reserved::of(with.rust, method) {
+        Some(_) if with.is_one_blit(&plan.result.body) => {
+            let write = Expr::closure("|reply|", Block::value(carry_out(Some("reply"))));
+            let value = Some(Expr::call("out.fill", [write]));
+            return Block { statements, value };
+        }
+        Some(_) => {
+            let reply = format!("mut reply: {}", with.rust.type_text(shape));
+            let carry_out = Expr::Try(Box::new(carry_out(Some("&mut reply"))));
+            statements.push(Statement::Let(reply, default(with.rust, shape)));
+            statements.push(Statement::Do(carry_out));
+        }
+        None => {
+            let carry_out = Expr::Try(Box::new(carry_out(None)));
+            statements.push(Statement::Let("reply".to_owned(), carry_out));
+        }
+    }
     let reply = Item::owned(
         "reply".to_owned(),
         "reply",
