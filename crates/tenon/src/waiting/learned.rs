@@ -6,9 +6,13 @@
 //! costs a thousandth of an attempt per wait; a peer that begins to answer at once is found out
 //! within a thousand waits.
 //!
-//! How long to look is a bet against an unknown: who looks for as long as waking up takes loses at
-//! most as much again as the best choice would have cost. What waking up takes is learned where the
-//! same connection was waited on in both ways.
+//! How long to look is a bet against an unknown: who looks for about as long as waking up takes loses
+//! little more than as much again as the best choice would have cost. What waking up takes is learned
+//! where the same connection was waited on in both ways.
+//!
+//! Two ends that both sleep are slow for each other: whoever looks waits for the other's waking up, too.
+//! If that takes long, neither would see that both could be quick. So who has slept through many waits
+//! looks for so long, when it tries again, that the other may wake up meanwhile.
 
 use std::time::Duration;
 
@@ -16,7 +20,11 @@ use std::time::Duration;
 /// machine, where it costs most.
 const WAKE_UP: u32 = 50_000;
 const WAKE_UP_MIN: u32 = 5_000;
-const WAKE_UP_MAX: u32 = 100_000;
+const WAKE_UP_MAX: u32 = 150_000;
+
+/// How long to look for once in so many waits that it makes no difference.
+const LONG_LOOK: u32 = 250_000;
+const SELDOM: u32 = 64;
 
 /// A wait that takes longer than this says nothing of what waking up costs.
 const SHORT: u32 = 1_000_000;
@@ -31,6 +39,8 @@ pub(super) struct Learned {
     hold: u32,
     /// What `hold` becomes half of at the next miss.
     penalty: u32,
+    /// Whether the next look comes after many waits that were slept through.
+    is_seldom: bool,
     /// How long a wait takes when looking succeeds.
     usual: Option<u32>,
     wake_up: u32,
@@ -40,13 +50,14 @@ impl Learned {
     /// Where there is one processor, looking only keeps the peer from answering, if it is on this
     /// machine. That is tried seldom.
     pub(super) fn new(processors: usize) -> Self {
-        let (hold, penalty) = match processors {
-            0 | 1 => (HOLD_MAX, HOLD_MAX),
-            _ => (0, 0),
+        let hold = match processors {
+            0 | 1 => HOLD_MAX,
+            _ => 0,
         };
         Self {
             hold,
-            penalty,
+            penalty: hold,
+            is_seldom: false,
             usual: None,
             wake_up: WAKE_UP,
         }
@@ -59,13 +70,19 @@ impl Learned {
             self.hold -= 1;
             return None;
         }
-        Some(Duration::from_nanos(self.wake_up.into()))
+        let nanos = match self.is_seldom {
+            true => LONG_LOOK,
+            // What comes just when the other end has woken up is seen, too.
+            false => self.wake_up + self.wake_up / 2,
+        };
+        Some(Duration::from_nanos(nanos.into()))
     }
 
     /// Looking for `took` ended with a message.
     #[inline]
     pub(super) fn found(&mut self, took: Duration) {
         self.penalty /= 2;
+        self.is_seldom = false;
         self.usual = Some(average(self.usual, nanos(took)));
     }
 
@@ -73,6 +90,7 @@ impl Learned {
     pub(super) fn missed(&mut self) {
         self.hold = self.penalty.max(1);
         self.penalty = (2 * self.hold).min(HOLD_MAX);
+        self.is_seldom = self.hold >= SELDOM;
     }
 
     /// Whether it matters how long a sleep takes.
@@ -157,24 +175,99 @@ mod tests {
     fn what_waking_up_costs_is_learned_where_both_was_seen() {
         let mut learned = Learned::new(2);
         learned.slept(9 * MICRO);
-        assert_eq!(learned.patience(), Some(50 * MICRO), "nothing to compare");
+        assert_eq!(learned.patience(), Some(75 * MICRO), "nothing to compare");
         learned.found(4 * MICRO);
         for _ in 0..100 {
             learned.slept(24 * MICRO);
         }
         let patience = learned.patience().unwrap();
-        assert!(patience.abs_diff(20 * MICRO) < MICRO, "{patience:?}");
+        assert!(patience.abs_diff(30 * MICRO) < MICRO, "{patience:?}");
         for _ in 0..100 {
             learned.slept(4 * MICRO);
         }
-        assert_eq!(learned.patience(), Some(5 * MICRO));
+        assert_eq!(learned.patience(), Some(7500 * MICRO / 1000));
         for _ in 0..100 {
             learned.slept(900 * MICRO);
         }
-        assert_eq!(learned.patience(), Some(100 * MICRO));
+        assert_eq!(learned.patience(), Some(225 * MICRO));
         let before = learned.clone();
         learned.slept(Duration::from_secs(100));
         learned.slept(MICRO);
         assert_eq!(learned, before);
+    }
+    /// One end of a connection, which sleeps or looks as it has learned.
+    struct End {
+        learned: Learned,
+        wake_up: Duration,
+        waits_since: Duration,
+        looks_until: Option<Duration>,
+    }
+
+    impl End {
+        fn new(wake_up: Duration) -> Self {
+            let mut learned = Learned::new(2);
+            waits_for(&mut learned, 20);
+            let mut end = Self {
+                learned,
+                wake_up,
+                waits_since: Duration::ZERO,
+                looks_until: None,
+            };
+            end.wait(Duration::ZERO);
+            end
+        }
+
+        fn wait(&mut self, now: Duration) {
+            self.waits_since = now;
+            self.looks_until = self.learned.patience().map(|patience| now + patience);
+        }
+
+        /// When it has what arrived at `now`.
+        fn receive(&mut self, now: Duration) -> Duration {
+            match self.looks_until {
+                Some(until) if now <= until => {
+                    self.learned.found(now - self.waits_since);
+                    return now;
+                }
+                Some(until) => {
+                    self.learned.missed();
+                    self.waits_since = until;
+                }
+                None => {}
+            }
+            let awake = now + self.wake_up;
+            if self.learned.wants_to_know() {
+                self.learned.slept(awake - self.waits_since);
+            }
+            awake
+        }
+    }
+
+    /// How long the last of many calls takes to an end that answers within 5 us, if both have
+    /// slept for a long time and it takes so long to wake up.
+    fn last_of_many_calls(wake_up: Duration) -> Duration {
+        const CALLS: usize = 20_000;
+        const ON_THE_WAY: Duration = MICRO;
+        const ANSWERING: Duration = Duration::from_micros(3);
+        let (mut client, mut server) = (End::new(wake_up), End::new(wake_up));
+        let (mut now, mut took) = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..CALLS {
+            let begin = now;
+            client.wait(now);
+            now = server.receive(now + ON_THE_WAY) + ANSWERING;
+            server.wait(now);
+            now = client.receive(now + ON_THE_WAY);
+            took = now - begin;
+            now += MICRO;
+        }
+        took
+    }
+
+    #[test]
+    fn two_sleepers_find_out_that_both_can_be_quick() {
+        for micros in [1, 5, 20, 50, 80, 100, 120, 150] {
+            let took = last_of_many_calls(micros * MICRO);
+            assert_eq!(took, 5 * MICRO, "waking up takes {micros} us");
+        }
     }
 }
