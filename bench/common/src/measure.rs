@@ -37,12 +37,14 @@ where
 }
 
 /// Serves rounds as [`serve_rounds`] does, with so many calls in flight, which are answered in
-/// order: `start` starts a call, `finish` waits for one and checks its answer.
+/// order: `start` starts a call, `finish` waits for one and checks its answer. When half of them
+/// are answered, as many are started anew, while what `together` returns is held.
 ///
 /// # Errors
 /// As [`serve_rounds`].
-pub fn serve_pipelined<P, E>(
+pub fn serve_pipelined<P, B, E>(
     in_flight: usize,
+    together: impl Fn() -> B,
     mut start: impl FnMut() -> Result<P, E>,
     mut finish: impl FnMut(P) -> Result<(), E>,
 ) -> Result<(), E>
@@ -55,8 +57,11 @@ where
     while let Some(mut round) = rounds.next()? {
         let mut now = round.start;
         loop {
-            while pending.len() < in_flight && round.goes_on(now) {
-                pending.push_back((now, start()?));
+            if pending.len() <= in_flight / 2 {
+                let _batch = together();
+                while pending.len() < in_flight && round.goes_on(now) {
+                    pending.push_back((now, start()?));
+                }
             }
             let Some((started, oldest)) = pending.pop_front() else {
                 break;

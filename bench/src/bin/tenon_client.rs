@@ -1,5 +1,5 @@
 //! Calls one operation of the section `rpc` by Tenon, again and again; several calls in flight are
-//! started one after the other by one thread, which takes the answers in order.
+//! started by one thread, half of them in a batch, which takes the answers in order.
 //!
 //! usage: `tenon_client onc|lean block|spin|adaptive PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
 
@@ -42,10 +42,11 @@ fn main() -> Outcome {
         (Operation::Large(n @ 1024), 1) => measure_echo(n, |data| client.large1024(data)),
         (Operation::Large(n @ 4096), 1) => measure_echo(n, |data| client.large4096(data)),
         (Operation::Large(n), 1) => measure_echo(n, |data| client.large8192(data)),
-        (Operation::Null, many) => pipeline(many, || client.start_null_call(), |()| true),
+        (Operation::Null, many) => pipeline(&client, many, || client.start_null_call(), |()| true),
         (Operation::MaxResult, many) => {
             let expected = max_result();
             pipeline(
+                &client,
                 many,
                 || client.start_max_result(),
                 |result| result == expected,
@@ -54,6 +55,7 @@ fn main() -> Outcome {
         (Operation::SayHello, many) => {
             let (name, expected) = (Text::from(NAME), greeting(NAME));
             pipeline(
+                &client,
                 many,
                 || client.start_say_hello(&name),
                 |result| result == expected,
@@ -64,13 +66,16 @@ fn main() -> Outcome {
 }
 
 fn pipeline<T>(
+    client: &BenchVersionClient,
     in_flight: usize,
     start: impl FnMut() -> Result<PendingCall<T>, CallError>,
     is_right: impl Fn(T) -> bool,
 ) -> Outcome {
     let mut start = start;
+    let channel = client.0.channel();
     serve_pipelined(
         in_flight,
+        || channel.batch(),
         || Ok(start()?),
         |pending| Ok(check(is_right(pending.wait()?))?),
     )

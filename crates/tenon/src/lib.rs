@@ -21,7 +21,7 @@ mod stubs;
 mod waiting;
 
 pub use account::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};
-pub use channel::{Channel, ChannelCounters};
+pub use channel::{Batch, Channel, ChannelCounters};
 pub use client::Client;
 pub use error::{CallError, ConnectError, LeanException, Misbehavior};
 pub use lean_input::LeanInput;

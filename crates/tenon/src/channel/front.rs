@@ -57,7 +57,7 @@ impl State {
     }
 
     /// What is to be sent in front of the next call.
-    fn take_front(&mut self) -> Buffer {
+    pub(super) fn take_front(&mut self) -> Buffer {
         let line = self.line.as_mut();
         let front = line.map_or_else(Buffer::default, |line| std::mem::take(&mut line.front));
         match self.engine.has_transmit() {
@@ -75,8 +75,9 @@ impl State {
         front
     }
 
+    /// Sends what goes in front of the next call, as far as there is room for it and nobody sends.
     #[cold]
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         let line = self.line.as_ref().filter(|line| !line.is_sending);
         let Some(connection) = line.map(|line| Arc::clone(&line.connection)) else {
             return;

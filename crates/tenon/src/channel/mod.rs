@@ -12,6 +12,7 @@
 //! of the user.
 
 mod back_off;
+mod batch;
 mod bell;
 mod broken;
 mod buffers;
@@ -46,6 +47,7 @@ pub(crate) use receiving::Reply;
 pub(crate) use sending::{Locked, Ticket};
 
 pub use back_off::BackOff;
+pub use batch::Batch;
 pub use broken::Broken;
 pub use buffers::Buffers;
 pub use engine::{Answer, Engine, Meaning, Unstarted, is_late};

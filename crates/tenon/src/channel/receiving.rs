@@ -15,7 +15,7 @@ use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk};
 use super::engine::{Answer, Meaning};
-use super::sending::{Locked, Ticket};
+use super::sending::{GLANCE, Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
 use crate::account::{Step as Progress, Watcher};
@@ -125,6 +125,10 @@ impl Channel {
     ) -> Result<Option<Reply<'t>>, CallError> {
         let Locked(mut state) = locked;
         loop {
+            // The peer may lack this very call.
+            if state.has_front() {
+                state = self.send_front(state, until);
+            }
             let next_timeout = match self.next_step(state, ticket) {
                 Step::Finish(outcome) => return self.finish(ticket, outcome).map(Some),
                 Step::Read(reader, next_timeout) => {
@@ -175,6 +179,11 @@ impl Channel {
         }
         let deadline = ticket.timer.deadline;
         let next_timeout = state.engine.next_timeout(ticket.xid).unwrap_or(deadline);
+        let next_timeout = match state.has_front() {
+            // Somebody else sends now, and may leave that for later.
+            true => next_timeout.min(Instant::now() + GLANCE),
+            false => next_timeout,
+        };
         match self.read_on(&ticket.connection) {
             Some(reader) => Step::Read(reader, next_timeout),
             None => {

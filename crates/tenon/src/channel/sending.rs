@@ -137,13 +137,23 @@ struct Turn {
     connection: Arc<Connection>,
     started: Started,
     slot: SlotId,
-    /// Whether something goes in front of the call; mostly nothing does.
-    has_front: bool,
+    way: Way,
+}
+
+/// How a call goes out.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// Alone, as most do.
+    Alone,
+    /// Behind what waits to be sent.
+    BehindFront,
+    /// With those that are sent next: a batch is open.
+    Gathered,
 }
 
 /// A call that was not sent whole.
 pub(super) struct Unsent {
-    broken: Broken,
+    pub(super) broken: Broken,
     /// Bytes that were: nothing but the others can be sent behind them.
     pub(super) sent: usize,
 }
@@ -178,9 +188,13 @@ impl Channel {
             form.stamp(&mut message, turn.started, &timer);
             let packet = form::packet(self.address(), &message);
             watcher.at(Step::Sending);
-            let sent = match turn.has_front {
-                false => self.transmit(&turn.connection, packet, timer.deadline),
-                true => self.transmit_behind(&turn.connection, packet, &timer),
+            let sent = match turn.way {
+                Way::Alone => self.transmit(&turn.connection, packet, timer.deadline),
+                Way::BehindFront => self.transmit_behind(&turn.connection, packet, &timer),
+                Way::Gathered => {
+                    self.lock().gather(&turn.connection, packet);
+                    Ok(())
+                }
             };
             watcher.at(Step::Sent);
             if let Err(unsent) = sent {
@@ -394,7 +408,11 @@ impl State {
         let slot = self.slots.take();
         let started = self.engine.start(form, size, timer, slot);
         let started = started.inspect_err(|_| self.release(slot))?;
-        let has_transmit = self.engine.has_transmit();
+        let way = match self.gathers(size) && !channel.is_datagram() {
+            true => Way::Gathered,
+            false if self.engine.has_transmit() || self.has_front() => Way::BehindFront,
+            false => Way::Alone,
+        };
         let Some(line) = &mut self.line else {
             unreachable!("no line is an obstacle");
         };
@@ -404,11 +422,11 @@ impl State {
             connection: Arc::clone(&line.connection),
             started,
             slot,
-            has_front: has_transmit || !line.front.is_empty(),
+            way,
         })
     }
 
-    fn stop_sending(&mut self, connection: &Arc<Connection>) {
+    pub(super) fn stop_sending(&mut self, connection: &Arc<Connection>) {
         if let Some(line) = self.line_over(connection) {
             line.is_sending = false;
         }

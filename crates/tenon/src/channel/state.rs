@@ -31,6 +31,8 @@ pub(super) struct State {
     /// Callers that wait for `Shared::peer`.
     pub(super) waiting_for_peer: usize,
     pub(super) connections: u64,
+    /// Batches that are open.
+    pub(super) batches: usize,
 }
 
 /// The number of a channel's first call: a client that was started again does not repeat those of
@@ -62,6 +64,7 @@ impl State {
             waiting_to_send: 0,
             waiting_for_peer: 0,
             connections: 0,
+            batches: 0,
         }
     }
 

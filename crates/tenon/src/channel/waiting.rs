@@ -46,6 +46,9 @@ impl Channel {
     ) -> Result<MutexGuard<'s, State>, CallError> {
         // A peer that was not told anything has no reason to say anything.
         self.flush(&mut state);
+        if state.has_front() {
+            state = self.send_front(state, timer.deadline);
+        }
         let Some(line) = &state.line else {
             return Ok(state);
         };
