@@ -10,12 +10,13 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 15] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-idl",
     "tenon-plan",
     "tenon-proto",
+    "tenon-shm",
     "tenon-net",
     "tenon-exec",
     "tenon-gen",
@@ -31,13 +32,15 @@ const CRATES: [&str; 14] = [
 const FOR_USERS: [&str; 2] = ["tenon", "tenon-build"];
 
 /// Folders and files that may say `unsafe`.
-const ROOMS: [&str; 5] = [
+const ROOMS: [&str; 6] = [
     // Moves arrays by vector instructions.
     "crates/tenon-wire/src/kernels",
     // Fills and reads memory in C's layout.
     "crates/tenon-exec/src/frame",
     // Makes machine code and enters it.
     "crates/tenon-exec/src/jit",
+    // Maps memory that another process writes.
+    "crates/tenon-shm/src/segment.rs",
     // Calls rpcgen's routines, which are in C, to measure them.
     "bench/marshal/src/codecs/libtirpc.rs",
     // Says what `unsafe` looks like.
@@ -45,7 +48,7 @@ const ROOMS: [&str; 5] = [
 ];
 
 /// Crates with such a folder: they deny elsewhere what the others forbid.
-const CRATES_WITH_ROOMS: [&str; 2] = ["tenon-wire", "tenon-exec"];
+const CRATES_WITH_ROOMS: [&str; 3] = ["tenon-wire", "tenon-exec", "tenon-shm"];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))

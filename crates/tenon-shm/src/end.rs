@@ -1,0 +1,193 @@
+//! One end of a connection in shared memory: a ring for each direction, who sleeps, and who has ended.
+
+use std::io::IoSlice;
+use std::ops::Deref;
+
+use crate::layout::{ENDED, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, Sizes};
+use crate::ring::{CHUNK, Receiver, Sender, Violation, wake_receiver, wake_sleeper};
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// Bit of `ENDED`: nothing more is sent.
+const SENDS_NOTHING: u64 = 1;
+/// Bit of `ENDED`: nothing more is received.
+const RECEIVES_NOTHING: u64 = 2;
+
+/// Which end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The one that listened.
+    Server,
+    /// The one that connected.
+    Client,
+}
+
+/// One end of a connection whose bytes lie in `memory`. Nothing here waits or makes a system
+/// call: whoever is to be woken is woken by the closures of the caller, and who wants to sleep
+/// [says so](Self::park_receiver) first.
+///
+/// One thread at a time sends, and one at a time receives. If several do, bytes are mixed up, and that is
+/// all.
+#[derive(Debug)]
+pub struct End<M> {
+    memory: M,
+    outgoing: Place,
+    incoming: Place,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl<M: Deref<Target = [AtomicU64]>> End<M> {
+    /// The end of `side` of a connection in `memory`, in which everything is zero, and which has as many
+    /// bytes as `sizes` say.
+    ///
+    /// # Panics
+    /// The memory is smaller.
+    pub fn new(memory: M, sizes: Sizes, side: Side) -> Self {
+        assert!(
+            size_of_val(&*memory) >= sizes.segment() || cfg!(loom),
+            "the rings do not fit"
+        );
+        let (up, down) = (Place::to_server(sizes), Place::to_client(sizes));
+        let (outgoing, incoming) = match side {
+            Side::Server => (down, up),
+            Side::Client => (up, down),
+        };
+        Self {
+            memory,
+            outgoing,
+            incoming,
+            sender: Sender::new(outgoing),
+            receiver: Receiver::new(incoming),
+        }
+    }
+
+    /// Sends as many of `bytes` as there is room for and returns their number. `wake` wakes the peer's
+    /// receiver.
+    ///
+    /// # Errors
+    /// The peer broke the rules.
+    #[inline]
+    pub fn send(&self, bytes: &[u8], wake: impl Fn()) -> Result<usize, Violation> {
+        self.sender.send(&self.memory, bytes, wake)
+    }
+
+    /// Sends as much of `pieces` as there is room for, one behind the other, and returns the number
+    /// of bytes. `wake` wakes the peer's receiver.
+    ///
+    /// # Errors
+    /// The peer broke the rules.
+    pub fn send_pieces(&self, pieces: &[IoSlice<'_>], wake: impl Fn()) -> Result<usize, Violation> {
+        let (mut sent, mut told) = (0, 0);
+        for piece in pieces {
+            let put = match piece.len() > CHUNK {
+                true => self.sender.send(&self.memory, piece, &wake)?,
+                false => self.sender.put(&self.memory, piece)?,
+            };
+            sent += put;
+            if put < piece.len() {
+                break;
+            }
+            if sent - told > CHUNK {
+                self.sender.publish(&self.memory, &wake);
+                told = sent;
+            }
+        }
+        self.sender.publish(&self.memory, &wake);
+        Ok(sent)
+    }
+
+    /// Receives what is there and fits into `room`, and returns the number of bytes: 0 if nothing
+    /// is there. `wake` wakes the peer's sender.
+    ///
+    /// # Errors
+    /// The peer broke the rules.
+    #[inline]
+    pub fn receive(&self, room: &mut [u8], wake: impl Fn()) -> Result<usize, Violation> {
+        self.receiver.receive(&self.memory, room, wake)
+    }
+
+    /// Whether the peer sends nothing beyond what it has sent already. Look for bytes again
+    /// afterwards: some may have come in between.
+    #[inline]
+    pub fn peer_sends_nothing(&self) -> bool {
+        self.peer_has_ended() & SENDS_NOTHING != 0
+    }
+
+    /// Whether the peer receives nothing any more.
+    #[inline]
+    pub fn peer_receives_nothing(&self) -> bool {
+        self.peer_has_ended() & RECEIVES_NOTHING != 0
+    }
+
+    #[inline]
+    fn peer_has_ended(&self) -> u64 {
+        // Acquire: what was sent before can be seen.
+        self.memory[self.outgoing.receiver + ENDED].load(Ordering::Acquire)
+    }
+
+    /// Tells the peer that nothing more is sent. `wake` wakes its receiver.
+    pub fn end_sending(&self, wake: impl Fn()) {
+        self.end(SENDS_NOTHING);
+        wake_receiver(&self.memory, self.outgoing, wake);
+    }
+
+    /// Tells the peer that nothing more is sent or received. The closures wake its receiver and its
+    /// sender.
+    pub fn close(&self, wake_receiver: impl Fn(), wake_sender: impl Fn()) {
+        self.end(SENDS_NOTHING | RECEIVES_NOTHING);
+        fence(Ordering::SeqCst);
+        let peer = self.outgoing.receiver;
+        wake_sleeper(&self.memory[peer + RECEIVER_SLEEPS], wake_receiver);
+        wake_sleeper(&self.memory[peer + SENDER_SLEEPS], wake_sender);
+    }
+
+    fn end(&self, what: u64) {
+        // Release: behind what was sent before.
+        self.memory[self.outgoing.sender + ENDED].fetch_or(what, Ordering::AcqRel);
+    }
+
+    /// Says that this end is going to sleep until something comes: from now on the peer wakes it. Says
+    /// whether it may sleep: not if something has come meanwhile, or nothing more ever does.
+    pub fn park_receiver(&self) -> bool {
+        let may = self.receiver.park(&self.memory) && !self.peer_sends_nothing();
+        if !may {
+            self.unpark_receiver();
+        }
+        may
+    }
+
+    /// Says that this end does not sleep any more until something comes.
+    pub fn unpark_receiver(&self) {
+        self.receiver.unpark(&self.memory);
+    }
+
+    /// Whether there is something to receive.
+    pub fn has_bytes(&self) -> bool {
+        !self.receiver.is_empty(&self.memory)
+    }
+
+    /// Says that this end is going to sleep until there is room to send: from now on the peer wakes it.
+    /// Says whether it may sleep: not if there is room, or never will be.
+    pub fn park_sender(&self) -> bool {
+        let may = self.sender.park(&self.memory) && !self.peer_receives_nothing();
+        if !may {
+            self.unpark_sender();
+        }
+        may
+    }
+
+    /// Says that this end does not sleep any more until there is room.
+    pub fn unpark_sender(&self) {
+        self.sender.unpark(&self.memory);
+    }
+
+    /// Where the bytes lie.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Bytes of the ring that this end receives by.
+    pub fn receive_capacity(&self) -> usize {
+        self.incoming.words * crate::layout::WORD
+    }
+}

@@ -1,0 +1,157 @@
+//! What lies where in a segment. Everything is counted in words of 8 bytes.
+//!
+//! In front are two blocks, the server's and the client's, of which each is written by its owner, but
+//! for the words that say who sleeps, which the other end clears. A block has three lines, far enough from
+//! each other for a processor's caches to pass them about one by one: what changes with every message
+//! sent, what changes with every message received, and what seldom changes and so stays with whoever reads
+//! it. Behind lie the two rings.
+
+/// Bytes of a word.
+pub(crate) const WORD: usize = 8;
+
+/// Words of a line: two lines of the caches that there are, as some fetch them in pairs.
+const LINE: usize = if cfg!(loom) { 4 } else { 16 };
+
+/// Words of a block.
+const BLOCK: usize = 4 * LINE;
+
+/// Words in front of the rings: a page.
+const FRONT: usize = if cfg!(loom) { 2 * BLOCK } else { 512 };
+
+/// In a block: bytes that its owner has put into the ring that it sends by.
+pub(crate) const TAIL: usize = 0;
+/// In a block: bytes that its owner has taken out of the ring that it receives by.
+pub(crate) const HEAD: usize = LINE;
+/// In a block: what its owner does no more, as bits.
+pub(crate) const ENDED: usize = 2 * LINE;
+/// In a block: not 0 if its owner sleeps until bytes come.
+pub(crate) const RECEIVER_SLEEPS: usize = 2 * LINE + 1;
+/// In a block: not 0 if its owner sleeps until there is room for bytes.
+pub(crate) const SENDER_SLEEPS: usize = 2 * LINE + 2;
+
+/// Bytes of the two rings of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    to_server: usize,
+    to_client: usize,
+}
+
+/// No ring has so many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a ring has a power of two of bytes from {least} to {most}, not {0}",
+    least = Sizes::LEAST,
+    most = Sizes::MOST
+)]
+pub struct SizesError(u64);
+
+impl Sizes {
+    /// Bytes of the smallest ring.
+    pub const LEAST: usize = if cfg!(loom) { 2 * WORD } else { 4 << 10 };
+    /// Bytes of the largest ring.
+    pub const MOST: usize = 64 << 20;
+
+    /// Those of a ring for what the server receives and of one for what the client does.
+    ///
+    /// # Errors
+    /// One is no power of two, too small or too large.
+    pub fn new(to_server: u64, to_client: u64) -> Result<Self, SizesError> {
+        Ok(Self {
+            to_server: ring(to_server)?,
+            to_client: ring(to_client)?,
+        })
+    }
+
+    /// Bytes of the ring for what the server receives.
+    pub fn to_server(self) -> usize {
+        self.to_server
+    }
+
+    /// Bytes of the ring for what the client receives.
+    pub fn to_client(self) -> usize {
+        self.to_client
+    }
+
+    /// Bytes of the segment.
+    pub fn segment(self) -> usize {
+        FRONT * WORD + self.to_server + self.to_client
+    }
+}
+
+impl Default for Sizes {
+    /// Rings in which some dozens of ordinary messages fit, and which the caches of a core hold both.
+    fn default() -> Self {
+        const USUAL: usize = 256 << 10;
+        Self {
+            to_server: USUAL,
+            to_client: USUAL,
+        }
+    }
+}
+
+fn ring(bytes: u64) -> Result<usize, SizesError> {
+    let known = usize::try_from(bytes).map_err(|_| SizesError(bytes))?;
+    match known.is_power_of_two() && (Sizes::LEAST..=Sizes::MOST).contains(&known) {
+        true => Ok(known),
+        false => Err(SizesError(bytes)),
+    }
+}
+
+/// Where one ring is and what belongs to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// The block of the end that sends by it.
+    pub(crate) sender: usize,
+    /// The block of the end that receives by it.
+    pub(crate) receiver: usize,
+    /// Its first word.
+    pub(crate) start: usize,
+    /// How many it has.
+    pub(crate) words: usize,
+}
+
+impl Place {
+    /// The ring for what the server receives.
+    pub(crate) fn to_server(sizes: Sizes) -> Self {
+        Self {
+            sender: BLOCK,
+            receiver: 0,
+            start: FRONT,
+            words: sizes.to_server / WORD,
+        }
+    }
+
+    /// The ring for what the client receives.
+    pub(crate) fn to_client(sizes: Sizes) -> Self {
+        Self {
+            sender: 0,
+            receiver: BLOCK,
+            start: FRONT + sizes.to_server / WORD,
+            words: sizes.to_client / WORD,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_powers_of_two_within_limits() {
+        for bad in [0, 1, 4095, 4097, 6 << 10, 128 << 20, u64::MAX] {
+            assert_eq!(Sizes::new(bad, 4096), Err(SizesError(bad)));
+            assert_eq!(Sizes::new(4096, bad), Err(SizesError(bad)));
+        }
+        let sizes = Sizes::new(4096, 64 << 20).unwrap();
+        assert_eq!(sizes.segment(), 4096 + 4096 + (64 << 20));
+    }
+
+    #[test]
+    fn nothing_lies_on_anything_else() {
+        let sizes = Sizes::new(4096, 8192).unwrap();
+        let (up, down) = (Place::to_server(sizes), Place::to_client(sizes));
+        assert!(SENDER_SLEEPS < BLOCK && 2 * BLOCK <= up.start);
+        assert_eq!(up.start + up.words, down.start);
+        assert_eq!((down.start + down.words) * WORD, sizes.segment());
+    }
+}

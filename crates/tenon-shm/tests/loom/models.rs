@@ -1,0 +1,177 @@
+//! The models.
+
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+use std::ops::Deref;
+
+use tenon_shm::{AtomicU64, End, Side, Sizes};
+
+const RING: usize = 16;
+
+#[derive(Clone)]
+struct Memory(Arc<Vec<AtomicU64>>);
+
+impl Deref for Memory {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        &self.0
+    }
+}
+
+/// What the system has for a bell: it is remembered that it was rung.
+#[derive(Clone)]
+struct Bell(Arc<(Mutex<bool>, Condvar)>);
+
+impl Bell {
+    fn new() -> Self {
+        Self(Arc::new((Mutex::new(false), Condvar::new())))
+    }
+
+    fn ring(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_one();
+    }
+
+    /// Sleeps until it was rung; loom finds out who sleeps for ever.
+    fn wait(&self) {
+        let mut is_rung = self.0.0.lock().unwrap();
+        while !*is_rung {
+            is_rung = self.0.1.wait(is_rung).unwrap();
+        }
+        *is_rung = false;
+    }
+}
+
+fn pair() -> (End<Memory>, End<Memory>) {
+    let sizes = Sizes::new(RING as u64, RING as u64).unwrap();
+    let words = (0..32 + 2 * RING / 8).map(|_| AtomicU64::new(0));
+    let memory = Memory(Arc::new(words.collect()));
+    (
+        End::new(memory.clone(), sizes, Side::Server),
+        End::new(memory, sizes, Side::Client),
+    )
+}
+
+/// Sends all of `bytes`, sleeping when there is no room.
+fn send_all(end: &End<Memory>, bytes: &[u8], theirs: &Bell, own: &Bell) {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        sent += end.send(&bytes[sent..], || theirs.ring()).unwrap();
+        if sent < bytes.len() && end.park_sender() {
+            own.wait();
+            end.unpark_sender();
+        }
+    }
+}
+
+/// Receives `length` bytes, at most `most` at a time, sleeping when there is nothing.
+fn receive_all(
+    end: &End<Memory>,
+    length: usize,
+    most: usize,
+    theirs: &Bell,
+    own: &Bell,
+) -> Vec<u8> {
+    let mut all = Vec::new();
+    while all.len() < length {
+        let mut room = vec![0; most];
+        let received = end.receive(&mut room, || theirs.ring()).unwrap();
+        all.extend_from_slice(&room[..received]);
+        if received == 0 && end.park_receiver() {
+            own.wait();
+            end.unpark_receiver();
+        }
+    }
+    all
+}
+
+fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+/// A message, a receiver that sleeps for it, and one that comes behind.
+#[test]
+fn a_receiver_that_sleeps_is_woken() {
+    explore(3, || {
+        let (server, client) = pair();
+        let (bytes, room) = (Bell::new(), Bell::new());
+        let sender = thread::spawn({
+            let (bytes, room) = (bytes.clone(), room.clone());
+            move || {
+                send_all(&client, b"12345678", &bytes, &room);
+                send_all(&client, b"abc", &bytes, &room);
+            }
+        });
+        let received = receive_all(&server, 11, 16, &room, &bytes);
+        assert_eq!(received, b"12345678abc");
+        sender.join().unwrap();
+    });
+}
+
+/// More than the ring holds: the sender sleeps until there is room.
+#[test]
+fn a_sender_that_sleeps_is_woken() {
+    explore(2, || {
+        let (server, client) = pair();
+        let (bytes, room) = (Bell::new(), Bell::new());
+        let sender = thread::spawn({
+            let (bytes, room) = (bytes.clone(), room.clone());
+            move || send_all(&client, b"0123456789abcdef01234567", &bytes, &room)
+        });
+        let received = receive_all(&server, 24, 8, &room, &bytes);
+        assert_eq!(received, b"0123456789abcdef01234567");
+        sender.join().unwrap();
+    });
+}
+
+/// The receiver takes more at once than it takes to wake, and the ring is filled again.
+#[test]
+fn a_ring_that_is_filled_again_and_again_goes_on() {
+    explore(2, || {
+        let (server, client) = pair();
+        let (bytes, room) = (Bell::new(), Bell::new());
+        let sender = thread::spawn({
+            let (bytes, room) = (bytes.clone(), room.clone());
+            move || send_all(&client, &[7; 40], &bytes, &room)
+        });
+        let received = receive_all(&server, 40, 16, &room, &bytes);
+        assert_eq!(received, [7; 40]);
+        sender.join().unwrap();
+    });
+}
+
+/// What was sent before the end is received, and then the end.
+#[test]
+fn an_end_comes_behind_the_last_byte() {
+    explore(3, || {
+        let (server, client) = pair();
+        let (bytes, room) = (Bell::new(), Bell::new());
+        let sender = thread::spawn({
+            let bytes = bytes.clone();
+            move || {
+                client.send(b"last", || bytes.ring()).unwrap();
+                client.close(|| bytes.ring(), || ());
+            }
+        });
+        let mut all = Vec::new();
+        loop {
+            let mut place = [0; 8];
+            let ended = server.peer_sends_nothing();
+            let received = server.receive(&mut place, || room.ring()).unwrap();
+            all.extend_from_slice(&place[..received]);
+            match received {
+                0 if ended => break,
+                0 if server.park_receiver() => {
+                    bytes.wait();
+                    server.unpark_receiver();
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(all, b"last");
+        sender.join().unwrap();
+    });
+}
