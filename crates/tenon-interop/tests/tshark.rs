@@ -83,9 +83,7 @@ fn traffic(addresses: &Addresses, transport: Transport) -> usize {
 fn capture<T>(file: &Path, body: impl FnOnce() -> T) -> T {
     let mut command = Command::new("tshark");
     // The kernel keeps so many MiB for tshark while that does not get to run.
-    command
-        .args(["-q", "-i", "lo", "-B", "64", "-w"])
-        .arg(file);
+    command.args(["-q", "-i", "lo", "-B", "64", "-w"]).arg(file);
     let tshark = Process::background(command);
     wait_for(|| written(file) > 0, "tshark does not start");
     // The header is written before the first packet is listened for.
