@@ -88,6 +88,7 @@ Examples:
   tenon ping tcp://fileserver 100003.3     NFS version 3; rpcbind knows the port
   tenon ping udp://127.0.0.1:111 100000    rpcbind itself; which versions are there?
   tenon ping tcp://127.0.0.1:4000 0x2000d340.1 --count 10
+  tenon ping tcp://127.0.0.1:4000 0x2000d340.1 --count 1000 --wait spin    how fast can it be?
   tenon ping lean+tcp://127.0.0.1:4000 0x2000d340    does it speak the lean protocol, too?")]
     Ping(PingArgs),
 
@@ -118,6 +119,7 @@ same ports, checks every answer and prints a table with both side by side.
 Examples:
   tenon demo
   tenon demo --calls 20000
+  tenon demo --wait block    what does looking for a reply gain over sleeping until it comes?
   tenon demo --json
   tenon demo --serve         only the server, until Enter or end of input: try `tenon call` on it")]
     Demo(DemoArgs),
@@ -297,6 +299,28 @@ pub enum Auth {
     Sys,
 }
 
+/// How to wait for what the other end sends.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Wait {
+    /// Sleep until it comes
+    Block,
+    /// Look until it comes: for who has processors to spare at both ends
+    Spin,
+    /// Look for about as long as waking up takes, then sleep
+    Adaptive,
+}
+
+impl Wait {
+    /// What the run time calls it.
+    pub fn policy(self) -> tenon::Waiting {
+        match self {
+            Self::Block => tenon::Waiting::Block,
+            Self::Spin => tenon::Waiting::Spin,
+            Self::Adaptive => tenon::Waiting::Adaptive,
+        }
+    }
+}
+
 /// How a call is made.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Calling")]
@@ -308,6 +332,10 @@ pub struct CallOptions {
     /// Give up after so long: 500ms, 5s, 2m
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse_duration)]
     pub timeout: Duration,
+
+    /// How to wait for a reply
+    #[arg(long, value_enum, default_value = "adaptive")]
+    pub wait: Wait,
 
     /// Refuse replies that bend their representation (padding that is not zero, a boolean of 2)
     #[arg(long)]
@@ -423,6 +451,10 @@ pub struct DemoArgs {
     /// Print the table as JSON
     #[arg(long)]
     pub json: bool,
+
+    /// How both ends wait
+    #[arg(long, value_enum, default_value = "adaptive")]
+    pub wait: Wait,
 
     /// Only serve, and print the addresses
     #[arg(long, conflicts_with_all = ["calls", "json"])]

@@ -224,6 +224,32 @@ fn ping_finds_the_versions_there_are() {
 }
 
 #[test]
+fn replies_are_waited_for_as_the_command_line_says() {
+    let server = DemoServer::start();
+    for address in [&server.tcp, &server.udp, &format!("lean+{}", server.unix)] {
+        let ping = |wait: &str| {
+            let arguments = ["ping", address, "0x2000d340.1", "-c", "50", "--json"];
+            let json = tenon(&[&arguments[..], &["--wait", wait]].concat()).ok();
+            let report: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+            ["blocks", "spins", "misses"].map(|count| report["waits"][count].as_u64())
+        };
+        // A receive that sleeps may have to be repeated; each call waits once at least.
+        let [blocks, looked @ ..] = ping("block");
+        assert!(blocks >= Some(50), "{address}: {blocks:?}");
+        assert_eq!(looked, [Some(0); 2], "{address}");
+        assert_eq!(ping("spin")[0], Some(0), "{address}");
+        assert!(ping("adaptive").iter().all(Option::is_some));
+    }
+    for wait in ["block", "spin", "adaptive"] {
+        let arguments = ["call", &server.tcp, DEMO, "SAY_HELLO", "\"Ada\"", "--wait"];
+        let answer = tenon(&[&arguments[..], &[wait]].concat()).ok();
+        assert_eq!(answer, "\"Hello, Ada\"\n", "{wait}");
+    }
+    let wrong = tenon(&["ping", &server.tcp, "0x2000d340", "--wait", "yield"]).fails_with(2);
+    assert!(wrong.contains("block, spin, adaptive"), "{wrong}");
+}
+
+#[test]
 fn the_demonstration_checks_every_answer_over_every_transport() {
     let json = tenon(&["demo", "--calls", "100", "--json"]).ok();
     let rows: Vec<serde_json::Value> = serde_json::from_str(&json).expect("it is JSON");
@@ -240,7 +266,7 @@ fn the_demonstration_checks_every_answer_over_every_transport() {
             .filter(|row| row["transport"] == transport && row["protocol"] == protocol);
         assert_eq!(of_both.count(), count, "{transport}, {protocol}");
     }
-    let table = tenon(&["demo", "--calls", "100"]).ok();
+    let table = tenon(&["demo", "--calls", "100", "--wait", "block"]).ok();
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| line.starts_with("DEMO_NULL()"))

@@ -8,7 +8,7 @@ mod tasks;
 
 use common::{every_way, in_time, listening};
 use tasks::{Job, TasksV1, TasksV1AsyncClient, TasksV1Client, TasksV1Service};
-use tenon::{CallInfo, Protocol, Refusal, Server};
+use tenon::{CallInfo, ChannelOptions, Protocol, Refusal, Server};
 use tokio::task::JoinSet;
 
 struct Worker;
@@ -55,6 +55,18 @@ async fn a_client_in_tasks_speaks_what_the_address_says() {
         lean += u32::from(client.0.protocol() == Protocol::Lean);
     }
     assert_eq!(lean, 2);
+}
+
+#[tokio::test]
+async fn a_client_connects_with_the_options_that_it_is_given() {
+    let server = server();
+    for address in every_way(server.addresses()) {
+        let options = ChannelOptions::default().calls_max(2);
+        let client = TasksV1AsyncClient::connect_with(&address, options.clone());
+        let client = in_time(client).await.unwrap();
+        assert_eq!(in_time(client.add(1, 2)).await.unwrap(), 3, "{address}");
+        assert_eq!(client.0.channel().options(), &options, "{address}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

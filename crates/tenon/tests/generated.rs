@@ -31,7 +31,7 @@ use lean_peer::{LeanLine, LeanPeer};
 use store::{STORE_V2_INTERFACE, StoreV2, StoreV2Client, StoreV2Service};
 use tenon::lean::{ByteOrder, Extras, Interface, Preamble, Status};
 use tenon::wire::{BStr, BString, Buffer, EncodeError, Encoder, Lean, Swapped};
-use tenon::{CallError, CallInfo, Protocol, Refusal, Refused, Server};
+use tenon::{CallError, CallInfo, ChannelOptions, Protocol, Refusal, Refused, Server, Waiting};
 
 /// Answers, unless it is asked by somebody who is called Nobody.
 struct Demo;
@@ -156,6 +156,19 @@ fn a_client_and_a_service_speak_what_the_address_says() {
     protocols.sort_by_key(|protocol| *protocol == Protocol::Lean);
     let (onc, lean) = (Protocol::Onc, Protocol::Lean);
     assert_eq!(protocols, [onc, onc, onc, lean, lean]);
+}
+
+#[test]
+fn a_client_connects_with_the_options_that_it_is_given() {
+    let server = server();
+    for address in addresses(&server) {
+        let options = ChannelOptions::default().waiting(Waiting::Block);
+        let client = DemoV1Client::connect_with(&address, options.clone()).unwrap();
+        client.demo_null().unwrap();
+        let channel = client.0.channel();
+        assert_eq!(channel.options(), &options, "{address}");
+        assert!(channel.counters().waits.blocks > 0, "{address}");
+    }
 }
 
 #[test]

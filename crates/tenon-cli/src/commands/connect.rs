@@ -26,8 +26,10 @@ pub fn client(
     program: u32,
     version: u32,
 ) -> Result<Client, Failure> {
-    let limits = ChannelOptions::default().connect_timeout(options.timeout);
-    let client = Client::connect_with(&address.to_string(), program, version, limits)
+    let channel = ChannelOptions::default()
+        .connect_timeout(options.timeout)
+        .waiting(options.wait.policy());
+    let client = Client::connect_with(&address.to_string(), program, version, channel)
         .map_err(Failure::new)?
         .with_timeout(options.timeout);
     let client = match options.strict {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value as Json, json};
 use tenon::lean::BindRefusal;
 use tenon::lean::client::BindError;
-use tenon::{Address, CallError, Client, Protocol, Refused};
+use tenon::{Address, CallError, Client, Protocol, Refused, WaitCounters};
 
 use crate::args::PingArgs;
 use crate::commands::connect;
@@ -24,8 +24,8 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
         None => target.versions()?,
     };
     for version in versions {
-        let times = target.ping(version)?;
-        report(args, version, &times)?;
+        let (times, waits) = target.ping(version)?;
+        report(args, version, &times, waits)?;
     }
     Ok(())
 }
@@ -71,7 +71,8 @@ impl Target<'_> {
         Ok(versions)
     }
 
-    fn ping(&self, version: u32) -> Result<Vec<Duration>, Failure> {
+    /// What each call took, and how replies were waited for.
+    fn ping(&self, version: u32) -> Result<(Vec<Duration>, WaitCounters), Failure> {
         let client = self.client(version)?;
         let mut times = Vec::new();
         for _ in 0..self.args.count {
@@ -80,7 +81,7 @@ impl Target<'_> {
             times.push(start.elapsed());
         }
         times.sort_unstable();
-        Ok(times)
+        Ok((times, client.channel().counters().waits))
     }
 }
 
@@ -104,10 +105,17 @@ fn versions_there_are(error: &CallError) -> Option<(u32, u32)> {
     (low <= high).then_some((low, high))
 }
 
-fn report(args: &PingArgs, version: u32, sorted: &[Duration]) -> Result<(), Failure> {
+fn report(
+    args: &PingArgs,
+    version: u32,
+    sorted: &[Duration],
+    waits: WaitCounters,
+) -> Result<(), Failure> {
     let (median, p99) = (percentile(sorted, 50), percentile(sorted, 99));
     if args.json {
-        return output::print_json(&as_json(args, version, median, p99), true);
+        let mut json = as_json(args, version, median, p99);
+        json["waits"] = waits_as_json(waits);
+        return output::print_json(&json, true);
     }
     let program = args.program.program;
     let calls = match sorted.len() {
@@ -131,5 +139,14 @@ fn as_json(args: &PingArgs, version: u32, median: Duration, p99: Duration) -> Js
         "calls": args.count,
         "median_us": in_micros(median),
         "p99_us": in_micros(p99),
+    })
+}
+
+fn waits_as_json(waits: WaitCounters) -> Json {
+    json!({
+        "blocks": waits.blocks,
+        "spins": waits.spins,
+        "misses": waits.misses,
+        "attempts": waits.attempts,
     })
 }

@@ -452,6 +452,7 @@ const RESERVED_TYPES: &[&str] = &[
     "CallError",
     "CallInfo",
     "Channel",
+    "ChannelOptions",
     "Client",
     "Clone",
     "ConnectError",
@@ -500,6 +501,7 @@ const RESERVED_TYPES: &[&str] = &[
 const RESERVED_METHODS: &[&str] = &[
     "clone",
     "connect",
+    "connect_with",
     "over",
     "with_credential",
     "with_timeout",

@@ -5,8 +5,8 @@ use ::tenon::wire::{
     Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
 };
 
 /// At most so many numbers travel in one call.
@@ -326,6 +326,15 @@ impl DemoV1Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, DEMO_PROGRAM, DEMO_V1)?;
+        Ok(Self(client.with_interface(DEMO_V1_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, DEMO_PROGRAM, DEMO_V1, options)?;
         Ok(Self(client.with_interface(DEMO_V1_INTERFACE.shared())))
     }
 

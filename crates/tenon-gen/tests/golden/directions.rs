@@ -4,8 +4,8 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
 };
 
 /// `data` of the interface.
@@ -238,6 +238,15 @@ impl FilesV1Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, FILES, FILES_V1)?;
+        Ok(Self(client.with_interface(FILES_V1_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, FILES, FILES_V1, options)?;
         Ok(Self(client.with_interface(FILES_V1_INTERFACE.shared())))
     }
 

@@ -4,8 +4,8 @@ use ::tenon::wire::{
     BStr, BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
 };
 
 /// Bytes in the result of MaxResult.
@@ -310,6 +310,17 @@ impl HprpcVersionClient {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, HPRPC_PROGRAM, HPRPC_VERSION)?;
+        Ok(Self(
+            client.with_interface(HPRPC_VERSION_INTERFACE.shared()),
+        ))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, HPRPC_PROGRAM, HPRPC_VERSION, options)?;
         Ok(Self(
             client.with_interface(HPRPC_VERSION_INTERFACE.shared()),
         ))

@@ -4,7 +4,8 @@ use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, PendingCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
+    Refusal, Service,
 };
 
 /// Bytes in a path name, at most.
@@ -399,6 +400,19 @@ impl MountV3Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         Ok(Self(Client::connect(address, MOUNT_PROGRAM, MOUNT_V3)?))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Ok(Self(Client::connect_with(
+            address,
+            MOUNT_PROGRAM,
+            MOUNT_V3,
+            options,
+        )?))
     }
 
     /// Calls over `channel`, which other clients may share.

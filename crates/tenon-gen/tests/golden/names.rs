@@ -5,8 +5,8 @@ use ::tenon::wire::{
     Marshal, Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
 };
 
 pub const IF: u32 = 1;
@@ -616,6 +616,15 @@ impl TypeVersionClient {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TYPE_PROGRAM, TYPE_VERSION)?;
+        Ok(Self(client.with_interface(TYPE_VERSION_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, TYPE_PROGRAM, TYPE_VERSION, options)?;
         Ok(Self(client.with_interface(TYPE_VERSION_INTERFACE.shared())))
     }
 

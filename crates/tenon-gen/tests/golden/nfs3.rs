@@ -4,7 +4,8 @@ use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, PendingCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
+    Refusal, Service,
 };
 
 /// bytes in a file handle, at most
@@ -4675,6 +4676,19 @@ impl NfsV3Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         Ok(Self(Client::connect(address, NFS_PROGRAM, NFS_V3)?))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Ok(Self(Client::connect_with(
+            address,
+            NFS_PROGRAM,
+            NFS_V3,
+            options,
+        )?))
     }
 
     /// Calls over `channel`, which other clients may share.

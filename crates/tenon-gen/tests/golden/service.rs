@@ -4,8 +4,8 @@ use ::tenon::wire::{
     BStr, BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
 };
 
 /// `args` of the interface.
@@ -93,6 +93,15 @@ impl StoreV1Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STORE_PROGRAM, STORE_V1)?;
+        Ok(Self(client.with_interface(STORE_V1_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, STORE_PROGRAM, STORE_V1, options)?;
         Ok(Self(client.with_interface(STORE_V1_INTERFACE.shared())))
     }
 
@@ -387,6 +396,15 @@ impl StoreV2Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STORE_PROGRAM, STORE_V2)?;
+        Ok(Self(client.with_interface(STORE_V2_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, STORE_PROGRAM, STORE_V2, options)?;
         Ok(Self(client.with_interface(STORE_V2_INTERFACE.shared())))
     }
 
@@ -716,6 +734,15 @@ impl EmptyV1Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, EMPTY_PROGRAM, EMPTY_V1)?;
+        Ok(Self(client.with_interface(EMPTY_V1_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, EMPTY_PROGRAM, EMPTY_V1, options)?;
         Ok(Self(client.with_interface(EMPTY_V1_INTERFACE.shared())))
     }
 

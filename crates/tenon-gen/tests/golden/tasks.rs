@@ -4,8 +4,8 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
 };
 
 /// `job` of the interface.
@@ -97,6 +97,15 @@ impl TasksV1Client {
         Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
     }
 
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect_with(address, TASKS, TASKS_V1, options)?;
+        Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
+    }
+
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
         let client = Client::over(channel, TASKS, TASKS_V1);
@@ -170,12 +179,24 @@ pub struct TasksV1AsyncClient(pub ::tenon_tokio::Client);
 
 impl TasksV1AsyncClient {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
-    /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
+    /// protocol at `lean+tcp://host:port`. Nobody is asked for a port.
     ///
     /// # Errors
     /// The address is none, or nobody answers there.
     pub async fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = ::tenon_tokio::Client::connect(address, TASKS, TASKS_V1).await?;
+        Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        address: &str,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let client = ::tenon_tokio::Client::connect_with(address, TASKS, TASKS_V1, options).await?;
         Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
     }
 

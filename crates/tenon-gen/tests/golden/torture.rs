@@ -5,7 +5,8 @@ use ::tenon::wire::{
     Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, PendingCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
+    Refusal, Service,
 };
 
 /// Constants: decimal, negative, hexadecimal, octal; used as bounds below.
@@ -2454,6 +2455,19 @@ impl TortureVersionClient {
         )?))
     }
 
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Ok(Self(Client::connect_with(
+            address,
+            TORTURE_PROGRAM,
+            TORTURE_VERSION,
+            options,
+        )?))
+    }
+
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
         Self(Client::over(channel, TORTURE_PROGRAM, TORTURE_VERSION))
@@ -4336,6 +4350,19 @@ impl TortureVersionThreeClient {
             address,
             TORTURE_PROGRAM,
             TORTURE_VERSION_THREE,
+        )?))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Ok(Self(Client::connect_with(
+            address,
+            TORTURE_PROGRAM,
+            TORTURE_VERSION_THREE,
+            options,
         )?))
     }
 

@@ -2,7 +2,8 @@
 
 use crate::wire::{BStr, BString, DecodeError, Decoder, EncodeError, Encoder, Field, Marshal, Xdr};
 use crate::{
-    CallError, CallInfo, Channel, Client, ConnectError, Credential, PendingCall, Refusal, Service,
+    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
+    Refusal, Service,
 };
 
 /// The port of rpcbind, TCP and UDP.
@@ -659,6 +660,16 @@ impl PmapversClient {
         Ok(Self(Client::connect(address, RPCBPROG, PMAPVERS)?))
     }
 
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Ok(Self(Client::connect_with(
+            address, RPCBPROG, PMAPVERS, options,
+        )?))
+    }
+
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
         Self(Client::over(channel, RPCBPROG, PMAPVERS))
@@ -959,6 +970,16 @@ impl RpcbversClient {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         Ok(Self(Client::connect(address, RPCBPROG, RPCBVERS)?))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Ok(Self(Client::connect_with(
+            address, RPCBPROG, RPCBVERS, options,
+        )?))
     }
 
     /// Calls over `channel`, which other clients may share.
@@ -1348,6 +1369,16 @@ impl Rpcbvers4Client {
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         Ok(Self(Client::connect(address, RPCBPROG, RPCBVERS4)?))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Ok(Self(Client::connect_with(
+            address, RPCBPROG, RPCBVERS4, options,
+        )?))
     }
 
     /// Calls over `channel`, which other clients may share.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use tenon::{Address, Client, Protocol, Transport};
+use tenon::{Address, ChannelOptions, Client, Protocol, Transport, Waiting};
 use tenon_exec::{Interface, Procedure, Value};
 
 use super::Interfaces;
@@ -60,11 +60,12 @@ pub fn measure(
     interfaces: &Interfaces,
     addresses: &[Address],
     calls: u32,
+    waiting: Waiting,
 ) -> Result<Vec<Figure>, Failure> {
     let mut figures = Vec::new();
     for (name, shown, argument, expected) in cases() {
         let all = addresses.iter();
-        let all = all.map(|address| Series::of(interfaces, name, &argument, address));
+        let all = all.map(|address| Series::of(interfaces, name, &argument, address, waiting));
         let mut all = all.collect::<Result<Vec<_>, _>>()?;
         let mut left = calls;
         while left > 0 {
@@ -101,13 +102,14 @@ impl<'i> Series<'i> {
         name: &str,
         argument: &Json,
         address: &Address,
+        waiting: Waiting,
     ) -> Result<Self, Failure> {
         let interface = interfaces.of(address.protocol());
         let procedure = interface.procedure(name, None).map_err(Failure::new)?;
         let argument = (!argument.is_null()).then_some(argument);
         Ok(Self {
             address: address.clone(),
-            client: client(interface, procedure, address)?,
+            client: client(interface, procedure, address, waiting)?,
             procedure,
             arguments: procedure.read_arguments(argument).map_err(Failure::new)?,
             result: None,
@@ -149,9 +151,12 @@ fn client(
     interface: &Interface,
     procedure: Procedure<'_>,
     address: &Address,
+    waiting: Waiting,
 ) -> Result<Client, Failure> {
     let (program, version) = (procedure.program(), procedure.version());
-    let client = Client::connect(&address.to_string(), program.number, version.number);
+    let (address, options) = (address.to_string(), ChannelOptions::default());
+    let options = options.waiting(waiting);
+    let client = Client::connect_with(&address, program.number, version.number, options);
     let made_from = dynamic::made_from(interface.schema(), program, version);
     Ok(client.map_err(Failure::new)?.with_interface(made_from))
 }

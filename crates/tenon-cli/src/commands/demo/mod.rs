@@ -8,7 +8,7 @@ mod service;
 
 use std::io::{self, Read};
 
-use tenon::{Address, Protocol, Transport};
+use tenon::{Address, Protocol, Transport, Waiting};
 use tenon_exec::Interface;
 use tenon_idl::Options;
 
@@ -23,7 +23,7 @@ const TEXT: &str = include_str!("../../../../../interfaces/demo.x");
 
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     match args.serve {
-        true => serve(),
+        true => serve(args.wait.policy()),
         false => demonstrate(args),
     }
 }
@@ -58,9 +58,10 @@ impl Interfaces {
 }
 
 /// The server process: prints its addresses, serves until the end of input.
-fn serve() -> Result<(), Failure> {
+fn serve(waiting: Waiting) -> Result<(), Failure> {
     let directory = process::private_directory()?;
-    let server = service::start(Interfaces::read()?, &directory.path().join("demo.sock"))?;
+    let socket = directory.path().join("demo.sock");
+    let server = service::start(Interfaces::read()?, &socket, waiting)?;
     for address in server.addresses() {
         output::print(&format!("{address}\n"))?;
     }
@@ -77,7 +78,8 @@ fn wait_for_end_of_input() -> io::Result<()> {
 
 fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
     let interfaces = Interfaces::read()?;
-    let server = ServerProcess::start()?;
+    let waiting = args.wait.policy();
+    let server = ServerProcess::start(waiting)?;
     eprintln!(
         "{FILE} read; server process {} serves it, client process {} calls it",
         server.id(),
@@ -89,7 +91,12 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
         for address in &addresses {
             eprintln!("  {address}: {} calls of each procedure", args.calls);
         }
-        figures.extend(client::measure(&interfaces, &addresses, args.calls)?);
+        figures.extend(client::measure(
+            &interfaces,
+            &addresses,
+            args.calls,
+            waiting,
+        )?);
     }
     server.stop()?;
     match args.json {

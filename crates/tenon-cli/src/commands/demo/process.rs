@@ -6,6 +6,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use tenon::Waiting;
+
 use crate::failure::Failure;
 
 /// How many addresses a server announces: TCP, UDP and Unix.
@@ -18,10 +20,10 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts this program again as the server and reads where it listens.
-    pub fn start() -> Result<Self, Failure> {
+    /// Starts this program again as the server, which waits so, and reads where it listens.
+    pub fn start(waiting: Waiting) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["demo", "--serve"])
+            .args(["demo", "--serve", "--wait", &waiting.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

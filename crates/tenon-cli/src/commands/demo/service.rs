@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenon::lean;
 use tenon::wire::{BString, Decoder, Encoder, Lean, Representation};
-use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Server, Service};
+use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Server, Service, Waiting};
 use tenon_exec::{Interface, Value};
 
 use super::Interfaces;
@@ -17,9 +17,9 @@ const PERSON: i32 = 1;
 const MACHINE: i32 = 2;
 
 /// Serves the interface over TCP, UDP and a Unix socket at `path`, by both protocols.
-pub fn start(interfaces: Interfaces, path: &Path) -> Result<Server, Failure> {
+pub fn start(interfaces: Interfaces, path: &Path, waiting: Waiting) -> Result<Server, Failure> {
     let unix = format!("unix://{}", path.display());
-    let mut builder = Server::builder();
+    let mut builder = Server::builder().waiting(waiting);
     for address in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix] {
         builder = builder.listen(address).map_err(Failure::new)?;
     }

@@ -26,7 +26,7 @@ struct Flavor<'a> {
 pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     let rust = protocols.onc.rust;
     rust.uses(&["CallError", "ConnectError", "Credential"]);
-    rust.uses(&["Channel", "Client", "PendingCall"]);
+    rust.uses(&["Channel", "ChannelOptions", "Client", "PendingCall"]);
     let blocking = Flavor {
         name: &of.names.client,
         client: "Client".to_owned(),
@@ -53,19 +53,32 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
 }
 
 fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) {
-    let connects = match protocols.lean {
-        None => [
+    let connects = match (protocols.lean, flavor.is_async) {
+        (None, false) => [
             "such as `tcp://host:port`. Without a port the host's",
             "rpcbind is asked for it.",
         ],
-        Some(_) => [
+        (None, true) => ["such as `tcp://host:port`.", "Nobody is asked for a port."],
+        (Some(_), false) => [
             "by ONC RPC at `tcp://host:port`, by the lean",
             "protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.",
         ],
+        (Some(_), true) => [
+            "by ONC RPC at `tcp://host:port`, by the lean",
+            "protocol at `lean+tcp://host:port`. Nobody is asked for a port.",
+        ],
     };
-    let connect = connect(protocols, of, flavor);
+    let connect_with = connect(protocols, of, flavor, "connect_with", Some("options"));
+    let connect = connect(protocols, of, flavor, "connect", None);
     let over = over(protocols, of, flavor);
     let is_async = if flavor.is_async { "async " } else { "" };
+    let head = Head {
+        name: format!("pub {is_async}fn connect_with"),
+        parameters: ["address: &str", "options: ChannelOptions"]
+            .map(str::to_owned)
+            .to_vec(),
+        result: "Result<Self, ConnectError>".to_owned(),
+    };
     w.gap();
     w.skeleton(
         "
@@ -82,6 +95,12 @@ impl $name$ {
     pub $async$fn connect(address: &str) -> Result<Self, ConnectError> {
         $connect$
     }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    $connect_with$
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: $channel$) -> Self {
@@ -112,6 +131,10 @@ impl $name$ {
             ("connects", Hole::Text(connects[0])),
             ("further", Hole::Text(connects[1])),
             ("connect", Hole::Lines(&|w| connect.write(w))),
+            (
+                "connect_with",
+                Hole::Lines(&|w| head.write_function(w, &connect_with)),
+            ),
             ("over", Hole::Lines(&|w| over.write(w))),
             (
                 "methods",
@@ -128,15 +151,28 @@ impl $name$ {
     );
 }
 
-/// The client that `function` makes of `first` and of the numbers.
-fn made(of: &Versioned<'_>, flavor: &Flavor<'_>, function: &str, first: &str) -> Expr {
-    let arguments = [first, &of.program.number, &of.names.number].map(Expr::text);
+/// The client that `function` makes of `first`, of the numbers and of `last`.
+fn made(
+    of: &Versioned<'_>,
+    flavor: &Flavor<'_>,
+    function: &str,
+    first: &str,
+    last: Option<&str>,
+) -> Expr {
+    let arguments = [first, &of.program.number, &of.names.number];
+    let arguments = arguments.into_iter().chain(last).map(Expr::text);
     Expr::call(format!("{}::{function}", flavor.client), arguments)
 }
 
-/// The body of `connect`.
-fn connect(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) -> Block {
-    let client = made(of, flavor, "connect", "address");
+/// The body of what connects by `function`.
+fn connect(
+    protocols: Protocols<'_>,
+    of: &Versioned<'_>,
+    flavor: &Flavor<'_>,
+    function: &str,
+    options: Option<&str>,
+) -> Block {
+    let client = made(of, flavor, function, "address", options);
     let client = match flavor.is_async {
         true => Expr::Then(Box::new(client), "await"),
         false => client,
@@ -148,7 +184,7 @@ fn connect(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) ->
 
 /// The body of `over`.
 fn over(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) -> Block {
-    built(protocols, of, made(of, flavor, "over", "channel"))
+    built(protocols, of, made(of, flavor, "over", "channel", None))
 }
 
 /// A client that knows what it was built from.
