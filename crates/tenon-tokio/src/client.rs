@@ -4,14 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon::lean::{ByteOrder, Interface};
-use tenon::runtime::{Caller, Form, Results, Timer};
+use tenon::lean::{ByteOrder, Extension, Interface, Stamps};
+use tenon::runtime::{Caller, Followed, Form, Results, Step};
 use tenon::wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 use tenon::{
-    CallError, ChannelOptions, ConnectError, Credential, LeanInput, ProcedureCall, Protocol,
+    Account, CallError, ChannelOptions, ConnectError, Credential, LeanInput, ProcedureCall,
+    Protocol,
 };
 
-use crate::channel::{Channel, Ticket};
+use crate::channel::{Channel, Ticket, Written};
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the
 /// channel; any number of tasks may call at once.
@@ -35,6 +36,7 @@ use crate::channel::{Channel, Ticket};
 pub struct Client {
     channel: Channel,
     caller: Caller,
+    account: Option<Account>,
 }
 
 impl Client {
@@ -72,7 +74,11 @@ impl Client {
     /// 25 seconds, and read results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
         let caller = Caller::new(channel.address().protocol(), program, version);
-        Self { channel, caller }
+        Self {
+            channel,
+            caller,
+            account: None,
+        }
     }
 
     fn with(&self, change: impl FnOnce(&mut Caller)) -> Self {
@@ -113,6 +119,15 @@ impl Client {
         self.with(|caller| caller.set_decode_limits(limits))
     }
 
+    /// The same with an account of where the time of its calls goes.
+    #[must_use]
+    pub fn with_account(&self, account: &Account) -> Self {
+        Self {
+            account: Some(account.clone()),
+            ..self.clone()
+        }
+    }
+
     /// The channel that the calls go over.
     pub fn channel(&self) -> &Channel {
         &self.channel
@@ -144,13 +159,15 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
+        let followed = self.follow();
         let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
         self.caller.begin(&mut message, procedure);
         let encoded = encode(&mut Encoder::new(&mut message));
-        let results = self.exchange(message, encoded, &Form::Onc, timer).await?;
-        self.read(results, |bytes, _| {
+        let written = self.written(message, encoded, &Form::Onc, followed.clone())?;
+        let results = Ticket::new(&self.channel, written, timer).await?;
+        self.read(results, followed, |bytes, _| {
             self.caller.decoding().decode(bytes, decode)
         })
     }
@@ -166,13 +183,16 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
+        let followed = self.follow();
         let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
-        let form = Form::Lean(self.caller.begin_lean(&mut message, procedure, &[])?);
+        let extensions = self.asked_of_server(followed.as_ref());
+        let form = (self.caller).begin_lean(&mut message, procedure, extensions)?;
         let encoded = encode(&mut Encoder::over(&mut message));
-        let results = self.exchange(message, encoded, &form, timer).await?;
-        self.read(results, |bytes, order| {
+        let written = self.written(message, encoded, &Form::Lean(form), followed.clone())?;
+        let results = Ticket::new(&self.channel, written, timer).await?;
+        self.read(results, followed, |bytes, order| {
             self.caller.decoding().decode_lean(bytes, order, decode)
         })
     }
@@ -183,38 +203,71 @@ impl Client {
     /// # Errors
     /// By blame; see [`CallError`].
     pub async fn invoke<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+        let followed = self.follow();
         let timer = self.caller.timer();
         let _room = self.channel.admit(&timer).await?;
         let mut message = self.channel.buffer();
-        let (encoded, form) = self.caller.write(&mut message, call, &[])?;
-        let results = self.exchange(message, encoded, &form, timer).await?;
-        self.read(results, |bytes, order| self.caller.read::<C>(bytes, order))
+        let extensions = self.asked_of_server(followed.as_ref());
+        let (encoded, form) = self.caller.write(&mut message, call, extensions)?;
+        let written = self.written(message, encoded, &form, followed.clone())?;
+        let results = Ticket::new(&self.channel, written, timer).await?;
+        self.read(results, followed, |bytes, order| {
+            self.caller.read::<C>(bytes, order)
+        })
     }
 
-    /// Sends a call whose arguments stand in `message`, and waits for its results.
-    async fn exchange(
+    /// Follows the call that begins now, if the account is to follow it.
+    fn follow(&self) -> Option<Arc<Followed>> {
+        match &self.account {
+            None => None,
+            Some(account) => account.begin().map(Arc::new),
+        }
+    }
+
+    /// What a call asks the server for beside.
+    fn asked_of_server(&self, followed: Option<&Arc<Followed>>) -> &'static [Extension<'static>] {
+        match followed.is_some() && self.channel.gives_stamps() {
+            true => &[Stamps::REQUEST],
+            false => &[],
+        }
+    }
+
+    /// A call whose arguments stand in `message`, if they could be encoded.
+    fn written(
         &self,
         message: Buffer,
         encoded: Result<(), EncodeError>,
         form: &Form<'_>,
-        timer: Timer,
-    ) -> Result<Results, CallError> {
+        followed: Option<Arc<Followed>>,
+    ) -> Result<Written, CallError> {
         if let Err(error) = encoded {
             self.channel.recycle(message);
             return Err(error.into());
         }
-        let written = self.channel.written(message, form)?;
-        Ticket::new(&self.channel, written, timer).await
+        if let Some(followed) = &followed {
+            followed.at(Step::Encoded);
+        }
+        self.channel.written(message, form, followed)
     }
 
     /// Reads results and gives their buffer back.
     fn read<T>(
         &self,
         results: Results,
+        followed: Option<Arc<Followed>>,
         read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
+        if let Some(followed) = &followed {
+            followed.fetched(results.note.as_deref());
+        }
         let value = read(results.bytes.as_slice(), results.order);
+        if let Some(followed) = &followed {
+            followed.at(Step::Decoded);
+        }
         self.channel.recycle(results.bytes);
+        if let (Some(followed), Ok(_)) = (&followed, &value) {
+            followed.keep();
+        }
         value
     }
 }

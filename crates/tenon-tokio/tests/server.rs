@@ -7,71 +7,16 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use common::{
-    ECHO, FAIL, Obliging, PANIC, PATIENCE, PROGRAM, SLEEP, VERSION, call, call_blocking, connect,
-    connect_blocking, duration, every_way, in_time, interface, listening, rest, sizes, sleep,
+    ECHO, FAIL, Obliging, PANIC, PATIENCE, PROGRAM, Patient, VERSION, call, call_blocking, connect,
+    connect_blocking, every_way, in_time, interface, listening, sizes, sleep,
 };
-use tenon::lean::Interface;
-use tenon::{CallError, Protocol, Refusal, ServerLimits};
-use tenon_tokio::{Answer, AsyncService, Call, Server, ServerBuilder};
+use tenon::{CallError, ServerLimits};
+use tenon_tokio::{Server, ServerBuilder};
 use tokio::task::{JoinSet, spawn_blocking};
-
-/// Obliges as the other one does, but sleeps as tasks do, and counts those that slept to the end.
-#[derive(Default)]
-struct Patient {
-    rested: Arc<AtomicUsize>,
-}
-
-impl AsyncService for Patient {
-    fn program(&self) -> u32 {
-        PROGRAM
-    }
-
-    fn version(&self) -> u32 {
-        VERSION
-    }
-
-    fn interface(&self) -> Option<Arc<Interface>> {
-        Some(Arc::new(interface()))
-    }
-
-    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
-        let arguments = match call.protocol() {
-            Protocol::Onc => call.decode(|input| Ok(input.take(input.left())?.to_vec()))?,
-            Protocol::Lean => call.decode_lean(|input| {
-                let all = rest(input).to_vec();
-                match input {
-                    tenon::LeanInput::Native(input) => input.take(input.left())?,
-                    tenon::LeanInput::Swapped(input) => input.take(input.left())?,
-                };
-                Ok(all)
-            })?,
-        };
-        match call.procedure() as u16 {
-            ECHO => tokio::task::yield_now().await,
-            SLEEP => {
-                tokio::time::sleep(duration(&arguments)).await;
-                self.rested.fetch_add(1, Ordering::SeqCst);
-            }
-            PANIC => panic!("as the test asked"),
-            FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
-            _ => return Err(Refusal::ProcedureUnavailable),
-        }
-        match call.protocol() {
-            Protocol::Onc => call.answer(|out| {
-                out.room(arguments.len()).copy_from_slice(&arguments);
-                Ok(())
-            }),
-            Protocol::Lean => call.answer_lean(|out| {
-                out.room(arguments.len()).copy_from_slice(&arguments);
-                Ok(())
-            }),
-        }
-    }
-}
 
 /// One server of each kind of execution, and its name.
 async fn servers() -> Vec<(&'static str, Server)> {

@@ -9,7 +9,7 @@ use tenon_proto::lean::{Extension, Interface, Stamps};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
-use crate::account::{Account, Step, Watcher};
+use crate::account::{Account, Followed, Step, Watcher};
 use crate::caller::Caller;
 use crate::channel::{Channel, Form, Locked, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
@@ -116,8 +116,8 @@ impl Client {
         self.with(|caller| caller.set_decode_limits(limits))
     }
 
-    /// The same with an account of where the time of its calls goes, as far as it is waited for them at
-    /// once: [started](Self::start) ones are left out.
+    /// The same with an account of where the time of its calls goes. That of a [started](Self::start) one
+    /// ends when it was waited for, and until then whatever its caller did is part of it.
     #[must_use]
     pub fn with_account(&self, account: &Account) -> Self {
         Self {
@@ -195,9 +195,12 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let (_, ticket) = self.send(procedure, encode, ())?;
-        let decode = DecodeBy::Onc(decode);
-        Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+        let followed = self.follow();
+        let (_, ticket) = match &followed {
+            None => self.send(procedure, encode, ())?,
+            Some(followed) => self.send(procedure, encode, followed.steps())?,
+        };
+        Ok(self.pending(ticket, DecodeBy::Onc(decode), followed))
     }
 
     /// Calls a procedure by the lean protocol, over a channel that speaks it, as
@@ -248,9 +251,12 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let (_, ticket) = self.send_lean(procedure, encode, ())?;
-        let decode = DecodeBy::Lean(decode);
-        Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+        let followed = self.follow();
+        let (_, ticket) = match &followed {
+            None => self.send_lean(procedure, encode, ())?,
+            Some(followed) => self.send_lean(procedure, encode, followed.steps())?,
+        };
+        Ok(self.pending(ticket, DecodeBy::Lean(decode), followed))
     }
 
     /// Makes a call by the protocol that the channel speaks, and waits for its result, as
@@ -305,12 +311,35 @@ impl Client {
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
     pub fn submit<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
-        let (_, ticket) = self.send_by_protocol(call, ())?;
+        let followed = self.follow();
+        let (_, ticket) = match &followed {
+            None => self.send_by_protocol(call, ())?,
+            Some(followed) => self.send_by_protocol(call, followed.steps())?,
+        };
         let decode = match self.caller.protocol() {
             Protocol::Onc => DecodeBy::Onc(C::decode),
             Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
         };
-        Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+        Ok(self.pending(ticket, decode, followed))
+    }
+
+    /// Follows the call that is started now, if it is to be followed.
+    #[inline]
+    fn follow(&self) -> Option<Box<Followed>> {
+        match &self.account {
+            None => None,
+            Some(account) => account.begin().map(Box::new),
+        }
+    }
+
+    #[inline]
+    fn pending<T>(
+        &self,
+        ticket: Ticket,
+        decode: DecodeBy<T>,
+        followed: Option<Box<Followed>>,
+    ) -> PendingCall<T> {
+        PendingCall::new(ticket, self.caller.decoding(), decode, followed)
     }
 
     /// One timer, one buffer and one sending for both protocols: what is compiled for each procedure

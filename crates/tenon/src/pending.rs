@@ -6,6 +6,7 @@ use std::time::Duration;
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::{DecodeError, Decoder};
 
+use crate::account::{Followed, Step, Watcher};
 use crate::caller::Decoding;
 use crate::channel::{Results, Ticket};
 use crate::error::CallError;
@@ -20,6 +21,8 @@ pub struct PendingCall<T> {
     decode: DecodeBy<T>,
     /// What has come before anybody waited for good.
     early: Option<Result<Results, CallError>>,
+    /// The account that follows it.
+    followed: Option<Box<Followed>>,
 }
 
 /// What decodes the result, by the protocol of the call.
@@ -39,12 +42,18 @@ impl<T> DecodeBy<T> {
 }
 
 impl<T> PendingCall<T> {
-    pub(crate) fn new(ticket: Ticket, decoding: Decoding, decode: DecodeBy<T>) -> Self {
+    pub(crate) fn new(
+        ticket: Ticket,
+        decoding: Decoding,
+        decode: DecodeBy<T>,
+        followed: Option<Box<Followed>>,
+    ) -> Self {
         Self {
             ticket,
             decoding,
             decode,
             early: None,
+            followed,
         }
     }
 
@@ -52,15 +61,34 @@ impl<T> PendingCall<T> {
     ///
     /// # Errors
     /// By blame; see [`CallError`].
-    pub fn wait(self) -> Result<T, CallError> {
-        let Some(early) = self.early else {
-            let reply = self.ticket.wait()?;
-            let (results, order) = (reply.results(), reply.order());
-            return self.decode.decode(results, order, self.decoding);
+    pub fn wait(mut self) -> Result<T, CallError> {
+        let Some(followed) = self.followed.take() else {
+            return self.wait_watched(());
         };
-        let Results { bytes, order } = early?;
-        let value = self.decode.decode(bytes.as_slice(), order, self.decoding);
-        self.ticket.recycle(bytes);
+        let value = self.wait_watched(followed.steps())?;
+        followed.keep();
+        Ok(value)
+    }
+
+    fn wait_watched(self, watcher: impl Watcher) -> Result<T, CallError> {
+        let value = match self.early {
+            None => {
+                let reply = self.ticket.wait(watcher)?;
+                let (results, order) = (reply.results(), reply.order());
+                let value = self.decode.decode(results, order, self.decoding);
+                watcher.at(Step::Decoded);
+                value
+            }
+            Some(early) => {
+                let Results { bytes, order, .. } = early?;
+                watcher.at(Step::Fetched);
+                let value = self.decode.decode(bytes.as_slice(), order, self.decoding);
+                watcher.at(Step::Decoded);
+                self.ticket.recycle(bytes);
+                value
+            }
+        };
+        // The ticket is let go before a call that is followed is over.
         value
     }
 
@@ -72,7 +100,11 @@ impl<T> PendingCall<T> {
     /// Waits no longer than `limit`, and says whether [`wait`](Self::wait) would return at once.
     pub fn wait_for(&mut self, limit: Duration) -> bool {
         if self.early.is_none() {
-            self.early = self.ticket.wait_for(limit).transpose();
+            let early = match &self.followed {
+                None => self.ticket.wait_for(limit, ()),
+                Some(followed) => self.ticket.wait_for(limit, followed.steps()),
+            };
+            self.early = early.transpose();
         }
         self.early.is_some()
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::options::ChannelOptions;
 
+pub use crate::account::{Followed, Note, Step};
 pub use crate::caller::{Caller, Decoding};
 pub use crate::channel::{
     Answer, BackOff, Broken, Buffers, Engine, Form, Inbox, LeanForm, Meaning, Obstacle, REST,
@@ -13,9 +14,9 @@ pub use crate::channel::{
 };
 pub use crate::rpcbind::Registrar;
 pub use crate::server::{
-    Execution, LeanJob, Offer, Origin, Places, Prepared, Reason, Reception, Request, Services,
-    Share, execute_inline, execute_late, note_panic, note_refusal, preamble, refuse_for_number,
-    refuse_lean, status,
+    Execution, LeanJob, Offer, Origin, Passed, Places, Prepared, Reason, Reception, Request,
+    Services, Share, execute_inline, execute_late, note_panic, note_refusal, preamble,
+    refuse_for_number, refuse_lean, stamp_replies, status,
 };
 
 /// Time for the first connection.

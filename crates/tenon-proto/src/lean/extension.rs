@@ -60,6 +60,12 @@ impl<'m> Extensions<'m> {
         self.order
     }
 
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     pub(super) fn none(order: ByteOrder) -> Self {
         Self { bytes: &[], order }
     }

@@ -91,6 +91,9 @@ impl Catalog {
 pub enum Received<'m> {
     /// Hand the call to its service.
     Call(Call<'m>),
+    /// Answer a call of procedure 0 whose client asks for the [stamps](Stamps) of its way: the engine,
+    /// which answers the others, has no clock. The reply has no result.
+    StampedNull(Caller),
     /// The client no longer waits for this call.
     Cancel(u32),
     /// The client calls nothing any more; what it called is still to be answered.
@@ -319,10 +322,7 @@ impl ServerEngine {
                 self.counters.calls += 1;
                 Ok(Received::Call(call(service, message, &parts, caller)))
             }
-            service => {
-                let handed = self.judge(service, message, &parts, caller, out);
-                Ok(handed.map_or(Received::Handled, Received::Call))
-            }
+            service => Ok(self.judge(service, message, &parts, caller, out)),
         }
     }
 
@@ -334,7 +334,7 @@ impl ServerEngine {
         parts: &Parts<'m>,
         caller: Caller,
         out: &mut Buffer,
-    ) -> Option<Call<'m>> {
+    ) -> Received<'m> {
         let refusal = match (service, parts) {
             (None, _) => Some(Exception::new(Status::UNBOUND, "")),
             (
@@ -356,6 +356,8 @@ impl ServerEngine {
             )),
             (Some(_), _) => None,
         };
+        let wants_stamps =
+            self.features.has(Features::STAMPS) && Stamps::are_asked_for(parts.extensions);
         let reply = match (refusal, service) {
             (Some(exception), _) => {
                 self.counters.refusals += 1;
@@ -363,19 +365,21 @@ impl ServerEngine {
             }
             (None, Some(service)) if caller.procedure != NULL_PROCEDURE => {
                 self.counters.calls += 1;
-                let stamps = self.features.has(Features::STAMPS);
-                return Some(Call {
-                    wants_stamps: stamps && Stamps::are_asked_for(parts.extensions),
+                return Received::Call(Call {
+                    wants_stamps,
                     ..call(service, message, parts, caller)
                 });
             }
             (None, _) => {
                 self.counters.pings += 1;
-                Reply::begin(out, caller)
+                match wants_stamps {
+                    true => return Received::StampedNull(caller),
+                    false => Reply::begin(out, caller),
+                }
             }
         };
         reply.seal(out);
-        None
+        Received::Handled
     }
 
     fn handle_bind<'m>(

@@ -242,7 +242,9 @@ impl Simulation {
                 Received::Cancel(id) => {
                     self.running.cancel(id);
                 }
-                Received::Goodbye(_) | Received::Pong(_) => panic!("nobody says so"),
+                Received::Goodbye(_) | Received::Pong(_) | Received::StampedNull(_) => {
+                    panic!("nobody says so")
+                }
                 Received::Handled => {}
             }
         }

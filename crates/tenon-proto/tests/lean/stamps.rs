@@ -51,11 +51,16 @@ fn pair(order: ByteOrder, client: Features, server: Features) -> Pair {
 
 /// A call that asks for stamps and what is before it.
 fn asking(pair: &mut Pair) -> Vec<u8> {
+    asking_of(7, pair)
+}
+
+/// The same for this procedure.
+fn asking_of(procedure: u16, pair: &mut Pair) -> Vec<u8> {
     let extras = Extras {
         time_left: None,
         extensions: &[Stamps::REQUEST],
     };
-    pair.call_with(&known(5), 7, b"", &extras, "call").1
+    pair.call_with(&known(5), procedure, b"", &extras, "call").1
 }
 
 /// What `answer` makes of a call that asks for stamps, without that its service is bound.
@@ -119,6 +124,41 @@ fn when_a_reply_is_sent_is_said_anew() {
         out.extend(&all(30));
         stamp_sent(&mut out, order, 99);
         assert_eq!(out.as_slice(), all(99), "{order:?}");
+    }
+}
+
+/// Procedure 0 is answered by whoever has a clock if its client wants stamps, and otherwise by the engine.
+#[test]
+fn procedure_0_is_stamped_like_the_others() {
+    for order in ORDERS {
+        let mut pair = pair(order, Features::STAMPS, Features::STAMPS);
+        let stream = asking_of(0, &mut pair);
+        let mut found = 0;
+        pair.send_to_server(&stream, |_, received, out| match received {
+            Received::StampedNull(caller) => {
+                found += 1;
+                out.clear();
+                Reply::begin_stamped(out, caller).seal_stamped(out, &STAMPS);
+            }
+            other => panic!("{other:?}"),
+        })
+        .unwrap();
+        assert_eq!(found, 1);
+        let header = [W(0xd07e_0202), W(1), H(0), H(0), W(56)];
+        let expected = bytes(order, &[&header[..], &extension(30)].concat());
+        assert_eq!(pair.out.as_slice(), expected, "{order:?}");
+        assert_eq!(pair.server.counters().pings, 1);
+    }
+    for (client, server) in [
+        (Features::default(), Features::STAMPS),
+        (Features::STAMPS, Features::default()),
+    ] {
+        let mut pair = pair(ByteOrder::Little, client, server);
+        let stream = asking_of(0, &mut pair);
+        let answered = pair.send_to_server(&stream, |_, received, _| panic!("{received:?}"));
+        answered.unwrap();
+        let expected = bytes(ByteOrder::Little, &[W(0xd07e_0200), W(1), H(0), H(0), W(0)]);
+        assert!(pair.out.as_slice().ends_with(&expected));
     }
 }
 

@@ -21,7 +21,9 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use tenon::runtime::{Form, REST, SlotId, Socket, Timer, calls_max, connect_timeout, counters};
+use tenon::runtime::{
+    Followed, Form, REST, SlotId, Socket, Timer, calls_max, connect_timeout, counters,
+};
 use tenon::wire::Buffer;
 use tenon::{Address, CallError, ChannelCounters, ChannelOptions, ConnectError, WaitCounters};
 use tokio::io::unix::AsyncFd;
@@ -31,9 +33,9 @@ use tokio::time::timeout_at;
 use driver::Driver;
 use slots::Outcome;
 use state::{Phase, State};
-use written::Written;
 
 pub(crate) use ticket::Ticket;
+pub(crate) use written::Written;
 
 /// A socket that the run time watches.
 type Line = Arc<AsyncFd<Socket>>;
@@ -200,8 +202,20 @@ impl Channel {
     }
 
     /// A call whose arguments stand in `message`.
-    pub(crate) fn written(&self, message: Buffer, form: &Form<'_>) -> Result<Written, CallError> {
-        Written::new(message, form, self.address(), self.options())
+    pub(crate) fn written(
+        &self,
+        message: Buffer,
+        form: &Form<'_>,
+        followed: Option<Arc<Followed>>,
+    ) -> Result<Written, CallError> {
+        let mut written = Written::new(message, form, self.address(), self.options())?;
+        written.followed = followed;
+        Ok(written)
+    }
+
+    /// Whether the peer says when a call passed it, if it is asked for that.
+    pub(crate) fn gives_stamps(&self) -> bool {
+        self.handle.shared.lock().state.engine.gives_stamps()
     }
 
     /// Sends a call, or leaves it to the driver.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
-use tenon::runtime::{Buffers, SlotId, Socket};
+use tenon::runtime::{Buffers, Followed, SlotId, Socket, Step};
 use tenon::wire::Buffer;
 use tenon::{Address, Transport};
 
@@ -29,6 +29,13 @@ impl Piece {
         }
     }
 
+    fn followed(&self) -> Option<&Followed> {
+        match self {
+            Self::Note(_) => None,
+            Self::Call(_, _, written) => written.followed.as_deref(),
+        }
+    }
+
     /// Gives the buffer back.
     pub(super) fn recycle(self, buffers: &mut Buffers) {
         buffers.put(match self {
@@ -44,6 +51,8 @@ pub(super) struct Outbox {
     pieces: VecDeque<Piece>,
     /// Bytes of the first piece that are sent.
     sent: usize,
+    /// Whether there may be calls that are followed.
+    has_followed: bool,
 }
 
 impl Outbox {
@@ -52,7 +61,16 @@ impl Outbox {
     }
 
     pub(super) fn push(&mut self, piece: Piece) {
+        self.has_followed |= piece.followed().is_some();
         self.pieces.push_back(piece);
+    }
+
+    /// Says of the calls among the first `count` pieces that they are at this step.
+    #[cold]
+    fn mark(&self, count: usize, step: Step) {
+        let first = self.pieces.iter().take(count);
+        let followed = first.filter_map(Piece::followed);
+        followed.for_each(|followed| followed.at(step));
     }
 
     /// Sends as much as one system call takes, and hands what is sent whole to `done`.
@@ -69,12 +87,20 @@ impl Outbox {
             Transport::Udp => 1,
             Transport::Tcp | Transport::Unix => PIECES_MAX,
         };
-        let bytes = match self.pieces.len().min(most) {
+        let count = self.pieces.len().min(most);
+        if self.has_followed {
+            self.mark(count, Step::Sending);
+        }
+        let bytes = match count {
             0 => return Ok(()),
             1 => socket.try_send(self.pieces[0].bytes(address), self.sent)?,
             count => self.send_pieces(socket, address, count)?,
         };
+        if self.has_followed {
+            self.mark(count, Step::Sent);
+        }
         self.advance(bytes, address, done);
+        self.has_followed &= !self.pieces.is_empty();
         Ok(())
     }
 

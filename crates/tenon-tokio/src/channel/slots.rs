@@ -3,7 +3,7 @@
 use std::task::Waker;
 
 use tenon::CallError;
-use tenon::runtime::{Results, SlotId, Timer};
+use tenon::runtime::{Note, Results, SlotId, Timer};
 
 use super::written::Written;
 
@@ -93,6 +93,14 @@ impl Slots {
         let slot = &mut self.slots[id.index()];
         let before = std::mem::replace(&mut slot.stage, Stage::Over(outcome));
         (before, slot.owner.take())
+    }
+
+    /// Leaves a note with the results of a call that is over.
+    #[cold]
+    pub(super) fn note(&mut self, id: SlotId, note: Option<Box<Note>>) {
+        if let Stage::Over(Ok(results)) = &mut self.slots[id.index()].stage {
+            results.note = note;
+        }
     }
 
     /// Whether the call in this slot has this number.

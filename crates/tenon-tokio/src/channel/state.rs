@@ -213,21 +213,29 @@ impl State {
     /// Takes in what has been received whole.
     pub(super) fn take_in(&mut self, inbox: &mut Inbox) -> Result<(), Broken> {
         while let Some(received) = inbox.next_received()? {
-            self.take_in_one(received)?;
+            if let Some(noted) = self.take_in_one(received)? {
+                self.slots.note(noted, inbox.note());
+            }
         }
         Ok(())
     }
 
-    fn take_in_one(&mut self, received: Received<'_>) -> Result<(), Broken> {
+    /// Takes in one message; says of which call it may say more than its results.
+    fn take_in_one(&mut self, received: Received<'_>) -> Result<Option<SlotId>, Broken> {
         match self.engine.take_in(received)? {
             Meaning::Answer(answer) => {
                 self.back_off.reset();
                 self.lost = None;
                 let (slot, order) = (answer.slot, answer.order);
+                let noted = answer.is_noted.then_some(slot);
                 let outcome = answer.outcome.map(|results| {
                     let mut bytes = self.buffers.take();
                     bytes.extend(results);
-                    Results { bytes, order }
+                    Results {
+                        bytes,
+                        order,
+                        note: None,
+                    }
                 });
                 let timer = self.slots.get(slot).timer;
                 let outcome = outcome.map_err(|error| match is_late(&error) {
@@ -235,6 +243,7 @@ impl State {
                     false => *error,
                 });
                 self.finish(slot, outcome);
+                return Ok(noted);
             }
             Meaning::Goodbye { cause, unbegun } => {
                 let error = CallError::Disconnected {
@@ -247,7 +256,7 @@ impl State {
             }
             Meaning::Handled => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Ends a call that is no longer in flight nor queued.

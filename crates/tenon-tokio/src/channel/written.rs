@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenon::lean::{Draft, Interface};
-use tenon::runtime::{Form, LeanForm, Started, Timer, packet};
+use tenon::runtime::{Followed, Form, LeanForm, Started, Timer, packet};
 use tenon::wire::Buffer;
 use tenon::{Address, CallError, ChannelOptions};
 
@@ -13,6 +13,8 @@ pub(crate) struct Written {
     message: Buffer,
     kind: Kind,
     size: usize,
+    /// The account that follows it.
+    pub(super) followed: Option<Arc<Followed>>,
 }
 
 /// By which protocol a call is written: what a [`Form`] says, without borrowing from its caller.
@@ -74,6 +76,7 @@ impl Written {
             message,
             kind,
             size,
+            followed: None,
         })
     }
 

@@ -10,6 +10,7 @@ use tenon::lean::Reason as Farewell;
 use tenon::lean::server::Call as LeanCall;
 use tenon::runtime::{
     LeanJob, Reason, Reception, Request, Share, execute_inline, execute_late, refuse_for_number,
+    stamp_replies,
 };
 use tenon::wire::Buffer;
 use tenon_net::Stream;
@@ -43,6 +44,8 @@ pub(super) struct Connection {
     replies: Buffer,
     /// Bytes of the replies that are sent.
     sent: usize,
+    /// Whether the client has asked for stamps, so that there may be some among the replies.
+    gives_stamps: bool,
     /// Since when the peer has not made room for the replies.
     blocked_since: Option<Instant>,
     /// Since when no complete request has come.
@@ -78,6 +81,7 @@ impl Connection {
             socket,
             replies: Buffer::default(),
             sent: 0,
+            gives_stamps: false,
             blocked_since: None,
             silent_since: Instant::now(),
             has_memory: true,
@@ -224,6 +228,7 @@ impl Connection {
         match self.reception.next_request(offer, replies)? {
             Request::None => return Ok(false),
             Request::Handled => {}
+            Request::HandledStamped => self.gives_stamps = true,
             Request::Cancel(id) => line.cancel(id),
             Request::Onc(call, record) => match &shared.handlers[call.service] {
                 Handler::Inline => {
@@ -238,6 +243,7 @@ impl Connection {
                 }
             },
             Request::Lean(call) => {
+                self.gives_stamps |= call.wants_stamps;
                 match &shared.handlers[offer.services.lean_service(call.service)] {
                     Handler::Inline => execute_inline(&call, offer, line.origin, replies),
                     handler => {
@@ -252,6 +258,10 @@ impl Connection {
 
     /// Sends what there is room for; says whether that was all.
     fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, Reason> {
+        // What comes behind replies that are sent in part keeps the time at which it was done.
+        if self.gives_stamps && self.sent == 0 && !self.replies.is_empty() {
+            stamp_replies(&mut self.replies);
+        }
         while self.sent < self.replies.len() {
             let Poll::Ready(ready) = self.socket.poll_write_ready(cx) else {
                 self.blocked_since.get_or_insert_with(Instant::now);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tenon::lean::Interface;
 use tenon::lean::server::Reply as LeanReply;
-use tenon::runtime::{LeanJob, Offer, Origin};
+use tenon::runtime::{LeanJob, Offer, Origin, Passed};
 use tenon::wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Service, Transport};
 use tenon_proto::onc::server::Reply as OncReply;
@@ -85,6 +85,8 @@ pub struct Call {
     received: Buffer,
     asked: Asked,
     reply: Buffer,
+    /// When it passed the places before the service, if the client wants to know that.
+    passed: Option<Passed>,
 }
 
 /// What is asked for, and by which protocol.
@@ -117,7 +119,17 @@ impl Call {
             received,
             asked,
             reply,
+            passed: None,
         }
+    }
+
+    /// The service begins with it.
+    fn dispatched(self) -> Self {
+        let passed = match &self.asked {
+            Asked::Onc(..) => None,
+            Asked::Lean(job) => job.dispatch(),
+        };
+        Self { passed, ..self }
     }
 
     /// The procedure's number.
@@ -227,9 +239,15 @@ impl Call {
         let Asked::Lean(job) = self.asked else {
             return Err(other_protocol());
         };
-        let reply = LeanReply::begin(&mut self.reply, job.caller);
+        let reply = match self.passed {
+            None => LeanReply::begin(&mut self.reply, job.caller),
+            Some(_) => LeanReply::begin_stamped(&mut self.reply, job.caller),
+        };
         encode(&mut Encoder::over(&mut self.reply))?;
-        reply.seal(&mut self.reply);
+        match self.passed {
+            None => reply.seal(&mut self.reply),
+            Some(passed) => passed.seal(reply, &mut self.reply),
+        }
         Ok(self.answered())
     }
 
@@ -262,7 +280,7 @@ impl<S: AsyncService> Spawn for S {
     fn spawn(self: Arc<Self>, call: Call, completion: Completion) -> AbortHandle {
         let task = tokio::spawn(async move {
             match completion.why_not() {
-                None => completion.finish(self.call(call).await),
+                None => completion.finish(self.call(call.dispatched()).await),
                 Some(exception) => completion.refuse(&exception),
             }
         });

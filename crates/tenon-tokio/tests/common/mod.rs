@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tenon::{
     Address, CallError, CallInfo, ChannelOptions, LeanInput, LeanService, Protocol, Refusal,
     Server, ServerBuilder, Service, Transport,
 };
-use tenon_tokio::Client;
+use tenon_tokio::{Answer, AsyncService, Call, Client};
 
 pub const PROGRAM: u32 = 0x2000_0042;
 pub const VERSION: u32 = 3;
@@ -107,6 +107,47 @@ impl LeanService for Obliging {
         let made = oblige(call.procedure, rest(&arguments))?;
         result.room(made.len()).copy_from_slice(&made);
         Ok(())
+    }
+}
+
+/// Obliges as the other one does, but sleeps as tasks do, and counts those that slept to the end.
+#[derive(Default)]
+pub struct Patient {
+    pub rested: Arc<AtomicUsize>,
+}
+
+impl AsyncService for Patient {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn interface(&self) -> Option<Arc<Interface>> {
+        Some(Arc::new(interface()))
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let arguments = match call.protocol() {
+            Protocol::Onc => call.decode(get)?,
+            Protocol::Lean => call.decode_lean(get_lean)?,
+        };
+        match call.procedure() as u16 {
+            ECHO => tokio::task::yield_now().await,
+            SLEEP => {
+                tokio::time::sleep(duration(&arguments)).await;
+                self.rested.fetch_add(1, Ordering::SeqCst);
+            }
+            PANIC => panic!("as the test asked"),
+            FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
+            _ => return Err(Refusal::ProcedureUnavailable),
+        }
+        match call.protocol() {
+            Protocol::Onc => call.answer(put(&arguments)),
+            Protocol::Lean => call.answer_lean(put_lean(&arguments)),
+        }
     }
 }
 

@@ -1,37 +1,184 @@
 //! The clock of the stamps: one that all processes of a machine share, so that what the two ends of a
 //! call read can be compared.
+//!
+//! Where the kernel itself keeps time by the processor's counter, that is it: it counts alike on all
+//! cores then, and reading it costs half of what asking the kernel's clock does. Elsewhere it is the
+//! kernel's monotonic clock.
 
 use std::fs;
 use std::sync::OnceLock;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Ticks of the clock in a second.
-pub const RATE: u64 = 1_000_000_000;
+/// Nanoseconds in a second.
+const NANOS: u64 = 1_000_000_000;
 
-/// The time now, in nanoseconds since some moment.
+/// Where the kernel says what it keeps time by.
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// What it says if that is a counter that programs can read: on x86-64, on 64-bit Arm.
+const COUNTERS: [&str; 2] = ["tsc", "arch_sys_counter"];
+
+/// A clock that ticks.
+#[derive(Debug)]
+pub struct Clock {
+    counter: Option<quanta::Clock>,
+    scale: Scale,
+}
+
+/// Which clock it is, and how long its ticks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    /// The same number in all processes that read the same clock; 0 if that cannot be known.
+    pub identity: u64,
+    /// Ticks in a second, not 0.
+    pub rate: u64,
+}
+
+/// The clock of this process. The first who asks waits for a moment while the counter is held against
+/// the monotonic clock.
+#[inline]
+pub fn clock() -> &'static Clock {
+    static CLOCK: OnceLock<Clock> = OnceLock::new();
+    CLOCK.get_or_init(Clock::find)
+}
+
+/// The time now, in ticks of the [`clock`] since some moment.
 #[inline]
 pub fn now() -> u64 {
+    clock().now()
+}
+
+impl Clock {
+    fn find() -> Self {
+        match counter() {
+            Some(counter) => Self {
+                scale: Scale {
+                    // Those who share the counter count alike, and do not have to agree how fast it is.
+                    identity: identity(b"counter"),
+                    rate: rate(&counter),
+                },
+                counter: Some(counter),
+            },
+            None => Self {
+                scale: Scale {
+                    // Containers may have monotonic clocks of their own.
+                    identity: identity(&fs::read("/proc/self/timens_offsets").unwrap_or_default()),
+                    rate: NANOS,
+                },
+                counter: None,
+            },
+        }
+    }
+
+    /// The time now, in ticks since some moment.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        match &self.counter {
+            Some(counter) => counter.raw(),
+            None => monotonic(),
+        }
+    }
+
+    /// Which clock it is, and how long its ticks are.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+}
+
+impl Scale {
+    /// Nanoseconds of so many ticks.
+    pub fn nanos(self, ticks: u64) -> u64 {
+        nanos(ticks, self.rate)
+    }
+}
+
+/// Nanoseconds of so many ticks of which there are `rate` in a second.
+pub fn nanos(ticks: u64, rate: u64) -> u64 {
+    let nanos = u128::from(ticks) * u128::from(NANOS) / u128::from(rate.max(1));
+    u64::try_from(nanos).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds of the kernel's clock.
+#[inline]
+fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     // The clock begins when the machine does: neither number is negative, nor their sum too large.
     (time.tv_sec as u64)
-        .wrapping_mul(RATE)
+        .wrapping_mul(NANOS)
         .wrapping_add(time.tv_nsec as u64)
 }
 
-/// The same number in all processes that read the same clock; 0 if that cannot be known.
-pub fn identity() -> u64 {
-    static IDENTITY: OnceLock<u64> = OnceLock::new();
-    *IDENTITY.get_or_init(|| find_identity().unwrap_or(0))
+/// The processor's counter, if the kernel keeps time by it.
+fn counter() -> Option<quanta::Clock> {
+    let source = fs::read_to_string(CLOCK_SOURCE).ok()?;
+    if !COUNTERS.contains(&source.trim()) {
+        return None;
+    }
+    let clock = quanta::Clock::new();
+    // Where it does not trust the counter it reads the monotonic clock, and does not say so.
+    let (before, read, after) = (monotonic(), clock.raw(), monotonic());
+    (!(before..=after).contains(&read)).then_some(clock)
 }
 
-/// A boot of a machine has a number of its own. Containers may have clocks of their own beside.
-fn find_identity() -> Option<u64> {
-    let boot = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
-    let offsets = fs::read("/proc/self/timens_offsets").unwrap_or_default();
-    let bytes = boot.iter().chain(&offsets);
+/// Ticks of the counter in a second.
+fn rate(counter: &quanta::Clock) -> u64 {
+    const TICKS: u64 = 1 << 40;
+    let nanos = counter.delta_as_nanos(0, TICKS).max(1);
+    let rate = u128::from(TICKS) * u128::from(NANOS) / u128::from(nanos);
+    u64::try_from(rate).unwrap_or(u64::MAX).max(1)
+}
+
+/// A boot of a machine has a number of its own, and a clock of it is `which`.
+fn identity(which: &[u8]) -> u64 {
+    let Ok(boot) = fs::read("/proc/sys/kernel/random/boot_id") else {
+        return 0;
+    };
+    let bytes = boot.iter().chain(which);
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    Some(hash.max(1))
+    hash.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Two clocks that count the same time do not differ by much, whatever this one counts.
+    #[test]
+    fn ticks_are_as_long_as_the_clock_says() {
+        let (clock, began) = (clock(), Instant::now());
+        let (from, inner) = (clock.now(), Instant::now());
+        thread::sleep(Duration::from_millis(20));
+        let (within, to) = (inner.elapsed(), clock.now());
+        let around = began.elapsed();
+        let nanos = u128::from(clock.scale().nanos(to - from));
+        let (low, high) = (within.as_nanos(), around.as_nanos());
+        assert!(nanos >= low - low / 20, "{nanos} {low}");
+        assert!(nanos <= high + high / 20, "{nanos} {high}");
+    }
+
+    #[test]
+    fn ticks_of_any_length_are_nanoseconds() {
+        for (ticks, rate, expected) in [
+            (5, NANOS, 5),
+            (3_000_000_000, 3_000_000_000, NANOS),
+            (7, NANOS / 2, 14),
+            (7, 0, 7 * NANOS),
+            (u64::MAX, 1, u64::MAX),
+        ] {
+            assert_eq!(nanos(ticks, rate), expected, "{ticks} at {rate}");
+        }
+    }
+
+    #[test]
+    fn the_two_clocks_of_a_machine_are_two() {
+        assert_ne!(identity(b"counter"), identity(b""));
+        assert_eq!(identity(b""), identity(b""));
+        assert_ne!(identity(b""), 0);
+    }
 }

@@ -4,6 +4,7 @@
 //! A call that nobody keeps an account of pays one branch for that.
 
 mod clock;
+mod followed;
 mod steps;
 mod summary;
 mod trace;
@@ -13,8 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::CallError;
-pub(crate) use clock::{RATE, identity, now};
-pub(crate) use steps::{Step, Steps, Times, Watcher};
+pub(crate) use clock::{clock, now};
+pub use followed::Followed;
+pub use steps::{Note, Step};
+pub(crate) use steps::{Steps, Times, Watcher};
 pub use summary::{Figures, PartFigures, Summary};
 pub use trace::{Owner, Part, Trace, Way};
 
@@ -70,6 +73,8 @@ impl Account {
 
     /// An account of one call in so many that keeps the newest `kept` of them, at least one.
     pub fn with(calls: u32, kept: usize) -> Self {
+        // Whoever is first waits for it a moment: better now than in a call.
+        clock();
         let kept = Kept {
             calls: Vec::new(),
             limit: kept.max(1),
@@ -89,6 +94,12 @@ impl Account {
     pub(crate) fn is_due(&self) -> bool {
         let before = self.shared.calls.fetch_add(1, Ordering::Relaxed);
         before.is_multiple_of(self.shared.every)
+    }
+
+    /// Follows the call that begins now if it is to be followed, while its caller may do other things.
+    #[cold]
+    pub fn begin(&self) -> Option<Followed> {
+        self.is_due().then(|| Followed::begin(self))
     }
 
     /// Follows `call`, and keeps what is known of it if it has a result.
@@ -119,7 +130,7 @@ impl Account {
         let calls = self.lock().calls.clone();
         let traces = calls.into_iter();
         traces
-            .map(|times| Trace::new(times.client, times.server))
+            .map(|times| Trace::new(times, clock().scale()))
             .collect()
     }
 
@@ -152,7 +163,13 @@ impl fmt::Debug for Account {
 
 #[cfg(test)]
 mod tests {
+    use super::clock::Scale;
     use super::*;
+
+    const SCALE: Scale = Scale {
+        identity: 1,
+        rate: 1_000_000_000,
+    };
 
     fn times(round_trip: u64) -> Times {
         let mut client = [0; Step::COUNT];
@@ -179,12 +196,18 @@ mod tests {
     fn the_newest_are_kept() {
         let account = Account::with(1, 3);
         assert!(account.summary().is_none());
+        let kept = || {
+            let calls = account.lock().calls.clone();
+            let traces = calls.into_iter().map(|times| Trace::new(times, SCALE));
+            let mut kept: Vec<u64> = traces.map(|trace| trace.round_trip()).collect();
+            kept.sort_unstable();
+            kept
+        };
         (1..=5).for_each(|time| account.keep(times(time)));
-        let mut kept: Vec<u64> = account.traces().iter().map(Trace::round_trip).collect();
-        kept.sort_unstable();
-        assert_eq!(kept, [3, 4, 5]);
+        assert_eq!(kept(), [3, 4, 5]);
         account.clear();
         account.keep(times(9));
-        assert_eq!(account.traces(), [Trace::new(times(9).client, None)]);
+        assert_eq!(kept(), [9]);
+        assert_eq!(account.traces().len(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! The steps of a call at its client, and who watches them.
 
-use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenon_proto::lean::Stamps;
 
@@ -18,10 +19,12 @@ pub enum Step {
     Sending,
     /// That system call has returned.
     Sent,
-    /// Something was received, or somebody else has received it.
+    /// Something was received.
     Received,
     /// It was this call's reply.
     Found,
+    /// Somebody else has received it, and the caller goes on with it.
+    Fetched,
     /// The result is decoded.
     Decoded,
     /// The caller has left the channel to others.
@@ -56,18 +59,36 @@ impl Watcher for () {
     fn found(self, _: &Reply<'_>) {}
 }
 
-/// When a call was where, and what the server says.
+/// When a call was where, in ticks, and what the server says.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
+    /// 0 where it was not.
     pub client: [u64; Step::COUNT],
     pub server: Option<Stamps>,
 }
 
-/// Where a call is, as it goes.
+/// What whoever received a reply for another has seen of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Note {
+    stamps: Stamps,
+    /// When it found the reply among what it had received.
+    found_at: u64,
+}
+
+impl Note {
+    /// Of a reply that is found now.
+    #[cold]
+    pub fn now(stamps: Stamps) -> Box<Self> {
+        let found_at = clock::now();
+        Box::new(Self { stamps, found_at })
+    }
+}
+
+/// Where a call is, as it goes, whoever brings it further.
 #[derive(Debug)]
 pub struct Steps {
-    times: [Cell<u64>; Step::COUNT],
-    server: Cell<Option<Stamps>>,
+    times: [AtomicU64; Step::COUNT],
+    server: OnceLock<Stamps>,
 }
 
 impl Steps {
@@ -75,19 +96,43 @@ impl Steps {
     pub fn begin() -> Self {
         let steps = Self {
             times: Default::default(),
-            server: Cell::new(None),
+            server: OnceLock::new(),
         };
         steps.at(Step::Entered);
         steps
     }
 
     /// Those of a call that is over.
-    pub fn end(self) -> Times {
+    pub fn end(&self) -> Times {
         self.at(Step::Left);
         Times {
-            client: self.times.map(Cell::into_inner),
-            server: self.server.get(),
+            client: self
+                .times
+                .each_ref()
+                .map(|time| time.load(Ordering::Relaxed)),
+            server: self.server.get().copied(),
         }
+    }
+
+    /// The caller goes on with a reply that somebody else has received, who left this note if the server
+    /// says something of its side.
+    pub fn fetched(&self, note: Option<&Note>) {
+        let now = clock::now();
+        // Without a note it is not known how long it had been there.
+        let found_at = note.map_or(now, |note| note.found_at);
+        self.set(Step::Received, found_at);
+        self.set(Step::Found, found_at);
+        self.set(Step::Fetched, now);
+        self.tell(note.map(|note| note.stamps));
+    }
+
+    fn set(&self, step: Step, time: u64) {
+        self.times[step as usize].store(time, Ordering::Relaxed);
+    }
+
+    /// A call has one reply; what another would say is not looked at.
+    fn tell(&self, stamps: Option<Stamps>) {
+        let _ = stamps.map(|stamps| self.server.set(stamps));
     }
 }
 
@@ -95,11 +140,20 @@ impl Watcher for &Steps {
     const ASKS: bool = true;
 
     fn at(self, step: Step) {
-        self.times[step as usize].set(clock::now());
+        self.set(step, clock::now());
     }
 
     fn found(self, reply: &Reply<'_>) {
-        self.at(Step::Found);
-        self.server.set(reply.stamps());
+        match reply {
+            Reply::InPlace { .. } => {
+                self.at(Step::Found);
+                // It may have come with the reply to another call.
+                if self.times[Step::Received as usize].load(Ordering::Relaxed) == 0 {
+                    self.at(Step::Received);
+                }
+                self.tell(reply.stamps());
+            }
+            Reply::Copied { results, .. } => self.fetched(results.note.as_deref()),
+        }
     }
 }

@@ -16,7 +16,8 @@ pub struct Summary {
     pub round_trip: Figures,
     /// The client's system call that sent them, see [`Trace::send`].
     pub send: Figures,
-    /// The parts of their way, in order. Their typical times add up to the round trip's.
+    /// The parts of their way, in order. Their typical times add up to the round trip's. A
+    /// [hand-over](Part::HandOver) that none of them had is left out.
     pub parts: Vec<PartFigures>,
 }
 
@@ -54,12 +55,14 @@ impl Summary {
             return None;
         }
         same.sort_by_key(|trace| trace.round_trip());
+        let nanos_at =
+            |trace: &Trace, index| trace.parts().nth(index).map_or(0, |(_, nanos)| nanos);
+        let had = |index| same.iter().any(|trace| nanos_at(trace, index) > 0);
         let parts = way.parts().iter().enumerate();
+        let parts = parts.filter(|(index, part)| **part != Part::HandOver || had(*index));
         let parts = parts.map(|(index, part)| PartFigures {
             part: *part,
-            figures: Figures::of(&same, |trace| {
-                trace.parts().nth(index).map_or(0, |(_, nanos)| nanos)
-            }),
+            figures: Figures::of(&same, |trace| nanos_at(trace, index)),
         });
         Some(Self {
             calls: same.len(),
@@ -91,7 +94,8 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::steps::Step;
+    use crate::account::clock::Scale;
+    use crate::account::steps::{Step, Times};
 
     /// A call whose steps are so far apart.
     fn trace(spans: [u64; Step::COUNT - 1]) -> Trace {
@@ -99,15 +103,23 @@ mod tests {
         for (step, span) in spans.iter().enumerate() {
             times[step + 1] = times[step] + span;
         }
-        Trace::new(times, None)
+        let scale = Scale {
+            identity: 0,
+            rate: 1_000_000_000,
+        };
+        let times = Times {
+            client: times,
+            server: None,
+        };
+        Trace::new(times, scale)
     }
 
     #[test]
     fn typical_times_add_up_and_strange_calls_do_not_count_for_them() {
         let mut traces: Vec<Trace> = (0..100)
-            .map(|call| trace([call, 2, 3 * (100 - call), 400, call % 7, 6, 7]))
+            .map(|call| trace([call, 2, 3 * (100 - call), 400, call % 7, 0, 6, 7]))
             .collect();
-        traces.push(trace([1_000_000, 0, 0, 0, 0, 0, 0]));
+        traces.push(trace([1_000_000, 0, 0, 0, 0, 0, 0, 0]));
         let summary = Summary::of(&traces).expect("calls");
         assert_eq!((summary.calls, summary.left_out), (101, 0));
         let sum: f64 = summary.parts.iter().map(|part| part.figures.typical).sum();
@@ -132,15 +144,24 @@ mod tests {
             (50, 99)
         );
         assert_eq!(figures(Part::Wait).typical, 400.0);
+        // Nobody received for another.
+        let parts = summary.parts.iter();
+        assert_eq!(
+            parts
+                .filter(|figures| figures.part == Part::HandOver)
+                .count(),
+            0
+        );
     }
 
     #[test]
     fn one_call_is_enough() {
-        let summary = Summary::of(&[trace([1, 2, 3, 4, 5, 6, 7])]).expect("a call");
-        assert_eq!(summary.round_trip.typical, 28.0);
+        let summary = Summary::of(&[trace([1, 2, 3, 4, 5, 6, 7, 8])]).expect("a call");
+        assert_eq!(summary.parts.len(), 8);
+        assert_eq!(summary.round_trip.typical, 36.0);
         assert_eq!(
             (summary.round_trip.median, summary.round_trip.p99),
-            (28, 28)
+            (36, 36)
         );
         assert_eq!(summary.send.median, 3);
         assert!(Summary::of(&[]).is_none());

@@ -60,6 +60,8 @@ pub struct Answer<'m> {
     pub slot: SlotId,
     /// The order of the bytes of the results.
     pub order: ByteOrder,
+    /// Whether the answer may say something of the call's way; see [`Inbox::note`](super::inbox::Inbox::note).
+    pub is_noted: bool,
     /// Where the results begin in what [`Inbox::message`](super::inbox::Inbox::message) returns.
     pub start: usize,
     /// The encoded results. The error is seldom there and large, and an answer is moved several
@@ -319,6 +321,7 @@ fn take_in_onc<'m>(
     Ok(Meaning::Answer(Answer {
         slot: answer.waiter,
         order: ByteOrder::Big,
+        is_noted: false,
         start: message.len() - answer.outcome.map_or(0, <[u8]>::len),
         outcome: answer.outcome.map_err(|error| Box::new(error.into())),
     }))
@@ -331,6 +334,7 @@ impl LeanEngine {
             Event::Answer(answer) => Meaning::Answer(Answer {
                 slot: answer.waiter,
                 order: answer.order,
+                is_noted: !answer.extensions.is_empty(),
                 start: 0,
                 outcome: answer.outcome.map_err(|error| Box::new(error.into())),
             }),

@@ -8,6 +8,7 @@ use tenon_proto::onc::record::RecordReader;
 
 use super::broken::Broken;
 use super::engine::preamble;
+use crate::account::Note;
 use crate::error::Misbehavior;
 use crate::options::ChannelOptions;
 
@@ -136,6 +137,12 @@ impl Inbox {
                 Stamps::find(parts.extensions)
             }
         }
+    }
+
+    /// The same for the owner of the call, to whom the reply is brought.
+    #[cold]
+    pub fn note(&self) -> Option<Box<Note>> {
+        self.stamps().map(Note::now)
     }
 
     /// Gives memory back that only an unusually large reply needed.

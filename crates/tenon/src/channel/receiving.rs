@@ -14,7 +14,7 @@ use super::Channel;
 use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk};
-use super::engine::{Answer, Meaning};
+use super::engine::Meaning;
 use super::sending::{GLANCE, Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
@@ -47,7 +47,7 @@ impl Reply<'_> {
         }
     }
 
-    /// What the server says of the call's way. It is not copied with results.
+    /// What the server says of the call's way, if this is where it was received: a copy has a note.
     pub(crate) fn stamps(&self) -> Option<Stamps> {
         match self {
             Self::InPlace { reader, .. } => reader.desk.inbox.stamps(),
@@ -330,7 +330,16 @@ impl<'t> Reader<'t> {
                     state.release(answer.slot);
                     return Ok(Taken::Own(own));
                 }
-                let sleeper = state.deliver(answer);
+                let slot = answer.slot;
+                let copied = state.copy(answer.outcome, answer.order);
+                let copied = copied.map(|results| match answer.is_noted {
+                    true => Results {
+                        note: self.desk.inbox.note(),
+                        ..results
+                    },
+                    false => results,
+                });
+                let sleeper = state.slots.deliver(slot, Outcome::Answered(copied));
                 drop(state);
                 if let Some(sleeper) = sleeper {
                     sleeper.wake();
@@ -351,16 +360,20 @@ impl<'t> Reader<'t> {
 }
 
 impl State {
-    /// Copies a reply for its owner, who is to be woken if it sleeps.
-    fn deliver(&mut self, answer: Answer<'_>) -> Option<Sleeper> {
-        let copied = answer.outcome.map(|results| {
-            let mut bytes = self.buffers.take();
-            bytes.extend(results);
-            let order = answer.order;
-            Results { bytes, order }
-        });
-        let copied = copied.map_err(|error| *error);
-        self.slots.deliver(answer.slot, Outcome::Answered(copied))
+    /// Copies a reply for its owner.
+    fn copy(
+        &mut self,
+        outcome: Result<&[u8], Box<CallError>>,
+        order: ByteOrder,
+    ) -> Result<Results, CallError> {
+        let results = outcome.map_err(|error| *error)?;
+        let mut bytes = self.buffers.take();
+        bytes.extend(results);
+        Ok(Results {
+            bytes,
+            order,
+            note: None,
+        })
     }
 
     /// Tells the owners of calls that the peer has not begun them.

@@ -46,8 +46,8 @@ pub(crate) struct Locked<'c>(pub(super) MutexGuard<'c, State>);
 
 impl Ticket {
     /// Waits for the reply.
-    pub(crate) fn wait(&self) -> Result<Reply<'_>, CallError> {
-        self.wait_on(Locked(self.channel.lock()), ())
+    pub(crate) fn wait(&self, watcher: impl Watcher) -> Result<Reply<'_>, CallError> {
+        self.wait_on(Locked(self.channel.lock()), watcher)
     }
 
     /// Waits for the reply to the call that was sent just now.
@@ -65,16 +65,25 @@ impl Ticket {
     }
 
     /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
-    pub(crate) fn wait_for(&self, limit: Duration) -> Result<Option<Results>, CallError> {
+    pub(crate) fn wait_for(
+        &self,
+        limit: Duration,
+        watcher: impl Watcher,
+    ) -> Result<Option<Results>, CallError> {
         let until = Timer::start(limit).deadline;
         let locked = Locked(self.channel.lock());
-        let Some(reply) = self.channel.receive(locked, self, until, ())? else {
+        let Some(reply) = self.channel.receive(locked, self, until, watcher)? else {
             return Ok(None);
         };
+        watcher.found(&reply);
         let mut bytes = self.channel.buffer();
         bytes.extend(reply.results());
         let order = reply.order();
-        Ok(Some(Results { bytes, order }))
+        Ok(Some(Results {
+            bytes,
+            order,
+            note: None,
+        }))
     }
 
     /// What it means for the call that the peer answered so: if the time that it was told ran out

@@ -8,6 +8,7 @@ use tenon_wire::Buffer;
 
 use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
+use crate::account::Note;
 use crate::error::CallError;
 use crate::waiting::Waiting;
 
@@ -43,6 +44,8 @@ pub struct Results {
     pub bytes: Buffer,
     /// The order of their bytes.
     pub order: ByteOrder,
+    /// What their reader has seen, if the server says something of the call's way.
+    pub note: Option<Box<Note>>,
 }
 
 #[derive(Debug)]

@@ -180,6 +180,10 @@ impl Connection {
             let answered = match self.reception.next_request(core, replies)? {
                 Request::None => return Ok(progress),
                 Request::Handled => Answered::Done,
+                Request::HandledStamped => {
+                    self.has_stamps = true;
+                    Answered::Done
+                }
                 Request::Onc(call, record) => answer(core, line, &call, record, replies),
                 Request::Lean(call) => {
                     self.has_stamps |= call.wants_stamps;

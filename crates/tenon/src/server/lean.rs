@@ -112,6 +112,10 @@ impl LeanReception {
         };
         match received {
             Ok(Received::Call(call)) => Ok(Request::Lean(Call { found_at, ..call })),
+            Ok(Received::StampedNull(caller)) => {
+                answer_stamped_null(caller, found_at, replies);
+                Ok(Request::HandledStamped)
+            }
             Ok(Received::Cancel(id)) => Ok(Request::Cancel(id)),
             // What the client called before its goodbye is answered, and then it closes.
             Ok(Received::Goodbye(_) | Received::Pong(_) | Received::Handled) => {
@@ -162,8 +166,8 @@ pub(super) fn answer(
 /// Executes a call where it was received, and appends its answer.
 pub fn execute_inline(call: &Call<'_>, offer: &Offer, origin: Origin, replies: &mut Buffer) {
     let job = LeanJob::new(call, None);
-    if let Some(found_at) = job.found_at {
-        return execute_stamped(&job, found_at, call.arguments, offer, origin, replies);
+    if let Some(passed) = job.dispatch() {
+        return execute_stamped(&job, passed, call.arguments, offer, origin, replies);
     }
     let reply = Reply::begin(replies, call.caller);
     let services = &offer.services;
@@ -176,26 +180,58 @@ pub fn execute_inline(call: &Call<'_>, offer: &Offer, origin: Origin, replies: &
 #[cold]
 fn execute_stamped(
     job: &LeanJob,
-    found_at: u64,
+    passed: Passed,
     arguments: &[u8],
     offer: &Offer,
     origin: Origin,
     replies: &mut Buffer,
 ) {
     let reply = Reply::begin_stamped(replies, job.caller);
-    let dispatched = account::now();
     let (services, tally) = (&offer.services, &offer.tally);
     let reply = services.execute_lean(job, arguments, reply, origin, replies, tally);
-    let done = account::now();
-    let stamps = Stamps {
-        clock: account::identity(),
-        rate: account::RATE,
-        received: found_at,
-        dispatched,
-        done,
-        sent: done,
-    };
-    reply.seal_stamped(replies, &stamps);
+    passed.seal(reply, replies);
+}
+
+/// Answers procedure 0 for a client that wants to know when it passed which place.
+#[cold]
+fn answer_stamped_null(caller: Caller, found_at: u64, replies: &mut Buffer) {
+    let passed = Passed::by_now(found_at);
+    let reply = Reply::begin_stamped(replies, caller);
+    passed.seal(reply, replies);
+}
+
+/// When a call passed the places before its service.
+#[derive(Debug, Clone, Copy)]
+pub struct Passed {
+    found_at: u64,
+    dispatched_at: u64,
+}
+
+impl Passed {
+    /// Of a call that is handed to its service now.
+    #[cold]
+    fn by_now(found_at: u64) -> Self {
+        Self {
+            found_at,
+            dispatched_at: account::now(),
+        }
+    }
+
+    /// Ends a [stamped](Reply::begin_stamped) reply whose result is encoded now.
+    #[cold]
+    pub fn seal(self, reply: Reply, replies: &mut Buffer) {
+        let clock = account::clock();
+        let (scale, done) = (clock.scale(), clock.now());
+        let stamps = Stamps {
+            clock: scale.identity,
+            rate: scale.rate,
+            received: self.found_at,
+            dispatched: self.dispatched_at,
+            done,
+            sent: done,
+        };
+        reply.seal_stamped(replies, &stamps);
+    }
 }
 
 /// Writes into the replies with stamps that they are sent now.
@@ -215,6 +251,12 @@ impl LeanJob {
             deadline,
             found_at: call.wants_stamps.then_some(call.found_at),
         }
+    }
+
+    /// The call is handed to its service now; says when it passed what, if the client wants to know.
+    #[inline]
+    pub fn dispatch(&self) -> Option<Passed> {
+        self.found_at.map(Passed::by_now)
     }
 
     /// What a call asks for that was received just now.
@@ -291,9 +333,9 @@ pub fn execute_late<W>(
     replies: &mut Buffer,
 ) {
     let state = lock(calls).state(job.caller.id);
-    match (job.why_not(state), job.found_at) {
-        (None, Some(found_at)) => {
-            execute_stamped(job, found_at, arguments, offer, origin, replies);
+    match (job.why_not(state), job.dispatch()) {
+        (None, Some(passed)) => {
+            execute_stamped(job, passed, arguments, offer, origin, replies);
         }
         (None, None) => {
             let (services, tally) = (&offer.services, &offer.tally);

@@ -54,7 +54,9 @@ use std::time::Duration;
 
 pub use builder::{Places, Prepared, ServerBuilder, StartError};
 pub use counters::ServerCounters;
-pub use lean::{LeanJob, execute_inline, execute_late, preamble, refuse_for_number};
+pub use lean::{
+    LeanJob, Passed, execute_inline, execute_late, preamble, refuse_for_number, stamp_replies,
+};
 pub use limits::ServerLimits;
 pub use memory::Share;
 pub use offer::Offer;

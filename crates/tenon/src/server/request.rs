@@ -16,6 +16,8 @@ pub enum Request<'m> {
     None,
     /// Something that is answered now, or needs no answer.
     Handled,
+    /// The same, with a reply that says [when it is sent](super::stamp_replies).
+    HandledStamped,
     /// To execute a call by ONC RPC, and the message that it is.
     Onc(Call<'m>, &'m [u8]),
     /// To execute a call by the lean protocol.

@@ -144,6 +144,7 @@ impl LeanLine {
                 Received::Cancel(id) => Some(Told::Cancel(id)),
                 Received::Pong(number) => Some(Told::Pong(number)),
                 Received::Goodbye(_) | Received::Handled => None,
+                Received::StampedNull(_) => unreachable!("it does not offer stamps"),
             },
         )
     }

@@ -49,10 +49,11 @@ pub fn run(args: &AccountArgs) -> Result<(), Failure> {
     }
     let account = Account::with(1, args.calls as usize);
     let make = |client: &tenon::Client| one_call(client, &address, procedure, &arguments);
-    for _ in 0..WARM_UP {
-        make(&client)?;
-    }
     let accounted = client.with_account(&account);
+    for _ in 0..WARM_UP {
+        make(&accounted)?;
+    }
+    account.clear();
     let mut measured = Vec::with_capacity(args.calls as usize);
     for _ in 0..args.calls {
         measured.push(make(&accounted)?);

@@ -35,6 +35,7 @@ pub fn part_name(part: Part) -> &'static str {
         Part::Send => "send the call: the system call",
         Part::Wait => "until the reply is received",
         Part::Find => "find whose reply it is",
+        Part::HandOver => "hand it to the caller: wake it, or wait for it",
         Part::Decode => "decode the result",
         Part::Leave => "leave the channel to others",
     }
@@ -54,6 +55,7 @@ fn part_key(part: Part) -> &'static str {
         Part::Send => "send",
         Part::Wait => "wait",
         Part::Find => "find",
+        Part::HandOver => "hand_over",
         Part::Decode => "decode",
         Part::Leave => "leave",
     }
@@ -185,8 +187,8 @@ fn notes(finding: &Finding<'_>) -> String {
         (Way::Client, Protocol::Onc) => "ONC RPC has no room for the server's time stamps: only the \
                                          client's side is known. The lean protocol has."
             .to_owned(),
-        (Way::Client, Protocol::Lean) => "The server has said nothing of its side: procedure 0 is \
-                                          answered by the protocol, and others may not give stamps."
+        (Way::Client, Protocol::Lean) => "The server has said nothing of its side, as those do that \
+                                          do not know time stamps."
             .to_owned(),
     });
     if summary.left_out > 0 {
