@@ -11,11 +11,12 @@ mod lean_caller;
 mod lean_steady;
 
 use std::io::Read;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use common::counting::{orders, system_calls_of};
-use common::{Line, Peer, call_raw, put_raw, record, start, success, words};
+use common::{Line, PATIENCE, Peer, call_raw, put_raw, record, start, success, words};
 use lean_caller::{ECHO, lean_builder};
 use lean_steady::{client_with, clients};
 use tenon::wire::{Encoder, Lean};
@@ -75,20 +76,23 @@ fn whoever_waits_has_everything_sent() {
 fn what_is_gathered_has_a_limit() {
     const SIZE: usize = 1 << 10;
     const CALLS: usize = 200;
-    let (client, peer) = Peer::with_one_line(|mut line| {
-        // More than the limit does not wait for the end of the batch.
+    let (tell, told) = mpsc::channel();
+    let (client, peer) = Peer::with_one_line(move |mut line| {
         let mut first = vec![0; 64 << 10];
         line.0.read_exact(&mut first).unwrap();
+        tell.send(()).unwrap();
+        line.0.read_to_end(&mut first).unwrap();
     });
     let arguments = vec![7; SIZE];
     let batch = client.channel().batch();
-    let mut calls = Vec::new();
-    for _ in 0..CALLS {
-        let call = client.start(1, |out| put_raw(out, &arguments), |_| Ok(()));
-        calls.push(call.unwrap());
-    }
-    peer.join();
+    let start = |_| client.start(1, |out| put_raw(out, &arguments), |_| Ok(()));
+    let calls: Vec<_> = (0..CALLS).map(start).collect();
+    told.recv_timeout(PATIENCE)
+        .expect("what is beyond the limit does not wait for the end of the batch");
     drop(batch);
+    drop(calls);
+    drop(client);
+    peer.join();
 }
 
 #[test]

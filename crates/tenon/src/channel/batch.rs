@@ -96,13 +96,14 @@ impl State {
     }
 
     /// Puts a call behind what is gathered.
-    pub(super) fn gather(&mut self, connection: &Arc<Connection>, call: &[u8]) {
+    #[inline]
+    pub(super) fn gather(&mut self, call: &[u8]) {
         let mut front = self.take_front();
         if front.is_empty() {
             front = self.buffers.take();
         }
         front.extend(call);
-        if let Some(line) = self.line_over(connection) {
+        if let Some(line) = &mut self.line {
             line.front = front;
         }
     }

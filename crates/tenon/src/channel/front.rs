@@ -57,6 +57,7 @@ impl State {
     }
 
     /// What is to be sent in front of the next call.
+    #[inline]
     pub(super) fn take_front(&mut self) -> Buffer {
         let line = self.line.as_mut();
         let front = line.map_or_else(Buffer::default, |line| std::mem::take(&mut line.front));

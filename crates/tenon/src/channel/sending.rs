@@ -193,24 +193,16 @@ impl Channel {
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let size = form.prepare(&mut message, self.address(), self.options())?;
         loop {
-            let turn = self.take_turn(form, size, &timer)?;
+            let (state, turn) = self.take_turn(form, size, &timer)?;
             form.stamp(&mut message, turn.started, &timer);
             let packet = form::packet(self.address(), &message);
-            watcher.at(Step::Sending);
-            let sent = match turn.way {
-                Way::Alone => self.transmit(&turn.connection, packet, timer.deadline),
-                Way::BehindFront => self.transmit_behind(&turn.connection, packet, &timer),
-                Way::Gathered => {
-                    self.lock().gather(&turn.connection, packet);
-                    Ok(())
+            let mut state = match self.send_in_turn(state, &turn, packet, &timer, watcher) {
+                Ok(state) => state,
+                Err(unsent) => {
+                    self.fail_turn(turn, unsent, packet, &timer)?;
+                    continue;
                 }
             };
-            watcher.at(Step::Sent);
-            if let Err(unsent) = sent {
-                self.fail_turn(turn, unsent, packet, &timer)?;
-                continue;
-            }
-            let mut state = self.lock();
             let kept = self.end_turn(&mut state, &turn.connection, message);
             let ticket = Ticket {
                 channel: self.clone(),
@@ -225,17 +217,48 @@ impl Channel {
         }
     }
 
+    /// Sends a call, or leaves it to the one who sends next, with the bookkeeping locked before and
+    /// behind.
+    #[inline]
+    fn send_in_turn<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        turn: &Turn,
+        packet: &[u8],
+        timer: &Timer,
+        watcher: impl Watcher,
+    ) -> Result<MutexGuard<'s, State>, Unsent> {
+        watcher.at(Step::Sending);
+        if let Way::Gathered = turn.way {
+            state.gather(packet);
+            watcher.at(Step::Sent);
+            return Ok(state);
+        }
+        drop(state);
+        let sent = match turn.way {
+            Way::BehindFront => self.transmit_behind(&turn.connection, packet, timer),
+            Way::Alone | Way::Gathered => self.transmit(&turn.connection, packet, timer.deadline),
+        };
+        watcher.at(Step::Sent);
+        sent.map(|()| self.lock())
+    }
+
     fn is_datagram(&self) -> bool {
         self.address().transport() == Transport::Udp
     }
 
     /// Becomes the one who sends, with a call in flight.
     #[inline]
-    fn take_turn(&self, form: &Form<'_>, size: usize, timer: &Timer) -> Result<Turn, CallError> {
+    fn take_turn(
+        &self,
+        form: &Form<'_>,
+        size: usize,
+        timer: &Timer,
+    ) -> Result<(MutexGuard<'_, State>, Turn), CallError> {
         let mut state = self.lock();
         loop {
             let obstacle = match state.take_turn(self, form, size, timer) {
-                Ok(turn) => return Ok(turn),
+                Ok(turn) => return Ok((state, turn)),
                 Err(Unstarted::Obstacle(obstacle)) => obstacle,
                 Err(Unstarted::Error(error)) => {
                     // The turn may have been offered to this caller, which does not take it.
