@@ -69,8 +69,15 @@ impl<T> InFlight<T> {
     /// Ends a call.
     #[inline]
     pub(crate) fn take(&mut self, number: u32) -> Option<T> {
+        self.take_if(number, |_| true)
+    }
+
+    /// Ends a call, if it is the one that is meant.
+    #[inline]
+    pub(crate) fn take_if(&mut self, number: u32, is_meant: impl FnOnce(&T) -> bool) -> Option<T> {
         let slot = self.slot_of(number);
-        let (_, call) = self.slots[slot].take_if(|(taken, _)| *taken == number)?;
+        let (_, call) =
+            self.slots[slot].take_if(|(taken, call)| *taken == number && is_meant(call))?;
         self.count -= 1;
         Some(call)
     }

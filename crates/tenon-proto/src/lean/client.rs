@@ -431,17 +431,9 @@ impl<W> ClientEngine<W> {
         let header = message.header;
         let id = header.id;
         let got = (header.service, header.procedure);
-        match self.calls.get(id) {
-            Some(call) if got == (call.service, call.procedure) => {}
-            Some(call) => {
-                let expected = (call.service, call.procedure);
-                let fault = Fault::OtherProcedure { id, expected, got };
-                return Err(message.header_violation(fault, 8));
-            }
-            None => return Ok(self.unmatched()),
-        }
-        let Some(call) = self.calls.take(id) else {
-            return Ok(self.unmatched());
+        let is_meant = |call: &Pending<W>| got == (call.service, call.procedure);
+        let Some(call) = self.calls.take_if(id, is_meant) else {
+            return self.unmatched(message);
         };
         let outcome = outcome(&parts);
         match outcome {
@@ -457,11 +449,21 @@ impl<W> ClientEngine<W> {
         }))
     }
 
+    /// What an answer means that is to no call in flight.
     #[cold]
-    fn unmatched<'m>(&mut self) -> Event<'m, W> {
+    fn unmatched<'m>(&mut self, message: &Message<'m>) -> Result<Event<'m, W>, Violation> {
+        let header = message.header;
+        if let Some(call) = self.calls.get(header.id) {
+            let fault = Fault::OtherProcedure {
+                id: header.id,
+                expected: (call.service, call.procedure),
+                got: (header.service, header.procedure),
+            };
+            return Err(message.header_violation(fault, 8));
+        }
         self.counters.unmatched += 1;
         self.given_up = self.given_up.saturating_sub(1);
-        Event::Handled
+        Ok(Event::Handled)
     }
 
     /// The binding that a message answers.

@@ -126,12 +126,34 @@ pub struct Header {
     pub length: u32,
 }
 
+/// The first words of the commonest messages.
+const CALL: u32 = first_word(Kind::Call, 0);
+const REPLY: u32 = first_word(Kind::Reply, 0);
+
+const fn first_word(kind: Kind, flags: u8) -> u32 {
+    (SYNC as u32) << 16 | (kind as u32) << 8 | flags as u32
+}
+
+/// What a first word says that is not one of the commonest.
+#[cold]
+fn kind_and_flags(word: u32) -> Result<(Kind, u8), Fault> {
+    let (expected, got) = (SYNC, (word >> 16) as u16);
+    if got != expected {
+        return Err(Fault::OutOfStep { expected, got });
+    }
+    let kind = Kind::of((word >> 8) as u8)?;
+    let flags = word as u8;
+    match flags & !kind.allowed_flags() {
+        0 => Ok((kind, flags)),
+        _ => Err(Fault::Flags { kind, flags }),
+    }
+}
+
 impl Header {
     /// Its bytes.
     #[inline]
     pub fn encode(self, order: ByteOrder) -> [u8; HEADER] {
-        let word =
-            u32::from(SYNC) << 16 | u32::from(self.kind as u8) << 8 | u32::from(self.flags.0);
+        let word = first_word(self.kind, self.flags.0);
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&order.bytes_of_u32(word));
         bytes[4..8].copy_from_slice(&order.bytes_of_u32(self.id));
@@ -149,16 +171,11 @@ impl Header {
     pub fn decode(bytes: &[u8; HEADER], order: ByteOrder) -> Result<Self, (Fault, usize)> {
         let [a, b, c, d, id @ .., e, f, g, h, i, j, k, l] = *bytes;
         let word = order.u32_of([a, b, c, d]);
-        let got = (word >> 16) as u16;
-        if got != SYNC {
-            let expected = SYNC;
-            return Err((Fault::OutOfStep { expected, got }, 0));
-        }
-        let kind = Kind::of((word >> 8) as u8).map_err(|fault| (fault, 0))?;
-        let flags = word as u8;
-        if flags & !kind.allowed_flags() != 0 {
-            return Err((Fault::Flags { kind, flags }, 0));
-        }
+        let (kind, flags) = match word {
+            CALL => (Kind::Call, 0),
+            REPLY => (Kind::Reply, 0),
+            _ => kind_and_flags(word).map_err(|fault| (fault, 0))?,
+        };
         let header = Self {
             kind,
             flags: Flags(flags),
@@ -167,12 +184,20 @@ impl Header {
             procedure: order.u16_of([g, h]),
             length: order.u32_of([i, j, k, l]),
         };
-        let (service, procedure) = kind.names();
+        match kind {
+            Kind::Call | Kind::Reply => Ok(header),
+            _ => header.names_what_it_may(),
+        }
+    }
+
+    #[cold]
+    fn names_what_it_may(self) -> Result<Self, (Fault, usize)> {
+        let (service, procedure) = self.kind.names();
         let not_zero = |number: u16, at| Err((Fault::NotZero(number.into()), at));
-        match header {
+        match self {
             Self { service: n, .. } if !service && n != 0 => not_zero(n, 8),
             Self { procedure: n, .. } if !procedure && n != 0 => not_zero(n, 10),
-            _ => Ok(header),
+            _ => Ok(self),
         }
     }
 

@@ -52,6 +52,7 @@ impl<'m> Message<'m> {
         }
     }
 
+    #[cold]
     fn parts_behind_flags(&self) -> Result<Parts<'m>, Violation> {
         let mut input = Input::new(self.content, self.order);
         let flags = self.header.flags;
@@ -77,6 +78,7 @@ impl<'m> Message<'m> {
     }
 
     /// The body of a message whose receiver must understand all of it.
+    #[inline]
     pub(super) fn understood(&self) -> Result<Parts<'m>, Violation> {
         let parts = self.parts()?;
         match parts.unknown_extension {

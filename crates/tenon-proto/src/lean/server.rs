@@ -318,15 +318,23 @@ impl ServerEngine {
         };
         let bound = self.bound.get(usize::from(header.service));
         match bound.copied().flatten() {
-            Some(service) if header.procedure != NULL_PROCEDURE && message.header.flags.0 == 0 => {
-                self.counters.calls += 1;
-                Ok(Received::Call(call(service, message, &parts, caller)))
-            }
+            Some(service) if header.flags.0 == 0 => match header.procedure {
+                NULL_PROCEDURE => {
+                    self.counters.pings += 1;
+                    Reply::begin(out, caller).seal(out);
+                    Ok(Received::Handled)
+                }
+                _ => {
+                    self.counters.calls += 1;
+                    Ok(Received::Call(call(service, message, &parts, caller)))
+                }
+            },
             service => Ok(self.judge(service, message, &parts, caller, out)),
         }
     }
 
     /// What is to be done with a call that is not of the commonest form.
+    #[cold]
     fn judge<'m>(
         &mut self,
         service: Option<usize>,
