@@ -666,7 +666,10 @@ impl PmapversClient {
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
         Ok(Self(Client::connect_with(
-            address, RPCBPROG, PMAPVERS, options,
+            address,
+            RPCBPROG,
+            PMAPVERS,
+            options,
         )?))
     }
 
@@ -978,7 +981,10 @@ impl RpcbversClient {
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
         Ok(Self(Client::connect_with(
-            address, RPCBPROG, RPCBVERS, options,
+            address,
+            RPCBPROG,
+            RPCBVERS,
+            options,
         )?))
     }
 
@@ -1377,7 +1383,10 @@ impl Rpcbvers4Client {
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
         Ok(Self(Client::connect_with(
-            address, RPCBPROG, RPCBVERS4, options,
+            address,
+            RPCBPROG,
+            RPCBVERS4,
+            options,
         )?))
     }
 
