@@ -142,8 +142,9 @@ impl Builder {
         self
     }
 
-    /// Adds clients whose calls are awaited, on tokio: `FooV1AsyncClient`. They stand on the crate
-    /// `tenon-tokio`.
+    /// Adds clients whose calls are awaited, on tokio: `FooV1AsyncClient`; and the trait `FooV1Async` for
+    /// services whose methods are asynchronous, with `FooV1AsyncService` that serves it. They stand on the
+    /// crate `tenon-tokio`.
     #[must_use]
     pub fn tokio(mut self, tokio: bool) -> Self {
         self.stubs.tokio = tokio.then(|| "::tenon_tokio".to_owned());

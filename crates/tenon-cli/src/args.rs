@@ -240,7 +240,8 @@ pub struct GenArgs {
     #[arg(long)]
     pub reserved: bool,
 
-    /// Add clients whose calls are awaited, which stand on the crate `tenon-tokio`
+    /// Add clients whose calls are awaited and services whose methods are asynchronous, which stand on
+    /// the crate `tenon-tokio`
     #[arg(long)]
     pub tokio: bool,
 

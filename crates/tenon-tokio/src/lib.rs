@@ -80,5 +80,5 @@ mod watch;
 
 pub use channel::Channel;
 pub use client::Client;
-pub use server::{Answer, AsyncService, Call, Server, ServerBuilder};
+pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
 pub use tenon::Protocol;

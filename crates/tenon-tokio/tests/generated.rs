@@ -7,7 +7,8 @@ mod common;
 mod tasks;
 
 use common::{every_way, in_time, listening};
-use tasks::{Job, TasksV1, TasksV1AsyncClient, TasksV1Client, TasksV1Service};
+use tasks::{Job, Jobs, TasksV1, TasksV1AsyncClient, TasksV1Client, TasksV1Service};
+use tenon::wire::BString;
 use tenon::{CallInfo, ChannelOptions, Protocol, Refusal, Server};
 use tokio::task::JoinSet;
 
@@ -23,6 +24,26 @@ impl TasksV1 for Worker {
 
     fn add(&self, _: &CallInfo<'_>, left: u64, right: u64) -> Result<u64, Refusal> {
         Ok(left.wrapping_add(right))
+    }
+
+    fn sort(&self, _: &CallInfo<'_>, mut jobs: Jobs, descending: bool) -> Result<Jobs, Refusal> {
+        jobs.sort_by_key(|job| job.work);
+        if descending {
+            jobs.reverse();
+        }
+        Ok(jobs)
+    }
+
+    fn name(&self, _: &CallInfo<'_>, job: Job) -> Result<BString, Refusal> {
+        Ok(job.name)
+    }
+
+    fn meet(&self, _: &CallInfo<'_>, _: u32) -> Result<(), Refusal> {
+        Err(Refusal::SystemError("that needs tasks".to_owned()))
+    }
+
+    fn forget(&self, _: &CallInfo<'_>) -> Result<(), Refusal> {
+        Ok(())
     }
 }
 

@@ -48,7 +48,8 @@ pub struct Options {
     /// Whether servers are handed room for results that lie on the wire as in memory, and write them
     /// where they are sent from.
     pub reserved: bool,
-    /// The path of the crate `tenon-tokio` if there are to be clients whose calls are awaited.
+    /// The path of the crate `tenon-tokio` if there are to be clients whose calls are awaited, and
+    /// services whose methods are asynchronous.
     pub tokio: Option<String>,
 }
 

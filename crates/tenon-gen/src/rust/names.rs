@@ -176,6 +176,10 @@ pub struct VersionNames {
     pub client: String,
     /// The client whose calls are awaited.
     pub async_client: String,
+    /// The trait that a server of tasks implements.
+    pub async_server: String,
+    /// The adapter from that trait to a service.
+    pub async_service: String,
     /// What it was made from.
     pub interface: String,
     /// Of its procedures.
@@ -195,6 +199,8 @@ pub struct ProcedureNames {
     pub start: String,
     /// The type of a call as a value.
     pub call: String,
+    /// The type of a call as it comes in.
+    pub request: String,
     /// Its parameters.
     pub parameters: Vec<String>,
 }
@@ -231,6 +237,8 @@ impl Names {
                             service: types.name(&format!("{}_service", version.name), Case::Camel),
                             client: types.name(&format!("{}_client", version.name), Case::Camel),
                             async_client: String::new(),
+                            async_server: String::new(),
+                            async_service: String::new(),
                             interface: String::new(),
                             procedures: procedure_names(
                                 &version.procedures,
@@ -251,14 +259,24 @@ impl Names {
         for (names, def) in self.types.iter_mut().zip(&schema.types) {
             names.view = types.name(&format!("{}_view", def.name), Case::Camel);
         }
-        let versions = schema.programs.iter().flat_map(|of| &of.versions);
+        let versions = || schema.programs.iter().flat_map(|of| &of.versions);
         let names = self.programs.iter_mut().flat_map(|of| &mut of.versions);
-        for (names, version) in names.zip(versions) {
+        for (names, version) in names.zip(versions()) {
             names.interface = values.name(&format!("{}_interface", version.name), Case::Screaming);
             names.async_client = types.name(&format!("{}_async_client", version.name), Case::Camel);
             for names in &mut names.procedures {
                 let name = format!("{}_{}", version.name, names.method);
                 names.call = types.name(&name, Case::Camel);
+            }
+        }
+        let names = self.programs.iter_mut().flat_map(|of| &mut of.versions);
+        for (names, version) in names.zip(versions()) {
+            let mut name =
+                |rest: &str| types.name(&format!("{}_{rest}", version.name), Case::Camel);
+            names.async_server = name("async");
+            names.async_service = name("async_service");
+            for names in &mut names.procedures {
+                names.request = name(&format!("{}_request", names.method));
             }
         }
     }
@@ -385,6 +403,7 @@ fn procedure_names(
             method: scope.name(&without_words(&procedure.name, common), Case::Snake),
             start: String::new(),
             call: String::new(),
+            request: String::new(),
             parameters: parameter_names(&procedure.arguments),
         }
     };

@@ -53,6 +53,7 @@ pub fn stubs(path: &Path) -> String {
         "borrowed.x" => stubs_with(path, &lean, views),
         "reserved.x" => stubs_with(path, &lean, reserved),
         "tasks.x" => stubs_with(path, &lean, tasks),
+        "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
         "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "results.x" | "service.x" => {
             stubs_in(path, &lean)
         }

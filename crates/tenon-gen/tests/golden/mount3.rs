@@ -399,7 +399,8 @@ impl MountV3Client {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect(address, MOUNT_PROGRAM, MOUNT_V3)?))
+        let client = Client::connect(address, MOUNT_PROGRAM, MOUNT_V3)?;
+        Ok(Self(client))
     }
 
     /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
@@ -407,12 +408,8 @@ impl MountV3Client {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect_with(
-            address,
-            MOUNT_PROGRAM,
-            MOUNT_V3,
-            options,
-        )?))
+        let client = Client::connect_with(address, MOUNT_PROGRAM, MOUNT_V3, options)?;
+        Ok(Self(client))
     }
 
     /// Calls over `channel`, which other clients may share.

@@ -4675,7 +4675,8 @@ impl NfsV3Client {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect(address, NFS_PROGRAM, NFS_V3)?))
+        let client = Client::connect(address, NFS_PROGRAM, NFS_V3)?;
+        Ok(Self(client))
     }
 
     /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
@@ -4683,12 +4684,8 @@ impl NfsV3Client {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect_with(
-            address,
-            NFS_PROGRAM,
-            NFS_V3,
-            options,
-        )?))
+        let client = Client::connect_with(address, NFS_PROGRAM, NFS_V3, options)?;
+        Ok(Self(client))
     }
 
     /// Calls over `channel`, which other clients may share.

@@ -55,6 +55,53 @@ impl<O: Order> Marshal<Lean<O>> for Job {
     }
 }
 
+/// `jobs` of the interface.
+pub type Jobs = Vec<Job>;
+
+/// Appends a [`Jobs`].
+///
+/// # Errors
+/// The value breaks a bound of the interface.
+pub fn encode_jobs(value: &Jobs, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    out.put_vec(value, 8, Marshal::encode).field("jobs")
+}
+
+/// Reads a [`Jobs`].
+///
+/// # Errors
+/// The bytes are not a value of this type.
+pub fn decode_jobs(input: &mut Decoder<'_>) -> Result<Jobs, DecodeError> {
+    input.get_vec(8, 12, Marshal::decode).field("jobs")
+}
+
+/// Appends a [`Jobs`].
+///
+/// # Errors
+/// The value breaks a bound of the interface.
+pub fn encode_jobs_lean<O: Order>(
+    value: &Jobs,
+    out: &mut Encoder<'_, Lean<O>>,
+) -> Result<(), EncodeError> {
+    out.put_vec(value, 8, |item, out| {
+        out.align(4, 0);
+        item.encode(out)
+    })
+    .field("jobs")
+}
+
+/// Reads a [`Jobs`].
+///
+/// # Errors
+/// The bytes are not a value of this type.
+pub fn decode_jobs_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Jobs, DecodeError> {
+    input
+        .get_vec(8, 12, |input| {
+            input.align(4, 0)?;
+            Marshal::decode(input)
+        })
+        .field("jobs")
+}
+
 /// The number of the program `TASKS`.
 pub const TASKS: u32 = 536870937;
 
@@ -70,15 +117,31 @@ pub const TASKS_DO: u32 = 1;
 /// The number of the procedure `TASKS_ADD`.
 pub const TASKS_ADD: u32 = 2;
 
+/// The number of the procedure `TASKS_SORT`.
+pub const TASKS_SORT: u32 = 3;
+
+/// The number of the procedure `TASKS_NAME`.
+pub const TASKS_NAME: u32 = 4;
+
+/// The number of the procedure `TASKS_MEET`.
+pub const TASKS_MEET: u32 = 5;
+
+/// The number of the procedure `TASKS_FORGET`.
+pub const TASKS_FORGET: u32 = 6;
+
 /// What `TASKS_V1` was made from: lean clients and servers compare it.
 pub static TASKS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     TASKS,
     TASKS_V1,
-    0xf51790528c776d17,
+    0x480247d95d13b08c,
     &[
         ("job", 0xc7516041385d1fb3),
         ("procedure TASKS_DO", 0x916803fda61e6199),
         ("procedure TASKS_ADD", 0xd128d3e56d233081),
+        ("procedure TASKS_SORT", 0xa6fdc688dab338b7),
+        ("procedure TASKS_NAME", 0x2b11138abde732ee),
+        ("procedure TASKS_MEET", 0xc26fcb18ce3ecf4d),
+        ("procedure TASKS_FORGET", 0x81fc2ce38b50cec0),
     ],
 );
 
@@ -171,6 +234,74 @@ impl TasksV1Client {
     pub fn start_add(&self, left: u64, right: u64) -> Result<PendingCall<u64>, CallError> {
         self.0.submit(&TasksV1Add { left, right })
     }
+
+    /// The jobs by their work.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn sort(&self, arg1: &Jobs, descending: bool) -> Result<Jobs, CallError> {
+        self.0.invoke(&TasksV1Sort { arg1, descending })
+    }
+
+    /// Starts [`sort`](Self::sort) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_sort(
+        &self,
+        arg1: &Jobs,
+        descending: bool,
+    ) -> Result<PendingCall<Jobs>, CallError> {
+        self.0.submit(&TasksV1Sort { arg1, descending })
+    }
+
+    /// The procedure `TASKS_NAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn name(&self, args: &Job) -> Result<BString, CallError> {
+        self.0.invoke(&TasksV1Name { args })
+    }
+
+    /// Starts [`name`](Self::name) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_name(&self, args: &Job) -> Result<PendingCall<BString>, CallError> {
+        self.0.submit(&TasksV1Name { args })
+    }
+
+    /// Returns when so many calls of it are there.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn meet(&self, args: u32) -> Result<(), CallError> {
+        self.0.invoke(&TasksV1Meet { args })
+    }
+
+    /// Starts [`meet`](Self::meet) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_meet(&self, args: u32) -> Result<PendingCall<()>, CallError> {
+        self.0.submit(&TasksV1Meet { args })
+    }
+
+    /// The procedure `TASKS_FORGET`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn forget(&self) -> Result<(), CallError> {
+        self.0.invoke(&TasksV1Forget)
+    }
+
+    /// Starts [`forget`](Self::forget) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_forget(&self) -> Result<PendingCall<()>, CallError> {
+        self.0.submit(&TasksV1Forget)
+    }
 }
 
 /// Calls the procedures of `TASKS_V1` from tasks. Clones share the connection.
@@ -240,6 +371,38 @@ impl TasksV1AsyncClient {
     /// The call failed; the error says who is to blame.
     pub async fn add(&self, left: u64, right: u64) -> Result<u64, CallError> {
         self.0.invoke(&TasksV1Add { left, right }).await
+    }
+
+    /// The jobs by their work.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn sort(&self, arg1: &Jobs, descending: bool) -> Result<Jobs, CallError> {
+        self.0.invoke(&TasksV1Sort { arg1, descending }).await
+    }
+
+    /// The procedure `TASKS_NAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn name(&self, args: &Job) -> Result<BString, CallError> {
+        self.0.invoke(&TasksV1Name { args }).await
+    }
+
+    /// Returns when so many calls of it are there.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn meet(&self, args: u32) -> Result<(), CallError> {
+        self.0.invoke(&TasksV1Meet { args }).await
+    }
+
+    /// The procedure `TASKS_FORGET`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn forget(&self) -> Result<(), CallError> {
+        self.0.invoke(&TasksV1Forget).await
     }
 }
 
@@ -331,6 +494,133 @@ impl ProcedureCall for TasksV1Add {
     }
 }
 
+/// A call of `TASKS_SORT`.
+struct TasksV1Sort<'a> {
+    arg1: &'a Jobs,
+    descending: bool,
+}
+
+impl ProcedureCall for TasksV1Sort<'_> {
+    const PROCEDURE: u32 = TASKS_SORT;
+
+    type Result = Jobs;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_vec(self.arg1, 8, Marshal::encode)
+            .field("TASKS_SORT.arg1")?;
+        out.put_word(self.descending);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Jobs, DecodeError> {
+        input.get_vec(8, 12, Marshal::decode)
+    }
+
+    #[inline]
+    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        out.put_vec(self.arg1, 8, |item, out| {
+            out.align(4, 0);
+            item.encode(out)
+        })
+        .field("TASKS_SORT.arg1")?;
+        out.put_word(self.descending);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Jobs, DecodeError> {
+        input.get_vec(8, 12, |input| {
+            input.align(4, 0)?;
+            Marshal::decode(input)
+        })
+    }
+}
+
+/// A call of `TASKS_NAME`.
+struct TasksV1Name<'a> {
+    args: &'a Job,
+}
+
+impl ProcedureCall for TasksV1Name<'_> {
+    const PROCEDURE: u32 = TASKS_NAME;
+
+    type Result = BString;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("TASKS_NAME.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
+    }
+
+    #[inline]
+    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("TASKS_NAME.arg1")
+    }
+
+    #[inline]
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
+    }
+}
+
+/// A call of `TASKS_MEET`.
+struct TasksV1Meet {
+    args: u32,
+}
+
+impl ProcedureCall for TasksV1Meet {
+    const PROCEDURE: u32 = TASKS_MEET;
+
+    type Result = ();
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `TASKS_FORGET`.
+struct TasksV1Forget;
+
+impl ProcedureCall for TasksV1Forget {
+    const PROCEDURE: u32 = TASKS_FORGET;
+
+    type Result = ();
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
 /// What a server of `TASKS_V1` does.
 pub trait TasksV1: Send + Sync + 'static {
     /// Does the work of a job, and says how long its name is.
@@ -344,6 +634,30 @@ pub trait TasksV1: Send + Sync + 'static {
     /// # Errors
     /// The caller is told that the call is not carried out.
     fn add(&self, call: &CallInfo<'_>, left: u64, right: u64) -> Result<u64, Refusal>;
+
+    /// The jobs by their work.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn sort(&self, call: &CallInfo<'_>, arg1: Jobs, descending: bool) -> Result<Jobs, Refusal>;
+
+    /// The procedure `TASKS_NAME`.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn name(&self, call: &CallInfo<'_>, args: Job) -> Result<BString, Refusal>;
+
+    /// Returns when so many calls of it are there.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn meet(&self, call: &CallInfo<'_>, args: u32) -> Result<(), Refusal>;
+
+    /// The procedure `TASKS_FORGET`.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn forget(&self, call: &CallInfo<'_>) -> Result<(), Refusal>;
 }
 
 /// Serves a [`TasksV1`]: hand it to the builder of a server.
@@ -381,6 +695,33 @@ impl<T: TasksV1> Service for TasksV1Service<T> {
                 let reply = self.0.add(call, left, right)?;
                 out.put(reply);
                 Ok(())
+            }
+            TASKS_SORT => {
+                let arg1 = input
+                    .get_vec(8, 12, Marshal::decode)
+                    .field("TASKS_SORT.arg1")?;
+                let descending = input.get_word().field("TASKS_SORT.descending")?;
+                input.finish()?;
+                let reply = self.0.sort(call, arg1, descending)?;
+                out.put_vec(&reply, 8, Marshal::encode)
+                    .field("TASKS_SORT")?;
+                Ok(())
+            }
+            TASKS_NAME => {
+                let args = Marshal::decode(input).field("TASKS_NAME.arg1")?;
+                input.finish()?;
+                let reply = self.0.name(call, args)?;
+                out.put_opaque(&reply, u32::MAX).field("TASKS_NAME")?;
+                Ok(())
+            }
+            TASKS_MEET => {
+                let args = input.get().field("TASKS_MEET.arg1")?;
+                input.finish()?;
+                self.0.meet(call, args)
+            }
+            TASKS_FORGET => {
+                input.finish()?;
+                self.0.forget(call)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
@@ -433,7 +774,340 @@ impl<T: TasksV1> TasksV1Service<T> {
                 out.put(reply);
                 Ok(())
             }
+            TASKS_SORT => {
+                let arg1 = input
+                    .get_vec(8, 12, |input| {
+                        input.align(4, 0)?;
+                        Marshal::decode(input)
+                    })
+                    .field("TASKS_SORT.arg1")?;
+                let descending = input.get_word().field("TASKS_SORT.descending")?;
+                input.finish()?;
+                let reply = self.0.sort(call, arg1, descending)?;
+                out.put_vec(&reply, 8, |item, out| {
+                    out.align(4, 0);
+                    item.encode(out)
+                })
+                .field("TASKS_SORT")?;
+                Ok(())
+            }
+            TASKS_NAME => {
+                let args = Marshal::decode(input).field("TASKS_NAME.arg1")?;
+                input.finish()?;
+                let reply = self.0.name(call, args)?;
+                out.put_opaque(&reply, u32::MAX).field("TASKS_NAME")?;
+                Ok(())
+            }
+            TASKS_MEET => {
+                let args = input.get().field("TASKS_MEET.arg1")?;
+                input.finish()?;
+                self.0.meet(call, args)
+            }
+            TASKS_FORGET => {
+                input.finish()?;
+                self.0.forget(call)
+            }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// What a server of `TASKS_V1` does whose procedures wait for something: each of its methods may be
+/// an `async fn`, and each call has a task.
+pub trait TasksV1Async: Send + Sync + 'static {
+    /// Does the work of a job, and says how long its name is.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn do_(
+        &self,
+        call: &::tenon_tokio::Call,
+        args: Job,
+    ) -> impl core::future::Future<Output = Result<u32, Refusal>> + Send;
+
+    /// The procedure `TASKS_ADD`.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn add(
+        &self,
+        call: &::tenon_tokio::Call,
+        left: u64,
+        right: u64,
+    ) -> impl core::future::Future<Output = Result<u64, Refusal>> + Send;
+
+    /// The jobs by their work.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn sort(
+        &self,
+        call: &::tenon_tokio::Call,
+        arg1: Jobs,
+        descending: bool,
+    ) -> impl core::future::Future<Output = Result<Jobs, Refusal>> + Send;
+
+    /// The procedure `TASKS_NAME`.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn name(
+        &self,
+        call: &::tenon_tokio::Call,
+        args: Job,
+    ) -> impl core::future::Future<Output = Result<BString, Refusal>> + Send;
+
+    /// Returns when so many calls of it are there.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn meet(
+        &self,
+        call: &::tenon_tokio::Call,
+        args: u32,
+    ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
+
+    /// The procedure `TASKS_FORGET`.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn forget(
+        &self,
+        call: &::tenon_tokio::Call,
+    ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
+}
+
+/// Serves a [`TasksV1Async`]: hand it to the builder of a server of tasks.
+#[derive(Debug, Clone)]
+pub struct TasksV1AsyncService<T>(pub T);
+
+impl<T: TasksV1Async> ::tenon_tokio::AsyncService for TasksV1AsyncService<T> {
+    fn program(&self) -> u32 {
+        TASKS
+    }
+
+    fn version(&self) -> u32 {
+        TASKS_V1
+    }
+
+    fn interface(&self) -> Option<std::sync::Arc<::tenon::lean::Interface>> {
+        Some(TASKS_V1_INTERFACE.shared())
+    }
+
+    async fn call(&self, call: ::tenon_tokio::Call) -> Result<::tenon_tokio::Answer, Refusal> {
+        match call.procedure() {
+            TASKS_DO => {
+                let TasksV1DoRequest { args } = call.read()?;
+                let reply = self.0.do_(&call, args).await?;
+                call.reply::<TasksV1DoRequest>(&reply)
+            }
+            TASKS_ADD => {
+                let TasksV1AddRequest { left, right } = call.read()?;
+                let reply = self.0.add(&call, left, right).await?;
+                call.reply::<TasksV1AddRequest>(&reply)
+            }
+            TASKS_SORT => {
+                let TasksV1SortRequest { arg1, descending } = call.read()?;
+                let reply = self.0.sort(&call, arg1, descending).await?;
+                call.reply::<TasksV1SortRequest>(&reply)
+            }
+            TASKS_NAME => {
+                let TasksV1NameRequest { args } = call.read()?;
+                let reply = self.0.name(&call, args).await?;
+                call.reply::<TasksV1NameRequest>(&reply)
+            }
+            TASKS_MEET => {
+                let TasksV1MeetRequest { args } = call.read()?;
+                self.0.meet(&call, args).await?;
+                call.reply::<TasksV1MeetRequest>(&())
+            }
+            TASKS_FORGET => {
+                call.read::<TasksV1ForgetRequest>()?;
+                self.0.forget(&call).await?;
+                call.reply::<TasksV1ForgetRequest>(&())
+            }
+            _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+}
+
+/// A call of `TASKS_DO` as it comes in.
+struct TasksV1DoRequest {
+    args: Job,
+}
+
+impl ::tenon_tokio::Request for TasksV1DoRequest {
+    type Result = u32;
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
+        Ok(Self { args })
+    }
+
+    fn encode(reply: &u32, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(*reply);
+        Ok(())
+    }
+
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
+        Ok(Self { args })
+    }
+
+    fn encode_lean(reply: &u32, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        out.put(*reply);
+        Ok(())
+    }
+}
+
+/// A call of `TASKS_ADD` as it comes in.
+struct TasksV1AddRequest {
+    left: u64,
+    right: u64,
+}
+
+impl ::tenon_tokio::Request for TasksV1AddRequest {
+    type Result = u64;
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let block = input.block::<16>().field("TASKS_ADD")?;
+        let left = block.get(0);
+        let right = block.get(8);
+        Ok(Self { left, right })
+    }
+
+    fn encode(reply: &u64, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(*reply);
+        Ok(())
+    }
+
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        let block = input.block::<16>().field("TASKS_ADD")?;
+        let left = block.get(0);
+        let right = block.get(8);
+        Ok(Self { left, right })
+    }
+
+    fn encode_lean(reply: &u64, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        out.put(*reply);
+        Ok(())
+    }
+}
+
+/// A call of `TASKS_SORT` as it comes in.
+struct TasksV1SortRequest {
+    arg1: Jobs,
+    descending: bool,
+}
+
+impl ::tenon_tokio::Request for TasksV1SortRequest {
+    type Result = Jobs;
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let arg1 = input
+            .get_vec(8, 12, Marshal::decode)
+            .field("TASKS_SORT.arg1")?;
+        let descending = input.get_word().field("TASKS_SORT.descending")?;
+        Ok(Self { arg1, descending })
+    }
+
+    fn encode(reply: &Jobs, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_vec(reply, 8, Marshal::encode).field("TASKS_SORT")
+    }
+
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        let arg1 = input
+            .get_vec(8, 12, |input| {
+                input.align(4, 0)?;
+                Marshal::decode(input)
+            })
+            .field("TASKS_SORT.arg1")?;
+        let descending = input.get_word().field("TASKS_SORT.descending")?;
+        Ok(Self { arg1, descending })
+    }
+
+    fn encode_lean(reply: &Jobs, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        out.put_vec(reply, 8, |item, out| {
+            out.align(4, 0);
+            item.encode(out)
+        })
+        .field("TASKS_SORT")
+    }
+}
+
+/// A call of `TASKS_NAME` as it comes in.
+struct TasksV1NameRequest {
+    args: Job,
+}
+
+impl ::tenon_tokio::Request for TasksV1NameRequest {
+    type Result = BString;
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let args = Marshal::decode(input).field("TASKS_NAME.arg1")?;
+        Ok(Self { args })
+    }
+
+    fn encode(reply: &BString, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(reply, u32::MAX).field("TASKS_NAME")
+    }
+
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        let args = Marshal::decode(input).field("TASKS_NAME.arg1")?;
+        Ok(Self { args })
+    }
+
+    fn encode_lean(reply: &BString, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        out.put_opaque(reply, u32::MAX).field("TASKS_NAME")
+    }
+}
+
+/// A call of `TASKS_MEET` as it comes in.
+struct TasksV1MeetRequest {
+    args: u32,
+}
+
+impl ::tenon_tokio::Request for TasksV1MeetRequest {
+    type Result = ();
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let args = input.get().field("TASKS_MEET.arg1")?;
+        Ok(Self { args })
+    }
+
+    fn encode(_reply: &(), _out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        Ok(())
+    }
+
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        let args = input.get().field("TASKS_MEET.arg1")?;
+        Ok(Self { args })
+    }
+
+    fn encode_lean(_reply: &(), _out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `TASKS_FORGET` as it comes in.
+struct TasksV1ForgetRequest;
+
+impl ::tenon_tokio::Request for TasksV1ForgetRequest {
+    type Result = ();
+
+    fn decode(_input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+
+    fn encode(_reply: &(), _out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        Ok(())
+    }
+
+    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+
+    fn encode_lean(_reply: &(), _out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        Ok(())
     }
 }

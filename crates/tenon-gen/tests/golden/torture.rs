@@ -2448,11 +2448,8 @@ impl TortureVersionClient {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect(
-            address,
-            TORTURE_PROGRAM,
-            TORTURE_VERSION,
-        )?))
+        let client = Client::connect(address, TORTURE_PROGRAM, TORTURE_VERSION)?;
+        Ok(Self(client))
     }
 
     /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
@@ -2460,12 +2457,8 @@ impl TortureVersionClient {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect_with(
-            address,
-            TORTURE_PROGRAM,
-            TORTURE_VERSION,
-            options,
-        )?))
+        let client = Client::connect_with(address, TORTURE_PROGRAM, TORTURE_VERSION, options)?;
+        Ok(Self(client))
     }
 
     /// Calls over `channel`, which other clients may share.
@@ -4346,11 +4339,8 @@ impl TortureVersionThreeClient {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect(
-            address,
-            TORTURE_PROGRAM,
-            TORTURE_VERSION_THREE,
-        )?))
+        let client = Client::connect(address, TORTURE_PROGRAM, TORTURE_VERSION_THREE)?;
+        Ok(Self(client))
     }
 
     /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
@@ -4358,12 +4348,9 @@ impl TortureVersionThreeClient {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect_with(
-            address,
-            TORTURE_PROGRAM,
-            TORTURE_VERSION_THREE,
-            options,
-        )?))
+        let client =
+            Client::connect_with(address, TORTURE_PROGRAM, TORTURE_VERSION_THREE, options)?;
+        Ok(Self(client))
     }
 
     /// Calls over `channel`, which other clients may share.

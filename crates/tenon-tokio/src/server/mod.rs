@@ -8,6 +8,7 @@
 
 mod connection;
 mod line;
+mod request;
 mod service;
 mod shared;
 
@@ -28,6 +29,7 @@ use line::lock;
 use service::{Listed, Spawn};
 use shared::{Handler, Shared};
 
+pub use request::Request;
 pub use service::{Answer, AsyncService, Call};
 
 /// How long to wait after a failure to accept, for want of descriptors for example, before the

@@ -15,7 +15,8 @@ use tokio::task::AbortHandle;
 use super::line::Completion;
 
 /// One version of a program whose procedures wait for something: timers, other servers, files. Each
-/// call has a task of its own.
+/// call has a task of its own. Of an interface the generator makes one of a trait with an asynchronous
+/// method for each procedure; this is how to do without.
 ///
 /// ```
 /// use std::sync::Arc;

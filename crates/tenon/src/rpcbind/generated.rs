@@ -657,7 +657,8 @@ impl PmapversClient {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect(address, RPCBPROG, PMAPVERS)?))
+        let client = Client::connect(address, RPCBPROG, PMAPVERS)?;
+        Ok(Self(client))
     }
 
     /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
@@ -665,12 +666,8 @@ impl PmapversClient {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect_with(
-            address,
-            RPCBPROG,
-            PMAPVERS,
-            options,
-        )?))
+        let client = Client::connect_with(address, RPCBPROG, PMAPVERS, options)?;
+        Ok(Self(client))
     }
 
     /// Calls over `channel`, which other clients may share.
@@ -972,7 +969,8 @@ impl RpcbversClient {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect(address, RPCBPROG, RPCBVERS)?))
+        let client = Client::connect(address, RPCBPROG, RPCBVERS)?;
+        Ok(Self(client))
     }
 
     /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
@@ -980,12 +978,8 @@ impl RpcbversClient {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect_with(
-            address,
-            RPCBPROG,
-            RPCBVERS,
-            options,
-        )?))
+        let client = Client::connect_with(address, RPCBPROG, RPCBVERS, options)?;
+        Ok(Self(client))
     }
 
     /// Calls over `channel`, which other clients may share.
@@ -1374,7 +1368,8 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The address is none, or nobody answers there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect(address, RPCBPROG, RPCBVERS4)?))
+        let client = Client::connect(address, RPCBPROG, RPCBVERS4)?;
+        Ok(Self(client))
     }
 
     /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
@@ -1382,12 +1377,8 @@ impl Rpcbvers4Client {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
-        Ok(Self(Client::connect_with(
-            address,
-            RPCBPROG,
-            RPCBVERS4,
-            options,
-        )?))
+        let client = Client::connect_with(address, RPCBPROG, RPCBVERS4, options)?;
+        Ok(Self(client))
     }
 
     /// Calls over `channel`, which other clients may share.

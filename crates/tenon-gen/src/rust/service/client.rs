@@ -177,29 +177,38 @@ fn connect(
         true => Expr::Then(Box::new(client), "await"),
         false => client,
     };
-    let mut body = built(protocols, of, Expr::Try(Box::new(client)));
-    body.value = body.value.map(Expr::ok);
-    body
+    let client = Statement::Let("client".to_owned(), Expr::Try(Box::new(client)));
+    let known = Expr::call("Self", [known(protocols, of)]);
+    Block {
+        statements: vec![client],
+        value: Some(Expr::ok(known)),
+    }
 }
 
 /// The body of `over`.
 fn over(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) -> Block {
-    built(protocols, of, made(of, flavor, "over", "channel", None))
-}
-
-/// A client that knows what it was built from.
-fn built(protocols: Protocols<'_>, of: &Versioned<'_>, client: Expr) -> Block {
+    let client = made(of, flavor, "over", "channel", None);
     let (statements, client) = match protocols.lean {
         None => (Vec::new(), client),
         Some(_) => {
-            let interface = format!("client.with_interface({}.shared())", of.names.interface);
             let client = Statement::Let("client".to_owned(), client);
-            (vec![client], Expr::text(interface))
+            (vec![client], known(protocols, of))
         }
     };
     Block {
         statements,
         value: Some(Expr::call("Self", [client])),
+    }
+}
+
+/// The client in the variable `client`, so that it knows what it was built from.
+fn known(protocols: Protocols<'_>, of: &Versioned<'_>) -> Expr {
+    match protocols.lean {
+        None => Expr::text("client"),
+        Some(_) => {
+            let interface = &of.names.interface;
+            Expr::text(format!("client.with_interface({interface}.shared())"))
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Clients and servers: for each version of a program its numbers, a [`client`] with a method per
-//! procedure, a trait for the [`server`], and the adapter between that and the run time. Of one
-//! interface both speak ONC RPC, and the lean protocol too if it is made for that representation.
+//! procedure, a trait for the [`server`], and the adapter between that and the run time; if it is asked for
+//! the same for [`tasks`]. Of one interface both speak ONC RPC, and the lean protocol too if it is made for that representation.
 
 mod client;
 mod interface;
 mod reserved;
 mod server;
+mod tasks;
 
 use tenon_plan::{Fingerprints, ProcedurePlan};
 use tenon_schema::{Procedure, Program, Version};

@@ -4,8 +4,8 @@
 use tenon_plan::ProcedurePlan;
 
 use super::client::arguments;
-use super::reserved;
 use super::{Method, Protocols, Versioned, write_further_doc};
+use super::{reserved, tasks};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head, Statement};
 use crate::rust::marshal::{Item, Marshalling};
@@ -24,6 +24,9 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     write_service(w, protocols, of, &served);
     if let Some(lean) = protocols.lean {
         write_lean_service(w, lean.with, of, &served);
+    }
+    if let Some(tokio) = &protocols.onc.rust.options.tokio {
+        tasks::write(w, protocols, of, &served, tokio);
     }
 }
 

@@ -1,0 +1,293 @@
+//! The server of a version for tasks: the trait with an asynchronous method per procedure, the adapter
+//! that makes whoever implements it a service of `tenon-tokio`, and how the messages of its calls are moved.
+
+use tenon_plan::ProcedurePlan;
+
+use super::client::arguments;
+use super::{Method, Protocols, Versioned, write_further_doc};
+use crate::rust::Rust;
+use crate::rust::code::{Block, Expr, Head, Statement};
+use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
+use crate::writer::{Hole, Writer};
+
+/// Writes the trait, the adapter, and a type for the calls of each procedure. `tokio` is the path of the
+/// crate that they stand on.
+pub fn write(
+    w: &mut Writer,
+    protocols: Protocols<'_>,
+    of: &Versioned<'_>,
+    methods: &[&Method<'_>],
+    tokio: &str,
+) {
+    write_trait(w, protocols.onc.rust, of, methods, tokio);
+    write_service(w, protocols, of, methods, tokio);
+    for method in methods {
+        write_request(w, protocols, method, tokio);
+    }
+}
+
+fn write_trait(
+    w: &mut Writer,
+    rust: &Rust<'_>,
+    of: &Versioned<'_>,
+    methods: &[&Method<'_>],
+    tokio: &str,
+) {
+    rust.uses(&["Refusal"]);
+    let name = &of.version.name;
+    w.gap();
+    w.line(format!(
+        "/// What a server of `{name}` does whose procedures wait for something: each of its methods may be"
+    ));
+    w.line("/// an `async fn`, and each call has a task.");
+    write_further_doc(w, &of.version.doc);
+    let head = format!("pub trait {}: Send + Sync + 'static", of.names.async_server);
+    if methods.is_empty() {
+        return w.line(format!("{head} {{}}"));
+    }
+    w.braces(&head, |w| {
+        for (index, method) in methods.iter().enumerate() {
+            if index > 0 {
+                w.gap();
+            }
+            method.write_doc(w);
+            w.line("///");
+            w.line("/// # Errors");
+            w.line("/// The caller is told that the call is not carried out.");
+            let result = method.result_text(rust);
+            let head = Head {
+                name: format!("fn {}", method.names.method),
+                parameters: parameters(rust, method, tokio),
+                result: format!(
+                    "impl core::future::Future<Output = Result<{result}, Refusal>> + Send"
+                ),
+            };
+            head.write(w, ";");
+        }
+    });
+}
+
+/// The parameters of a server's method.
+fn parameters(rust: &Rust<'_>, method: &Method<'_>, tokio: &str) -> Vec<String> {
+    let parameters = method.parameters.iter().zip(&method.names.parameters);
+    let parameters = parameters.map(|(shape, name)| format!("{name}: {}", rust.type_text(shape)));
+    ["&self".to_owned(), format!("call: &{tokio}::Call")]
+        .into_iter()
+        .chain(parameters)
+        .collect()
+}
+
+fn write_service(
+    w: &mut Writer,
+    protocols: Protocols<'_>,
+    of: &Versioned<'_>,
+    methods: &[&Method<'_>],
+    tokio: &str,
+) {
+    let rust = protocols.onc.rust;
+    let interface = |w: &mut Writer| {
+        if protocols.lean.is_some() {
+            let interface = format!("{}::lean::Interface", rust.options.tenon);
+            let head = format!("fn interface(&self) -> Option<std::sync::Arc<{interface}>>");
+            w.gap();
+            w.braces(&head, |w| {
+                w.line(format!("Some({}.shared())", of.names.interface));
+            });
+        }
+    };
+    let call = if methods.is_empty() { "_call" } else { "call" };
+    let head = Head {
+        name: "async fn call".to_owned(),
+        parameters: vec!["&self".to_owned(), format!("{call}: {tokio}::Call")],
+        result: format!("Result<{tokio}::Answer, Refusal>"),
+    };
+    w.gap();
+    w.skeleton(
+        "
+/// Serves a [`$server$`]: hand it to the builder of a server of tasks.
+#[derive(Debug, Clone)]
+pub struct $service$<T>(pub T);
+
+impl<T: $server$> $tokio$::AsyncService for $service$<T> {
+    fn program(&self) -> u32 {
+        $program$
+    }
+
+    fn version(&self) -> u32 {
+        $number$
+    }
+    $interface$
+
+    $call$
+}
+",
+        &[
+            ("server", Hole::Text(&of.names.async_server)),
+            ("service", Hole::Text(&of.names.async_service)),
+            ("tokio", Hole::Text(tokio)),
+            ("program", Hole::Text(&of.program.number)),
+            ("number", Hole::Text(&of.names.number)),
+            ("interface", Hole::Lines(&interface)),
+            (
+                "call",
+                Hole::Lines(&|w| head.write_function(w, &dispatch(protocols, methods))),
+            ),
+        ],
+    );
+}
+
+/// Finds the procedure by its number.
+fn dispatch(protocols: Protocols<'_>, methods: &[&Method<'_>]) -> Block {
+    let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
+    let served = methods.iter();
+    let mut arms: Vec<_> = served
+        .map(|method| (method.names.number.clone(), serve(protocols, method)))
+        .collect();
+    if arms.is_empty() {
+        return Block::value(refuse);
+    }
+    arms.push(("_".to_owned(), Block::value(refuse)));
+    Block::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
+}
+
+/// Reads the arguments, has the server carry the call out and answers with the result.
+fn serve(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
+    let request = &method.names.request;
+    let is_lean = protocols.lean.is_some();
+    let read = match (is_lean, method.parameters.is_empty()) {
+        (true, true) => format!("call.read::<{request}>()?"),
+        (true, false) => "call.read()?".to_owned(),
+        (false, _) => format!("call.decode({request}::decode)?"),
+    };
+    let read = match method.parameters.is_empty() {
+        true => Statement::Do(Expr::text(read)),
+        false => {
+            let fields = method.names.parameters.join(", ");
+            Statement::Let(format!("{request} {{ {fields} }}"), Expr::text(read))
+        }
+    };
+    let locals = method.names.parameters.iter().map(Expr::text);
+    let carry_out = Expr::call(
+        format!("self.0.{}", method.names.method),
+        [Expr::text("&call")].into_iter().chain(locals),
+    );
+    let carry_out = Expr::Then(Box::new(carry_out), "await");
+    let carry_out = Expr::Try(Box::new(carry_out));
+    let (carried_out, reply) = match method.result {
+        Some(_) => (Statement::Let("reply".to_owned(), carry_out), "&reply"),
+        None => (Statement::Do(carry_out), "&()"),
+    };
+    let answer = match is_lean {
+        true => format!("call.reply::<{request}>({reply})"),
+        false => format!("call.answer(|out| {request}::encode({reply}, out))"),
+    };
+    Block {
+        statements: vec![read, carried_out],
+        value: Some(Expr::text(answer)),
+    }
+}
+
+/// Writes the type of a procedure's calls, and how their messages are moved by either protocol.
+fn write_request(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>, tokio: &str) {
+    let rust = protocols.onc.rust;
+    rust.uses(&[
+        "wire::DecodeError",
+        "wire::Decoder",
+        "wire::EncodeError",
+        "wire::Encoder",
+    ]);
+    let name = &method.names.request;
+    w.gap();
+    w.line(format!(
+        "/// A call of `{}` as it comes in.",
+        method.procedure.name
+    ));
+    match method.parameters.is_empty() {
+        true => w.line(format!("struct {name};")),
+        false => w.braces(&format!("struct {name}"), |w| {
+            for (shape, name) in method.parameters.iter().zip(&method.names.parameters) {
+                w.line(format!("{name}: {},", rust.type_text(shape)));
+            }
+        }),
+    }
+    w.gap();
+    let lean = protocols.lean.map(|lean| lean.with);
+    match (lean, method.lean) {
+        (Some(lean), Some(plan)) => {
+            rust.uses(&["wire::Lean", "wire::Order"]);
+            w.braces(&format!("impl {tokio}::Request for {name}"), |w| {
+                let result = method.result_text(rust);
+                w.line(format!("type Result = {result};"));
+                for (with, plan) in [(protocols.onc, method.plan), (lean, plan)] {
+                    w.gap();
+                    write_decode(w, with, plan, method);
+                    w.gap();
+                    write_encode(w, with, plan, method);
+                }
+            });
+        }
+        _ => w.braces(&format!("impl {name}"), |w| {
+            write_decode(w, protocols.onc, method.plan, method);
+            w.gap();
+            write_encode(w, protocols.onc, method.plan, method);
+        }),
+    }
+}
+
+/// Writes the function that reads the arguments.
+fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+    let name = &method.procedure.name;
+    let statements = with.decode_parameters(&plan.arguments.body, name, arguments(method, ""));
+    let fields = method.names.parameters.iter();
+    let fields: Vec<_> = fields
+        .map(|name| (name.clone(), Expr::text(name)))
+        .collect();
+    let value = match fields.is_empty() {
+        true => Expr::text("Self"),
+        false => Expr::Struct("Self".to_owned(), fields),
+    };
+    let (function, cursor) = match with.form.marker.is_default() {
+        true => ("decode", "Decoder<'_>"),
+        false => ("decode_lean<O: Order>", "Decoder<'_, Lean<O>>"),
+    };
+    let input = parameter("input", !statements.is_empty());
+    let head = Head {
+        name: format!("fn {function}"),
+        parameters: vec![format!("{input}: &mut {cursor}")],
+        result: "Result<Self, DecodeError>".to_owned(),
+    };
+    let body = Block {
+        statements,
+        value: Some(Expr::ok(value)),
+    };
+    head.write_function(w, &body);
+}
+
+/// Writes the function that appends the result.
+fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+    let body = match &method.result {
+        None => Block::value(Expr::text("Ok(())")),
+        Some(shape) => {
+            let label = Some(method.procedure.name.clone());
+            let reply = Subject::whole(Item::behind("reply", shape.clone(), label));
+            with.encode_item(&plan.result.body, &reply)
+        }
+    };
+    let is_used = uses_cursor(&body);
+    let reply = if is_used { "reply" } else { "_reply" };
+    let out = parameter("out", is_used);
+    let (function, cursor) = match with.form.marker.is_default() {
+        true => ("encode", "Encoder<'_>"),
+        false => ("encode_lean", "Encoder<'_, Lean>"),
+    };
+    let result = method.result_text(with.rust);
+    let head = Head {
+        name: format!("fn {function}"),
+        parameters: vec![
+            format!("{reply}: &{result}"),
+            format!("{out}: &mut {cursor}"),
+        ],
+        result: "Result<(), EncodeError>".to_owned(),
+    };
+    head.write_function(w, &body);
+}
