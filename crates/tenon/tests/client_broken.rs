@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::thread;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{
     PATIENCE, Peer, bounded, bounded_by, call_raw, get_raw, put_raw, record, start, success,
 };
-use tenon::{CallError, ChannelOptions};
+use tenon::{CallError, ChannelOptions, PendingCall};
 
 const SHORT: Duration = Duration::from_millis(60);
 
@@ -59,6 +59,37 @@ fn a_peer_that_closes_fails_the_calls_in_flight_and_serves_the_next() {
     assert_eq!(start(&client, 3).wait().unwrap(), 3);
     assert_eq!(client.channel().counters().connections, 2);
     drop(client);
+    peer.join();
+}
+
+#[test]
+fn a_connection_may_break_for_one_who_waits_and_one_who_sends_at_once() {
+    const TIMES: usize = 3;
+    let peer = Peer::tcp(|accept| {
+        let mut line = accept();
+        for _ in 0..TIMES {
+            line.call().unwrap();
+            // The one who sends has begun.
+            line.0.read_exact(&mut [0; 100]).unwrap();
+            drop(line);
+            line = accept();
+            let again = line.call().unwrap();
+            line.reply(&success(again.xid, &[]));
+        }
+    });
+    let client = peer.client();
+    let large = vec![7; 16 << 20];
+    for _ in 0..TIMES {
+        let waiting = start(&client, 1);
+        thread::scope(|scope| {
+            let sending = scope.spawn(|| {
+                let call = client.start(2, |out| put_raw(out, &large), |_| Ok(()));
+                call.and_then(PendingCall::wait)
+            });
+            assert!(waiting.wait().unwrap_err().may_have_executed());
+            sending.join().unwrap().unwrap();
+        });
+    }
     peer.join();
 }
 

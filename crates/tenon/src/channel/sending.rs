@@ -373,7 +373,8 @@ impl Channel {
         let timed_out = timer.left().is_zero();
         let is_begun = unsent.sent > 0;
         let mut state = self.lock();
-        let others = state.engine.in_flight() - 1;
+        // The reader may have ended the connection and all calls, this one too.
+        let others = state.engine.in_flight().saturating_sub(1);
         let outcome = if timed_out && is_begun && others > 0 {
             // The connection is worth more to the others than the doubt is to this call.
             state.leave_rest(&turn.connection, &packet[unsent.sent..]);
