@@ -15,6 +15,8 @@ pub enum Transport {
     Unix,
     /// UDP datagrams.
     Udp,
+    /// Memory that both ends share.
+    Shm,
 }
 
 /// What is spoken over it.
@@ -39,6 +41,9 @@ pub enum Address {
     LeanTcp(Host),
     /// `lean+unix:///path`.
     LeanUnix(PathBuf),
+    /// `shm:///path`: shared memory, which a Unix socket at the path hands over. Only the lean
+    /// protocol goes over it.
+    Shm(PathBuf),
 }
 
 /// A host, by name or number, and a port.
@@ -62,6 +67,7 @@ enum Problem {
     NoScheme,
     UnknownScheme,
     LeanUdp,
+    OncShm,
     NoHost,
     BadHost,
     BareIpv6,
@@ -78,6 +84,7 @@ impl Address {
             Self::Tcp(_) | Self::LeanTcp(_) => Transport::Tcp,
             Self::Udp(_) => Transport::Udp,
             Self::Unix(_) | Self::LeanUnix(_) => Transport::Unix,
+            Self::Shm(_) => Transport::Shm,
         }
     }
 
@@ -85,17 +92,29 @@ impl Address {
     pub fn protocol(&self) -> Protocol {
         match self {
             Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Protocol::Onc,
-            Self::LeanTcp(_) | Self::LeanUnix(_) => Protocol::Lean,
+            Self::LeanTcp(_) | Self::LeanUnix(_) | Self::Shm(_) => Protocol::Lean,
         }
     }
 
-    /// The same place for a client that speaks ONC RPC.
+    /// The same place for a client that speaks ONC RPC; none for shared memory.
     #[must_use]
-    pub fn over_onc(self) -> Self {
+    pub fn over_onc(self) -> Option<Self> {
         match self {
-            Self::LeanTcp(host) => Self::Tcp(host),
-            Self::LeanUnix(path) => Self::Unix(path),
-            Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => self,
+            Self::LeanTcp(host) => Some(Self::Tcp(host)),
+            Self::LeanUnix(path) => Some(Self::Unix(path)),
+            Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Some(self),
+            Self::Shm(_) => None,
+        }
+    }
+
+    /// The same place for a client that speaks the lean protocol; none for datagrams.
+    #[must_use]
+    pub fn over_lean(self) -> Option<Self> {
+        match self {
+            Self::Tcp(host) => Some(Self::LeanTcp(host)),
+            Self::Unix(path) => Some(Self::LeanUnix(path)),
+            Self::LeanTcp(_) | Self::LeanUnix(_) | Self::Shm(_) => Some(self),
+            Self::Udp(_) => None,
         }
     }
 
@@ -108,7 +127,7 @@ impl Address {
     pub fn host(&self) -> Option<&Host> {
         match self {
             Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) => Some(host),
-            Self::Unix(_) | Self::LeanUnix(_) => None,
+            Self::Unix(_) | Self::LeanUnix(_) | Self::Shm(_) => None,
         }
     }
 
@@ -129,7 +148,7 @@ impl Address {
         };
         match transport {
             Transport::Udp => Self::Udp(host),
-            Transport::Tcp | Transport::Unix => Self::Tcp(host),
+            Transport::Tcp | Transport::Unix | Transport::Shm => Self::Tcp(host),
         }
     }
 }
@@ -173,7 +192,9 @@ fn parse(text: &str) -> Result<Address, Problem> {
         "unix" | "onc+unix" => parse_path(rest).map(Address::Unix),
         "lean+tcp" => parse_host(rest).map(Address::LeanTcp),
         "lean+unix" => parse_path(rest).map(Address::LeanUnix),
+        "shm" | "lean+shm" => parse_path(rest).map(Address::Shm),
         "lean+udp" => Err(Problem::LeanUdp),
+        "onc+shm" => Err(Problem::OncShm),
         _ => Err(Problem::UnknownScheme),
     }
 }
@@ -233,6 +254,7 @@ impl fmt::Display for Address {
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
             Self::LeanTcp(host) => write!(f, "lean+tcp://{host}"),
             Self::LeanUnix(path) => write!(f, "lean+unix://{}", path.display()),
+            Self::Shm(path) => write!(f, "shm://{}", path.display()),
         }
     }
 }
@@ -257,6 +279,7 @@ impl fmt::Display for Transport {
             Self::Tcp => "tcp",
             Self::Unix => "unix",
             Self::Udp => "udp",
+            Self::Shm => "shm",
         })
     }
 }
@@ -279,13 +302,17 @@ impl fmt::Display for AddressError {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoScheme => "write tcp://host:port, udp://host:port or unix:///path",
+            Self::NoScheme => "write tcp://host:port, udp://host:port, unix:///path or shm:///path",
             Self::UnknownScheme => {
-                "the schemes are tcp, udp and unix, with onc+ in front of them or without, and \
-                 lean+tcp and lean+unix"
+                "the schemes are tcp, udp and unix, with onc+ in front of them or without, \
+                 lean+tcp and lean+unix, and shm"
             }
             Self::LeanUdp => {
                 "the lean protocol needs a stream; write lean+tcp://host:port or lean+unix:///path"
+            }
+            Self::OncShm => {
+                "only the lean protocol goes over shared memory; write shm:///path, or \
+                 unix:///path for ONC RPC"
             }
             Self::NoHost => "the host is missing; write tcp://host:port",
             Self::BadHost => "the host holds a character that no host name has",
@@ -322,6 +349,8 @@ mod tests {
         check("onc+unix:///run/a", "unix:///run/a");
         check("lean+tcp://[::1]:7", "lean+tcp://[::1]:7");
         check("lean+unix:///run/a", "lean+unix:///run/a");
+        check("shm:///run/a", "shm:///run/a");
+        check("lean+shm:///run/a", "shm:///run/a");
     }
 
     #[test]
@@ -331,6 +360,8 @@ mod tests {
             ("http://a", "the schemes are"),
             ("lean+udp://h:7", "needs a stream"),
             ("lean+unix://a", "absolute"),
+            ("shm://a", "absolute"),
+            ("onc+shm:///a", "only the lean protocol"),
             ("tcp://", "host is missing"),
             ("tcp://:7", "host is missing"),
             ("tcp://a b", "no host name"),
@@ -370,7 +401,12 @@ mod tests {
             assert_eq!(onc.protocol(), Protocol::Onc);
             assert_eq!(lean.protocol(), Protocol::Lean);
             assert_eq!(onc.transport(), lean.transport());
-            assert_eq!(lean.over_onc(), onc);
+            assert_eq!(lean.clone().over_onc(), Some(onc.clone()));
+            assert_eq!(onc.over_lean(), Some(lean));
         }
+        let shm: Address = "shm:///p".parse().unwrap();
+        assert_eq!(shm.protocol(), Protocol::Lean);
+        assert_eq!(shm.clone().over_onc(), None);
+        assert_eq!(shm.clone().over_lean(), Some(shm));
     }
 }

@@ -1,4 +1,5 @@
-//! Transports: where a peer is ([`Address`]) and the sockets that lead there, TCP, Unix and UDP.
+//! Transports: where a peer is ([`Address`]) and the sockets that lead there, TCP, Unix and
+//! UDP, and shared memory beside them.
 //!
 //! Everything is blocking with a deadline or not blocking at all, by the method that is called;
 //! no socket carries a hidden mode. One conformance suite (`tests/conformance.rs`) holds for all.
@@ -6,6 +7,7 @@
 mod address;
 mod datagram;
 mod listener;
+mod shm;
 mod socket;
 mod stream;
 mod timeout;
@@ -15,3 +17,4 @@ pub use datagram::Datagram;
 pub use listener::Listener;
 pub use socket::{Ready, is_deadline};
 pub use stream::Stream;
+pub use tenon_shm::User;

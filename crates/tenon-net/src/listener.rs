@@ -1,4 +1,5 @@
-//! Where streams come in: a listening TCP or Unix socket that never blocks.
+//! Where streams come in: a listening TCP or Unix socket that never blocks. Shared memory is handed
+//! over through a Unix socket.
 
 use std::fs;
 use std::io;
@@ -10,8 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{
-    self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, addr::SocketAddrArg,
+    self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
+    addr::SocketAddrArg,
 };
+use tenon_shm::{Refusal, Sizes, User};
 
 use crate::socket::retry;
 use crate::stream::{family, first_that_works, not_a_stream};
@@ -25,11 +28,13 @@ const BACKLOG: i32 = 4096;
 pub struct Listener {
     fd: OwnedFd,
     address: Address,
+    /// The users who may connect; none if all may who can.
+    users: Option<Box<[u32]>>,
     _file: Option<SocketFile>,
 }
 
 impl Listener {
-    /// Listens at `address`, TCP or Unix; port 0 takes any free port. A Unix socket's file that
+    /// Listens at `address`, TCP, Unix or shared memory; port 0 takes any free port. A Unix socket's file that
     /// nobody listens on any more is replaced.
     ///
     /// # Errors
@@ -39,7 +44,7 @@ impl Listener {
     pub fn bind(address: &Address) -> io::Result<Self> {
         match address {
             Address::Tcp(host) => first_that_works(host, Self::bind_tcp),
-            Address::Unix(path) => Self::bind_unix(path),
+            Address::Unix(path) | Address::Shm(path) => Self::bind_path(path, address.clone()),
             Address::Udp(_) => Err(not_a_stream(address)),
             Address::LeanTcp(_) | Address::LeanUnix(_) => Err(serves_both(address)),
         }
@@ -53,11 +58,12 @@ impl Listener {
         Ok(Self {
             fd,
             address: Address::of_socket(Transport::Tcp, at),
+            users: None,
             _file: None,
         })
     }
 
-    fn bind_unix(path: &Path) -> io::Result<Self> {
+    fn bind_path(path: &Path, address: Address) -> io::Result<Self> {
         let fd = open(AddressFamily::UNIX)?;
         let at = SocketAddrUnix::new(path)?;
         match listen(&fd, &at) {
@@ -69,9 +75,18 @@ impl Listener {
         }
         Ok(Self {
             fd,
-            address: Address::Unix(path.to_owned()),
+            address,
+            users: None,
             _file: Some(SocketFile::at(path)?),
         })
+    }
+
+    /// Takes connections of the processes of these users only, by their numbers. Over TCP nobody knows
+    /// whose they are, and all are taken.
+    #[must_use]
+    pub fn only_users(mut self, users: &[u32]) -> Self {
+        self.users = Some(users.into());
+        self
     }
 
     /// Where this listener is, its real port included.
@@ -84,23 +99,58 @@ impl Listener {
     /// # Errors
     /// The system is out of descriptors or memory; the connection still waits then.
     pub fn try_accept(&self) -> io::Result<Option<Stream>> {
-        let (fd, peer) = loop {
-            match retry(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
-                Ok(accepted) => break accepted,
+        loop {
+            let (fd, peer) = match retry(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
+                Ok(accepted) => accepted,
                 Err(Errno::AGAIN) => return Ok(None),
                 // The peer is gone before it was accepted; another may wait behind it.
-                Err(Errno::CONNABORTED) => {}
+                Err(Errno::CONNABORTED) => continue,
                 Err(error) => return Err(error.into()),
+            };
+            match self.take_in(fd, peer) {
+                Ok(None) => {}
+                Err(error) if is_end(&error) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Makes a stream of what was accepted, if it may connect.
+    fn take_in(&self, fd: OwnedFd, peer: Option<SocketAddrAny>) -> io::Result<Option<Stream>> {
+        let stream = match &self.address {
+            Address::Unix(_) => match self.may_connect(fd.as_fd())? {
+                true => Stream::accepted(fd, None)?,
+                false => return Ok(None),
+            },
+            Address::Shm(_) => match self.may_connect(fd.as_fd())? {
+                true => Stream::invited(fd, Sizes::default())?,
+                false => {
+                    tenon_shm::refuse(fd.as_fd(), Refusal::User);
+                    return Ok(None);
+                }
+            },
+            Address::Tcp(_) | Address::Udp(_) | Address::LeanTcp(_) | Address::LeanUnix(_) => {
+                let peer = peer.ok_or(io::ErrorKind::NotConnected)?;
+                Stream::accepted(fd, Some(SocketAddr::try_from(peer)?))?
             }
         };
-        let peer = match self.address {
-            Address::Unix(_) => None,
-            _ => Some(SocketAddr::try_from(
-                peer.ok_or(io::ErrorKind::NotConnected)?,
-            )?),
-        };
-        Stream::accepted(fd, peer).map(Some)
+        Ok(Some(stream))
     }
+
+    fn may_connect(&self, fd: BorrowedFd<'_>) -> io::Result<bool> {
+        let Some(users) = &self.users else {
+            return Ok(true);
+        };
+        Ok(users.contains(&User::at(fd)?.user))
+    }
+}
+
+/// Whether the client of a connection that was just accepted is gone.
+fn is_end(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
 }
 
 fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
@@ -166,6 +216,7 @@ impl AsRawFd for Listener {
 
 fn serves_both(address: &Address) -> io::Error {
     let onc = address.clone().over_onc();
-    let message = format!("a server has one address for both protocols: listen at {onc}");
+    let hint = onc.map_or_else(String::new, |onc| format!(": listen at {onc}"));
+    let message = format!("a server has one address for both protocols{hint}");
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }

@@ -135,15 +135,21 @@ impl Socket {
         flags.set(PollFlags::IN, wanted.readable);
         flags.set(PollFlags::OUT, wanted.writable);
         let mut polled = [PollFd::new(&self.fd, flags)];
-        loop {
-            // Rounded up, so that the last turn does not spin.
-            let left = time_left(deadline)? + Duration::from_micros(1);
-            let limit = Timespec::try_from(left).ok();
-            match poll(&mut polled, limit.as_ref()) {
-                Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => return Ok(Ready::from(polled[0].revents())),
-                Err(error) => return Err(error.into()),
-            }
+        poll_until(&mut polled, deadline)?;
+        Ok(Ready::from(polled[0].revents()))
+    }
+}
+
+/// Waits until one of `polled` is what it is polled for: `TimedOut` at the deadline.
+pub(crate) fn poll_until(polled: &mut [PollFd<'_>], deadline: Instant) -> io::Result<()> {
+    loop {
+        // Rounded up, so that the last turn does not spin.
+        let left = time_left(deadline)? + Duration::from_micros(1);
+        let limit = Timespec::try_from(left).ok();
+        match poll(polled, limit.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.into()),
         }
     }
 }

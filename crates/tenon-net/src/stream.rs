@@ -1,4 +1,4 @@
-//! A connection that carries a stream of bytes: TCP or a Unix domain socket.
+//! A connection that carries a stream of bytes: TCP, a Unix domain socket or shared memory.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, SocketType};
 
+use tenon_shm::{Sizes, User};
+
+use crate::shm::Shm;
 use crate::socket::{Ready, Socket};
 use crate::{Address, Host, Transport};
 
@@ -35,25 +38,39 @@ impl Long {
     };
 }
 
-/// A connected stream socket. Threads may send and receive at the same time; one thread at a
-/// time receives with a deadline.
+/// A connected stream. Threads may send and receive at the same time; one thread at a time receives,
+/// and one at a time sends.
 #[derive(Debug)]
-pub struct Stream {
-    socket: Socket,
-    peer: Option<SocketAddr>,
+pub struct Stream(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Socket {
+        socket: Socket,
+        /// None on a Unix socket.
+        peer: Option<SocketAddr>,
+    },
+    Shm(Box<Shm>),
 }
 
 impl Stream {
-    /// Connects to `address`, TCP or Unix, and tries every address of a host in turn. Names are
-    /// resolved first, in the resolver's own time.
+    /// Connects to `address`, TCP, Unix or shared memory, and tries every address of a host in turn.
+    /// Names are resolved first, in the resolver's own time.
     ///
     /// # Errors
     /// `InvalidInput` for an address without a port or of another transport, `TimedOut` at the
-    /// deadline, otherwise what the last attempt reported.
+    /// deadline, otherwise what the last attempt reported: of shared memory `PermissionDenied` if the
+    /// server refuses, and `InvalidData` if what it hands over cannot be used.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         match address {
             Address::Tcp(host) | Address::LeanTcp(host) => Self::connect_host(host, deadline),
-            Address::Unix(path) | Address::LeanUnix(path) => Self::connect_path(path, deadline),
+            Address::Unix(path) | Address::LeanUnix(path) => {
+                connect_path(path, deadline).map(Self::unix)
+            }
+            Address::Shm(path) => {
+                let shm = Shm::join(connect_path(path, deadline)?, deadline)?;
+                Ok(Self(Kind::Shm(Box::new(shm))))
+            }
             Address::Udp(_) => Err(not_a_stream(address)),
         }
     }
@@ -67,19 +84,17 @@ impl Stream {
         })
     }
 
-    fn connect_path(path: &Path, deadline: Instant) -> io::Result<Self> {
-        let socket = Socket::open(AddressFamily::UNIX, SocketType::STREAM)?;
-        socket.connect(&SocketAddrUnix::new(path)?, deadline)?;
-        Ok(Self { socket, peer: None })
-    }
-
     fn tcp(socket: Socket, peer: SocketAddr) -> io::Result<Self> {
         // A reply must not wait for the acknowledgement of the one before it.
         set_tcp_nodelay(&socket, true)?;
-        Ok(Self {
+        Ok(Self(Kind::Socket {
             socket,
             peer: Some(peer),
-        })
+        }))
+    }
+
+    fn unix(socket: Socket) -> Self {
+        Self(Kind::Socket { socket, peer: None })
     }
 
     /// A connection that a listener accepted; `peer` is none on a Unix socket.
@@ -87,21 +102,40 @@ impl Stream {
         let socket = Socket::from(fd);
         match peer {
             Some(peer) => Self::tcp(socket, peer),
-            None => Ok(Self { socket, peer }),
+            None => Ok(Self::unix(socket)),
         }
+    }
+
+    /// A connection that a listener accepted, and that is to go on in shared memory.
+    pub(crate) fn invited(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
+        let shm = Shm::invite(fd, sizes)?;
+        Ok(Self(Kind::Shm(Box::new(shm))))
     }
 
     /// What carries the bytes.
     pub fn transport(&self) -> Transport {
-        match self.peer {
-            Some(_) => Transport::Tcp,
-            None => Transport::Unix,
+        match &self.0 {
+            Kind::Socket { peer: Some(_), .. } => Transport::Tcp,
+            Kind::Socket { peer: None, .. } => Transport::Unix,
+            Kind::Shm(_) => Transport::Shm,
         }
     }
 
-    /// Where the peer is; none on a Unix socket.
+    /// Where the peer is; none on a Unix socket and of shared memory.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.peer
+        match &self.0 {
+            Kind::Socket { peer, .. } => *peer,
+            Kind::Shm(_) => None,
+        }
+    }
+
+    /// Whose process the peer was when it connected or listened; none over TCP.
+    pub fn user(&self) -> Option<User> {
+        match &self.0 {
+            Kind::Socket { peer: Some(_), .. } => None,
+            Kind::Socket { socket, peer: None } => User::at(socket.as_fd()).ok(),
+            Kind::Shm(shm) => Some(shm.user()),
+        }
     }
 
     /// Sends as many of `bytes` as fit at once and returns their number.
@@ -111,7 +145,10 @@ impl Stream {
     /// No signal is raised.
     #[inline]
     pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.try_send(bytes)
+        match &self.0 {
+            Kind::Socket { socket, .. } => socket.try_send(bytes),
+            Kind::Shm(shm) => shm.try_send(bytes),
+        }
     }
 
     /// Sends as much as fits at once of what is left of `message`, of which `sent` bytes are sent,
@@ -125,9 +162,11 @@ impl Stream {
     /// If `message` has less than `sent` bytes.
     #[inline]
     pub fn try_send_from(&self, message: &[u8], sent: usize) -> io::Result<usize> {
-        let long = match self.peer {
-            Some(_) => Long::TCP,
-            None => Long::UNIX,
+        let long = match &self.0 {
+            Kind::Socket { peer: Some(_), .. } => Long::TCP,
+            Kind::Socket { peer: None, .. } => Long::UNIX,
+            // It goes in short pieces anyhow.
+            Kind::Shm(shm) => return shm.try_send(&message[sent..]),
         };
         match sent == 0 && message.len() > long.than {
             true => self.try_send(&message[..long.head]),
@@ -142,7 +181,10 @@ impl Stream {
     /// As [`try_send`](Self::try_send).
     #[inline]
     pub fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.socket.try_send_pieces(pieces)
+        match &self.0 {
+            Kind::Socket { socket, .. } => socket.try_send_pieces(pieces),
+            Kind::Shm(shm) => shm.try_send_pieces(pieces),
+        }
     }
 
     /// Receives what is there; 0 is the end of the stream.
@@ -151,7 +193,10 @@ impl Stream {
     /// `WouldBlock` when nothing is there.
     #[inline]
     pub fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
-        self.socket.try_recv(room, RecvFlags::empty())
+        match &self.0 {
+            Kind::Socket { socket, .. } => socket.try_recv(room, RecvFlags::empty()),
+            Kind::Shm(shm) => shm.try_recv(room),
+        }
     }
 
     /// Receives, waiting until `deadline` for the first byte; 0 is the end of the stream.
@@ -160,7 +205,10 @@ impl Stream {
     /// `TimedOut` at the deadline.
     #[inline]
     pub fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
-        self.socket.recv_until(room, RecvFlags::empty(), deadline)
+        match &self.0 {
+            Kind::Socket { socket, .. } => socket.recv_until(room, RecvFlags::empty(), deadline),
+            Kind::Shm(shm) => shm.recv_until(room, deadline),
+        }
     }
 
     /// Receives, waiting for the first byte no longer than `limit`, or a little less when a signal
@@ -170,16 +218,43 @@ impl Stream {
     /// `WouldBlock` when nothing came.
     #[inline]
     pub fn recv_within(&self, room: &mut [u8], limit: Duration) -> io::Result<usize> {
-        self.socket.give_up_after(limit)?;
-        self.socket.recv(room, RecvFlags::empty())
+        match &self.0 {
+            Kind::Socket { socket, .. } => {
+                socket.give_up_after(limit)?;
+                socket.recv(room, RecvFlags::empty())
+            }
+            Kind::Shm(shm) => shm.recv_within(room, limit),
+        }
     }
 
-    /// Waits until the socket is ready for something that is `wanted`.
+    /// Waits until the stream is ready for something that is `wanted`.
     ///
     /// # Errors
     /// `TimedOut` at the deadline.
     pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
-        self.socket.wait(wanted, deadline)
+        match &self.0 {
+            Kind::Socket { socket, .. } => socket.wait(wanted, deadline),
+            Kind::Shm(shm) => shm.wait(wanted, deadline),
+        }
+    }
+
+    /// Says that nobody receives before the descriptor is readable, and whether it will be when
+    /// something comes: not if something is there that the descriptor does not show. Whoever has a poller wait
+    /// for the descriptor asks this first.
+    pub fn park(&self) -> bool {
+        match &self.0 {
+            Kind::Socket { .. } => true,
+            Kind::Shm(shm) => shm.park(),
+        }
+    }
+
+    /// Makes sure that the next receive reports a peer that is gone. A socket's always does; memory
+    /// shows a peer that was killed only to whoever sleeps, or looks for long.
+    pub fn refresh(&self) {
+        match &self.0 {
+            Kind::Socket { .. } => {}
+            Kind::Shm(shm) => shm.refresh(),
+        }
     }
 
     /// Tells the peer that nothing more will be sent.
@@ -187,7 +262,13 @@ impl Stream {
     /// # Errors
     /// `NotConnected` when the connection is gone.
     pub fn shutdown_send(&self) -> io::Result<()> {
-        Ok(net::shutdown(&self.socket, Shutdown::Write)?)
+        match &self.0 {
+            Kind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Write)?),
+            Kind::Shm(shm) => {
+                shm.shutdown_send();
+                Ok(())
+            }
+        }
     }
 
     /// Receives nothing more but what is already there; whoever waits in a receive wakes up.
@@ -195,7 +276,10 @@ impl Stream {
     /// # Errors
     /// `NotConnected` when the connection is gone.
     pub fn shutdown_recv(&self) -> io::Result<()> {
-        Ok(net::shutdown(&self.socket, Shutdown::Read)?)
+        match &self.0 {
+            Kind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Read)?),
+            Kind::Shm(shm) => shm.shutdown_recv(),
+        }
     }
 
     /// Ends the connection in both directions; whoever waits in a receive wakes up.
@@ -203,20 +287,32 @@ impl Stream {
     /// # Errors
     /// `NotConnected` when the connection is gone.
     pub fn shutdown(&self) -> io::Result<()> {
-        Ok(net::shutdown(&self.socket, Shutdown::Both)?)
+        match &self.0 {
+            Kind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Both)?),
+            Kind::Shm(shm) => shm.shutdown(),
+        }
     }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match &self.0 {
+            Kind::Socket { socket, .. } => socket.as_fd(),
+            Kind::Shm(shm) => shm.as_fd(),
+        }
     }
 }
 
 impl AsRawFd for Stream {
     fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+        self.as_fd().as_raw_fd()
     }
+}
+
+fn connect_path(path: &Path, deadline: Instant) -> io::Result<Socket> {
+    let socket = Socket::open(AddressFamily::UNIX, SocketType::STREAM)?;
+    socket.connect(&SocketAddrUnix::new(path)?, deadline)?;
+    Ok(socket)
 }
 
 /// A port of this machine that nobody listens on may be the very one that the kernel lends to the
@@ -251,6 +347,6 @@ pub(crate) fn family(address: SocketAddr) -> AddressFamily {
 }
 
 pub(crate) fn not_a_stream(address: &Address) -> io::Error {
-    let message = format!("{address} does not lead to a stream: use tcp:// or unix://");
+    let message = format!("{address} does not lead to a stream: use tcp://, unix:// or shm://");
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }

@@ -11,8 +11,13 @@ use std::time::{Duration, Instant};
 
 use tenon_net::{Address, Datagram, Listener, Ready, Stream, Transport};
 
-const TRANSPORTS: [Transport; 3] = [Transport::Tcp, Transport::Unix, Transport::Udp];
-const STREAMS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
+const TRANSPORTS: [Transport; 4] = [
+    Transport::Tcp,
+    Transport::Unix,
+    Transport::Udp,
+    Transport::Shm,
+];
+const STREAMS: [Transport; 3] = [Transport::Tcp, Transport::Unix, Transport::Shm];
 
 const READ: Ready = Ready {
     readable: true,
@@ -39,6 +44,7 @@ fn anywhere(transport: Transport) -> Address {
         Transport::Tcp => "tcp://127.0.0.1:0".parse().unwrap(),
         Transport::Udp => "udp://127.0.0.1:0".parse().unwrap(),
         Transport::Unix => Address::Unix(fresh_path()),
+        Transport::Shm => Address::Shm(fresh_path()),
     }
 }
 
@@ -123,7 +129,7 @@ fn pair(transport: Transport) -> (End, End) {
             let client = Datagram::connect(&server.address().unwrap(), soon()).unwrap();
             (End::Connected(client), End::Open(server, None))
         }
-        Transport::Tcp | Transport::Unix => {
+        Transport::Tcp | Transport::Unix | Transport::Shm => {
             let (client, server) = streams(transport);
             (End::Stream(client), End::Stream(server))
         }
@@ -132,11 +138,19 @@ fn pair(transport: Transport) -> (End, End) {
 
 fn streams(transport: Transport) -> (Stream, Stream) {
     let listener = Listener::bind(&anywhere(transport)).unwrap();
-    let client = Stream::connect(listener.address(), soon()).unwrap();
-    let server = accept(&listener);
+    let (client, server) = connected(&listener);
     assert_eq!(client.transport(), transport);
     assert_eq!(server.transport(), transport);
     (client, server)
+}
+
+/// Shared memory is handed over only when the connection is accepted.
+fn connected(listener: &Listener) -> (Stream, Stream) {
+    thread::scope(|scope| {
+        let client = scope.spawn(|| Stream::connect(listener.address(), soon()).unwrap());
+        let server = accept(listener);
+        (client.join().unwrap(), server)
+    })
 }
 
 fn accept(listener: &Listener) -> Stream {
@@ -158,7 +172,7 @@ fn sizes(transport: Transport) -> Vec<usize> {
     let small = [0, 1, 3, 4, 5, 1439, 1440, 1472, 1473, 8191, 8192, 8193];
     let large: &[usize] = match transport {
         Transport::Udp => &[Datagram::SIZE_MAX - 1, Datagram::SIZE_MAX],
-        Transport::Tcp | Transport::Unix => &[65_535, 65_536, 65_537, 3 << 20],
+        Transport::Tcp | Transport::Unix | Transport::Shm => &[65_535, 65_536, 65_537, 3 << 20],
     };
     small.into_iter().chain(large.iter().copied()).collect()
 }
@@ -254,7 +268,7 @@ fn a_peer_that_is_gone_is_reported() {
         drop(server);
         let expected = match transport {
             Transport::Udp => ErrorKind::ConnectionRefused,
-            Transport::Tcp | Transport::Unix => ErrorKind::UnexpectedEof,
+            Transport::Tcp | Transport::Unix | Transport::Shm => ErrorKind::UnexpectedEof,
         };
         if transport == Transport::Udp {
             client.send(b"into the void").unwrap();

@@ -1,0 +1,453 @@
+//! A connection whose bytes lie in shared memory: who waits for what of it, and how its end is noticed.
+//! The memory itself is the business of [`tenon_shm`].
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::{self, RecvFlags, Shutdown};
+use tenon_shm::{End, Greeting, JoinError, Joined, Segment, Sizes, User, Violation};
+
+use crate::socket::{Ready, Socket, poll_until};
+
+/// Attempts to receive in vain after which the socket is looked at: a peer that was killed cannot have
+/// said so in the memory.
+const ATTEMPTS_MAX: u32 = 4096;
+
+/// Bells that are taken in at a time.
+const BELLS: usize = 64;
+
+/// What is not as usual with a connection, a bit each.
+mod unusual {
+    /// The client has not said hello yet.
+    pub const NO_HELLO: u32 = 1;
+    /// The peer was told that the receiver sleeps.
+    pub const PARKED: u32 = 1 << 1;
+    /// Nothing more is to be received but what is there.
+    pub const NO_RECEIVING: u32 = 1 << 2;
+    /// Nothing more is to be sent.
+    pub const NO_SENDING: u32 = 1 << 3;
+    /// The peer is gone.
+    pub const GONE: u32 = 1 << 4;
+    /// The peer broke the rules.
+    pub const BROKEN: u32 = 1 << 5;
+
+    /// What concerns who receives.
+    pub const IN_RECEIVING: u32 = NO_HELLO | PARKED | NO_RECEIVING | GONE | BROKEN;
+    /// What ends all waiting for bytes.
+    pub const ENDS_RECEIVING: u32 = NO_RECEIVING | GONE | BROKEN;
+    /// What concerns who sends, and ends all waiting for room.
+    pub const ENDS_SENDING: u32 = NO_SENDING | GONE | BROKEN;
+}
+
+/// A connection in shared memory. Threads may send and receive at the same time; one thread at a
+/// time does either.
+#[derive(Debug)]
+pub(crate) struct Shm {
+    end: End<Segment>,
+    unusual: AtomicU32,
+    /// Attempts to receive in vain.
+    attempts: AtomicU32,
+    /// The sign that the peer lives, and the bell that wakes who receives.
+    socket: Socket,
+    /// The bell that wakes who sends.
+    room: Socket,
+    peer: User,
+    greeting: Mutex<Greeting>,
+    violation: OnceLock<String>,
+}
+
+impl Shm {
+    /// Takes over what a server hands over through `socket`, which is connected to it.
+    pub(crate) fn join(socket: Socket, deadline: Instant) -> io::Result<Self> {
+        let joined = tenon_shm::join(socket.as_fd(), deadline).map_err(not_joined)?;
+        Self::new(socket, joined, 0)
+    }
+
+    /// Hands memory over to the client that is connected through `fd`.
+    pub(crate) fn invite(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
+        let joined = tenon_shm::invite(fd.as_fd(), sizes)?;
+        let unusual = unusual::NO_HELLO | unusual::PARKED;
+        Self::new(Socket::from(fd), joined, unusual)
+    }
+
+    fn new(socket: Socket, joined: Joined, unusual: u32) -> io::Result<Self> {
+        Ok(Self {
+            end: joined.end,
+            unusual: AtomicU32::new(unusual),
+            attempts: AtomicU32::new(0),
+            peer: User::at(socket.as_fd())?,
+            socket,
+            room: Socket::from(joined.bell),
+            greeting: Mutex::default(),
+            violation: OnceLock::new(),
+        })
+    }
+
+    /// Whose process the peer was when it connected or listened.
+    pub(crate) fn user(&self) -> User {
+        self.peer
+    }
+
+    /// As [`Stream::try_send`](crate::Stream::try_send).
+    #[inline]
+    pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.may_send()?;
+        let sent = self.end.send(bytes, || ring(&self.socket));
+        self.sent(sent, bytes.is_empty())
+    }
+
+    /// As [`Stream::try_send_pieces`](crate::Stream::try_send_pieces).
+    pub(crate) fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.may_send()?;
+        let sent = self.end.send_pieces(pieces, || ring(&self.socket));
+        self.sent(sent, pieces.iter().all(|piece| piece.is_empty()))
+    }
+
+    #[inline]
+    fn may_send(&self) -> io::Result<()> {
+        let is_usual = self.unusual() & unusual::ENDS_SENDING == 0;
+        match is_usual && !self.end.peer_receives_nothing() {
+            true => Ok(()),
+            false => Err(self.cannot_send()),
+        }
+    }
+
+    #[cold]
+    fn cannot_send(&self) -> io::Error {
+        match self.violation.get() {
+            Some(violation) => broken(violation),
+            None => io::ErrorKind::BrokenPipe.into(),
+        }
+    }
+
+    #[inline]
+    fn sent(&self, sent: Result<usize, Violation>, is_empty: bool) -> io::Result<usize> {
+        match sent {
+            Ok(0) if !is_empty => Err(io::ErrorKind::WouldBlock.into()),
+            Ok(sent) => Ok(sent),
+            Err(violation) => Err(self.break_off(violation)),
+        }
+    }
+
+    /// As [`Stream::try_recv`](crate::Stream::try_recv).
+    #[inline]
+    pub(crate) fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
+        if self.unusual() & unusual::IN_RECEIVING != 0 {
+            return self.try_recv_unusually(room);
+        }
+        match self.receive(room)? {
+            0 => self.nothing_came(room),
+            received => Ok(received),
+        }
+    }
+
+    #[inline]
+    fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
+        let received = self.end.receive(room, || ring(&self.room));
+        received.map_err(|violation| self.break_off(violation))
+    }
+
+    /// What it means that nothing is there.
+    #[inline]
+    fn nothing_came(&self, room: &mut [u8]) -> io::Result<usize> {
+        if self.end.peer_sends_nothing() {
+            // What it sent last may have come since.
+            return self.receive(room);
+        }
+        let attempts = self.attempts.load(Ordering::Relaxed).wrapping_add(1);
+        self.attempts.store(attempts, Ordering::Relaxed);
+        if attempts % ATTEMPTS_MAX == 0 {
+            self.take_in_bells();
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    #[cold]
+    fn try_recv_unusually(&self, room: &mut [u8]) -> io::Result<usize> {
+        if let Some(violation) = self.violation.get() {
+            return Err(broken(violation));
+        }
+        if self.has(unusual::NO_HELLO) && !self.take_in_hello()? {
+            return match self.has(unusual::ENDS_RECEIVING) {
+                true => Ok(0),
+                false => Err(io::ErrorKind::WouldBlock.into()),
+            };
+        }
+        if self.has(unusual::PARKED) {
+            self.unpark();
+            self.take_in_bells();
+        }
+        match self.receive(room)? {
+            0 if self.has(unusual::ENDS_RECEIVING) => Ok(0),
+            0 => self.nothing_came(room),
+            received => Ok(received),
+        }
+    }
+
+    /// Takes in what has come of the client's hello; says whether it is complete.
+    fn take_in_hello(&self) -> io::Result<bool> {
+        let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        match greeting.take_in(self.socket.as_fd()) {
+            Ok(true) => self.unset(unusual::NO_HELLO),
+            Ok(false) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(self.break_off(format_args!("the peer: {error}")));
+            }
+            Err(_) => {
+                self.set(unusual::GONE);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Empties the socket, which may say that the peer is gone.
+    #[cold]
+    fn take_in_bells(&self) {
+        if !self.has(unusual::NO_HELLO) {
+            let taken = self.socket.try_recv(&mut [0; BELLS], RecvFlags::empty());
+            self.heard(taken);
+        }
+    }
+
+    /// What came of receiving bells.
+    fn heard(&self, bells: io::Result<usize>) {
+        match bells {
+            // That is how a socket that is shut down here reads, too.
+            Ok(0) if self.has(unusual::NO_RECEIVING) => {}
+            Ok(0) => self.set(unusual::GONE),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.set(unusual::GONE),
+        }
+    }
+
+    /// As [`Stream::recv_until`](crate::Stream::recv_until).
+    pub(crate) fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        loop {
+            match self.try_recv(room) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+            let slept = self.sleep(|bells, flags| self.socket.recv_until(bells, flags, deadline));
+            if let Err(late) = slept {
+                return match self.try_recv(room) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(late),
+                    done => done,
+                };
+            }
+        }
+    }
+
+    /// As [`Stream::recv_within`](crate::Stream::recv_within).
+    pub(crate) fn recv_within(&self, room: &mut [u8], limit: Duration) -> io::Result<usize> {
+        match self.try_recv(room) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+        self.socket.give_up_after(limit)?;
+        self.sleep(|bells, flags| match self.socket.recv(bells, flags) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(bells.len()),
+            heard => heard,
+        })?;
+        self.try_recv(room)
+    }
+
+    /// Sleeps until a bell rings, if nothing has come.
+    ///
+    /// # Errors
+    /// `TimedOut` if that is what `sleep` reports.
+    fn sleep(
+        &self,
+        sleep: impl FnOnce(&mut [u8], RecvFlags) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        if !self.park() {
+            return Ok(());
+        }
+        // A hello stays where it is for who knows it.
+        let flags = match self.has(unusual::NO_HELLO) {
+            true => RecvFlags::PEEK,
+            false => RecvFlags::empty(),
+        };
+        let woken = sleep(&mut [0; BELLS], flags);
+        self.unpark();
+        match woken {
+            Err(error) if crate::is_deadline(&error) => Err(error),
+            heard => {
+                self.heard(heard);
+                Ok(())
+            }
+        }
+    }
+
+    /// Says that nobody receives before the descriptor is readable. Says whether that will be: not if
+    /// there is something to receive already.
+    pub(crate) fn park(&self) -> bool {
+        if self.has(unusual::ENDS_RECEIVING) || !self.end.park_receiver() {
+            return false;
+        }
+        self.set(unusual::PARKED);
+        true
+    }
+
+    fn unpark(&self) {
+        self.unset(unusual::PARKED);
+        self.end.unpark_receiver();
+    }
+
+    /// Looks whether the peer is gone.
+    pub(crate) fn refresh(&self) {
+        self.take_in_bells();
+    }
+
+    /// As [`Stream::wait`](crate::Stream::wait).
+    pub(crate) fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
+        loop {
+            let ready = Ready {
+                readable: wanted.readable && !self.park(),
+                writable: wanted.writable && !self.park_sender(),
+            };
+            let waited = match ready == Ready::default() {
+                true => self.wait_for_bells(wanted, deadline).map(|()| ready),
+                false => Ok(ready),
+            };
+            if wanted.readable {
+                self.unpark();
+            }
+            if wanted.writable {
+                self.end.unpark_sender();
+            }
+            let heard_hello = self.has(unusual::NO_HELLO) && wanted.readable;
+            match waited? {
+                ready if ready != Ready::default() => return Ok(ready),
+                // It is for who receives.
+                _ if heard_hello => {
+                    return Ok(Ready {
+                        readable: true,
+                        writable: false,
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn park_sender(&self) -> bool {
+        !self.has(unusual::ENDS_SENDING) && self.end.park_sender()
+    }
+
+    fn wait_for_bells(&self, wanted: Ready, deadline: Instant) -> io::Result<()> {
+        let flags = |is_wanted| match is_wanted {
+            true => PollFlags::IN,
+            false => PollFlags::empty(),
+        };
+        let socket = PollFd::new(&self.socket, flags(wanted.readable));
+        let room = PollFd::new(&self.room, flags(wanted.writable));
+        match (wanted.readable, wanted.writable) {
+            (true, false) => poll_until(&mut [socket], deadline)?,
+            // The other socket may be shut down here, and would then seem to say something.
+            (false, _) => poll_until(&mut [room], deadline)?,
+            (true, true) => poll_until(&mut [socket, room], deadline)?,
+        }
+        if wanted.readable {
+            self.take_in_bells();
+        }
+        if wanted.writable {
+            let taken = self.room.try_recv(&mut [0; BELLS], RecvFlags::empty());
+            match taken {
+                Ok(0) => self.set(unusual::GONE),
+                taken => self.heard(taken),
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Stream::shutdown_send`](crate::Stream::shutdown_send).
+    pub(crate) fn shutdown_send(&self) {
+        self.set(unusual::NO_SENDING);
+        self.end.end_sending(|| ring(&self.socket));
+    }
+
+    /// As [`Stream::shutdown_recv`](crate::Stream::shutdown_recv).
+    pub(crate) fn shutdown_recv(&self) -> io::Result<()> {
+        self.set(unusual::NO_RECEIVING);
+        Ok(net::shutdown(&self.socket, Shutdown::Read)?)
+    }
+
+    /// As [`Stream::shutdown`](crate::Stream::shutdown).
+    pub(crate) fn shutdown(&self) -> io::Result<()> {
+        self.set(unusual::NO_RECEIVING | unusual::NO_SENDING);
+        self.end.close(|| ring(&self.socket), || ring(&self.room));
+        net::shutdown(&self.room, Shutdown::Both)?;
+        Ok(net::shutdown(&self.socket, Shutdown::Both)?)
+    }
+
+    /// Ends the connection with a peer that broke the rules.
+    #[cold]
+    fn break_off(&self, violation: impl ToString) -> io::Error {
+        let violation = self.violation.get_or_init(|| violation.to_string());
+        self.set(unusual::BROKEN);
+        broken(violation)
+    }
+
+    #[inline]
+    fn unusual(&self) -> u32 {
+        self.unusual.load(Ordering::Relaxed)
+    }
+
+    fn has(&self, what: u32) -> bool {
+        self.unusual() & what != 0
+    }
+
+    fn set(&self, what: u32) {
+        self.unusual.fetch_or(what, Ordering::AcqRel);
+    }
+
+    fn unset(&self, what: u32) {
+        self.unusual.fetch_and(!what, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        // So a peer that does not sleep notices, too.
+        self.end.close(|| ring(&self.socket), || ring(&self.room));
+    }
+}
+
+impl AsFd for Shm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Wakes whoever waits for the other end of `bell`. If that is full, it will wake up anyhow; if it is
+/// gone, it need not.
+#[cold]
+fn ring(bell: &Socket) {
+    let _ = bell.try_send(&[1]);
+}
+
+fn broken(violation: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, violation.to_owned())
+}
+
+fn not_joined(error: JoinError) -> io::Error {
+    let kind = match &error {
+        JoinError::System(_) => io::ErrorKind::Other,
+        JoinError::Late => io::ErrorKind::TimedOut,
+        JoinError::Closed => io::ErrorKind::UnexpectedEof,
+        JoinError::Hello(tenon_shm::HelloError::Refused(_)) => io::ErrorKind::PermissionDenied,
+        JoinError::Hello(_) | JoinError::Handed(_) | JoinError::Bell | JoinError::Unfit(_) => {
+            io::ErrorKind::InvalidData
+        }
+    };
+    match error {
+        JoinError::System(error) => error,
+        error => io::Error::new(kind, error),
+    }
+}
