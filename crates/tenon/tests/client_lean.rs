@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use caller::{PATIENCE, PROGRAM, VERSION, listening};
-use lean_caller::{ECHO, FAIL, LeanObliging, WHICH_ORDER, interface, lean_builder};
+use lean_caller::{ECHO, FAIL, LeanObliging, WHICH_ORDER, interface, lean_everywhere, with_shm};
 use lean_peer::{LeanLine, LeanPeer, Told};
 use tenon::lean::{ByteOrder, Interface, Preamble, Reason, RefusalReason, Status};
 use tenon::wire::{DecodeError, EncodeError, Encoder, Lean};
@@ -61,13 +61,13 @@ fn clients(server: &Server) -> Vec<Client> {
     let clients: Vec<_> = addresses
         .map(|address| connect(address).with_interface(Arc::new(interface())))
         .collect();
-    assert_eq!(clients.len(), 2, "TCP and Unix");
+    assert_eq!(clients.len(), 3, "TCP, Unix and shared memory");
     clients
 }
 
 #[test]
 fn results_come_back_over_every_stream() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     for client in clients(&server) {
         for size in (0..40).chain([1000, 65_503, 65_504, 65_536, 300_000]) {
             let bytes = vec![size as u8; size];
@@ -81,7 +81,7 @@ fn results_come_back_over_every_stream() {
 
 #[test]
 fn a_first_call_that_not_every_server_takes_in_waits_for_the_server_to_say_so() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     for client in clients(&server) {
         let bytes = vec![7; 300_000];
         assert_eq!(call(&client, ECHO, &bytes).unwrap(), bytes);
@@ -109,7 +109,7 @@ fn a_first_call_that_not_every_server_takes_in_waits_for_the_server_to_say_so() 
 
 #[test]
 fn whatever_becomes_of_a_call_its_caller_is_told() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     for client in clients(&server) {
         let told = |procedure| match call(&client, procedure, b"").unwrap_err() {
             CallError::Exception(exception) => exception.status,
@@ -127,7 +127,7 @@ fn whatever_becomes_of_a_call_its_caller_is_told() {
 fn threads_that_share_a_channel_get_their_own_results() {
     const THREADS: u32 = 8;
     const CALLS: u32 = 500;
-    let server = listening()
+    let server = with_shm(listening())
         .service_on_workers(LeanObliging)
         .workers(4)
         .start()
@@ -472,7 +472,7 @@ fn a_server_that_takes_no_connection_says_why() {
 
 #[test]
 fn an_interface_that_differs_is_an_error_that_names_the_type() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     for client in clients(&server) {
         let mut other = interface();
         other.fingerprint += 1;
@@ -493,7 +493,7 @@ fn an_interface_that_differs_is_an_error_that_names_the_type() {
 
 #[test]
 fn a_service_that_is_not_there_is_named() {
-    let server = caller::builder().start().unwrap();
+    let server = with_shm(caller::builder()).start().unwrap();
     for client in clients(&server) {
         let error = call(&client, ECHO, b"").unwrap_err();
         assert!(matches!(error, CallError::Unbound(_)), "{error}");
@@ -502,7 +502,7 @@ fn a_service_that_is_not_there_is_named() {
             "{error}"
         );
     }
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     for client in clients(&server) {
         let missing = client.with_interface(Arc::new(Interface::unknown(7, 7)));
         let error = call(&missing, ECHO, b"").unwrap_err().to_string();
@@ -556,7 +556,7 @@ fn what_is_no_message_is_the_peers_fault() {
 
 #[test]
 fn a_channel_speaks_the_protocol_of_its_address() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     let address = server.addresses()[0].to_string();
     let onc = Client::connect(&address, PROGRAM, VERSION).unwrap();
     let lean = Client::connect(&format!("lean+{address}"), PROGRAM, VERSION).unwrap();
@@ -577,7 +577,7 @@ fn a_channel_speaks_the_protocol_of_its_address() {
 
 #[test]
 fn a_number_that_the_protocol_has_no_room_for_is_an_error() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     for client in clients(&server) {
         let error = client.call_lean(1 << 16, put(b""), get).unwrap_err();
         assert!(!error.may_have_executed());
@@ -592,7 +592,7 @@ fn a_number_that_the_protocol_has_no_room_for_is_an_error() {
 
 #[test]
 fn limits_of_the_channel_hold_for_lean_calls_too() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     let address = addresses(&server)[0].parse().unwrap();
     let options = ChannelOptions::default().send_max(100).calls_max(1);
     let channel = Channel::connect_with(&address, options).unwrap();

@@ -11,7 +11,7 @@ mod lean_steady;
 
 use std::alloc::System;
 
-use lean_caller::lean_builder;
+use lean_caller::lean_everywhere;
 use lean_steady::{call, clients};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tenon::Client;
@@ -34,7 +34,7 @@ fn fewest_allocations(client: &Client) -> usize {
 
 #[test]
 fn a_warm_lean_call_allocates_nothing() {
-    let server = lean_builder().start().unwrap();
+    let server = lean_everywhere().start().unwrap();
     for client in clients(server.addresses()) {
         assert_eq!(fewest_allocations(&client), 0, "{client:?}");
         let with_deadline = client.with_timeout(caller::PATIENCE);

@@ -74,7 +74,7 @@ fn messages_of_all_sizes_come_back() {
         for_each_pair(|client, _| {
             let most = match client.channel().address().transport() {
                 Transport::Udp => 60_000,
-                Transport::Tcp | Transport::Unix => 1 << 20,
+                Transport::Tcp | Transport::Unix | Transport::Shm => 1 << 20,
             };
             for size in [0, 4, 1440, 4096, 9000, 16_384, 60_000, most] {
                 let bytes = pattern(size);
@@ -124,10 +124,10 @@ fn many_threads_share_a_channel() {
 fn lean_calls_are_answered() {
     bounded(|| {
         for (_, waiting) in Waiting::ALL {
-            let server = lean_caller::lean_builder().waiting(waiting);
+            let server = lean_caller::lean_everywhere().waiting(waiting);
             let server = server.start().unwrap();
-            for address in &server.addresses()[..2] {
-                let address = format!("lean+{address}").parse().unwrap();
+            let addresses = server.addresses().iter().cloned();
+            for address in addresses.filter_map(Address::over_lean) {
                 let client = client(&address, waiting);
                 for _ in 0..100 {
                     let call = client.call_lean(lean_caller::ECHO.into(), |_| Ok(()), |_| Ok(()));
@@ -222,7 +222,7 @@ fn a_client_that_leaves_is_noticed() {
             drop(own);
             let streams = match address.transport() {
                 Transport::Udp => 0,
-                Transport::Tcp | Transport::Unix => 1,
+                Transport::Tcp | Transport::Unix | Transport::Shm => 1,
             };
             eventually("the connection is closed", || {
                 server.counters().connections_open == streams

@@ -40,11 +40,12 @@ pub fn client(
         (Auth::None, _) => Ok(client),
         (Auth::Sys, Protocol::Onc) => with_own_identity(&client),
         (Auth::Sys, Protocol::Lean) => {
-            Err(
-                Failure::new("the lean protocol does not say who calls: leave --auth out").hint(
-                    format!("ONC RPC says it: connect to {}", address.clone().over_onc()),
-                ),
-            )
+            let failure =
+                Failure::new("the lean protocol does not say who calls: leave --auth out");
+            Err(match address.clone().over_onc() {
+                Some(onc) => failure.hint(format!("ONC RPC says it: connect to {onc}")),
+                None => failure,
+            })
         }
     }
 }
@@ -60,10 +61,12 @@ pub fn failure(address: &Address, error: &CallError) -> Failure {
                 "the interface file here is not the one that the server was built from: \
                  `tenon explain FILE NAME` shows what this one says",
             ),
-            Advice::SpeakOnc => failure.hint(format!(
-                "a server may speak ONC RPC only, or serve a program by it alone: try {}",
-                address.clone().over_onc()
-            )),
+            Advice::SpeakOnc => match address.clone().over_onc() {
+                Some(onc) => failure.hint(format!(
+                    "a server may speak ONC RPC only, or serve a program by it alone: try {onc}"
+                )),
+                None => failure,
+            },
         },
     }
 }

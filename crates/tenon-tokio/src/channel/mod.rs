@@ -18,6 +18,7 @@ mod written;
 
 use std::fmt;
 use std::future::poll_fn;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -25,7 +26,9 @@ use tenon::runtime::{
     Followed, Form, REST, SlotId, Socket, Timer, calls_max, connect_timeout, counters,
 };
 use tenon::wire::Buffer;
-use tenon::{Address, CallError, ChannelCounters, ChannelOptions, ConnectError, WaitCounters};
+use tenon::{
+    Address, CallError, ChannelCounters, ChannelOptions, ConnectError, Transport, WaitCounters,
+};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
@@ -100,6 +103,12 @@ impl Channel {
     ) -> Result<Self, ConnectError> {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address.clone()));
+        }
+        if address.transport() == Transport::Shm {
+            let message =
+                "a channel of tasks goes over sockets: use lean+unix://, or tenon::Channel";
+            let error = io::Error::new(io::ErrorKind::Unsupported, message);
+            return Err(state::unreachable_at(address, error));
         }
         let deadline = Timer::start(connect_timeout(&options)).deadline();
         let opened = driver::open(address, deadline).await;

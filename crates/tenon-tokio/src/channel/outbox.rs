@@ -85,7 +85,7 @@ impl Outbox {
     ) -> io::Result<()> {
         let most = match address.transport() {
             Transport::Udp => 1,
-            Transport::Tcp | Transport::Unix => PIECES_MAX,
+            Transport::Tcp | Transport::Unix | Transport::Shm => PIECES_MAX,
         };
         let count = self.pieces.len().min(most);
         if self.has_followed {

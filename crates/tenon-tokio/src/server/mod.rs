@@ -96,7 +96,7 @@ impl ServerBuilder {
     /// Outside of a tokio run time with input, output and time.
     pub async fn start(self) -> Result<Server, StartError> {
         let prepared = self.builder.prepare()?;
-        refuse_datagrams(&prepared)?;
+        refuse_unfit(&prepared)?;
         let services = &prepared.offer.services;
         let programs = services.programs();
         let mut handlers: Vec<_> = services.executions().map(Handler::of).collect();
@@ -135,15 +135,19 @@ async fn register(
     Ok(registered.map_err(io::Error::other)??)
 }
 
-fn refuse_datagrams(prepared: &Prepared) -> Result<(), StartError> {
+fn refuse_unfit(prepared: &Prepared) -> Result<(), StartError> {
     let mut addresses = prepared.places.addresses.iter();
-    match addresses.find(|address| address.transport() == Transport::Udp) {
+    let is_unfit = |address: &&Address| match address.transport() {
+        Transport::Tcp | Transport::Unix => false,
+        Transport::Udp | Transport::Shm => true,
+    };
+    match addresses.find(is_unfit) {
         None => Ok(()),
         Some(address) => Err(StartError::Listen {
             address: address.clone(),
             cause: io::Error::new(
                 io::ErrorKind::Unsupported,
-                "a server of tasks serves streams: use tcp:// or unix://, or tenon::Server",
+                "a server of tasks serves streams of sockets: use tcp:// or unix://, or tenon::Server",
             ),
         }),
     }

@@ -17,6 +17,7 @@ use crate::waiting::{Company, Looking, Spinners, Spun, WaitTally, Waiter};
 pub(super) struct Connection {
     socket: Socket,
     desk: Mutex<Desk>,
+    looking: Looking,
     /// Whether it has been given up: a socket for datagrams does not say so to whoever does not
     /// sleep in it.
     is_shut: AtomicBool,
@@ -43,6 +44,7 @@ impl Connection {
             waiter: Waiter::new(options.waiting),
         };
         Ok(Self {
+            looking: Looking::at(socket.transport()),
             socket,
             desk: Mutex::new(desk),
             is_shut: AtomicBool::new(false),
@@ -77,7 +79,7 @@ impl Connection {
     ) -> io::Result<usize> {
         let company = Company {
             spinners: Spinners::of_callers(),
-            looking: Looking::AtSocket,
+            looking: self.looking,
             tally: &self.waits,
         };
         let may_go_on = || !self.is_shut.load(Ordering::Relaxed);
@@ -92,6 +94,11 @@ impl Connection {
     /// As [`Socket::try_send`].
     pub(super) fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
         self.socket.try_send(call, sent)
+    }
+
+    /// As [`Socket::refresh`].
+    pub(super) fn refresh(&self) {
+        self.socket.refresh();
     }
 
     pub(super) fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {

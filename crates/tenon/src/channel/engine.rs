@@ -103,7 +103,7 @@ impl Engine {
             (Protocol::Onc, Transport::Udp) => {
                 Self::Onc(onc::ClientEngine::datagram(seed, options.retransmission))
             }
-            (Protocol::Onc, Transport::Tcp | Transport::Unix) => {
+            (Protocol::Onc, Transport::Tcp | Transport::Unix | Transport::Shm) => {
                 Self::Onc(onc::ClientEngine::stream(seed))
             }
         }

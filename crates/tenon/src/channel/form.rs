@@ -104,6 +104,6 @@ pub struct Started {
 pub fn packet<'m>(address: &Address, message: &'m Buffer) -> &'m [u8] {
     match address.transport() {
         Transport::Udp => record::message(message),
-        Transport::Tcp | Transport::Unix => message.as_slice(),
+        Transport::Tcp | Transport::Unix | Transport::Shm => message.as_slice(),
     }
 }

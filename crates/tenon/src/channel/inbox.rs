@@ -61,7 +61,7 @@ impl Inbox {
                 let limit = preamble(options).message_max as usize;
                 Reader::Messages(MessageReader::new(limit))
             }
-            (Protocol::Onc, Transport::Tcp | Transport::Unix) => {
+            (Protocol::Onc, Transport::Tcp | Transport::Unix | Transport::Shm) => {
                 Reader::Records(RecordReader::new(options.receive_max))
             }
             (Protocol::Onc, Transport::Udp) => Reader::Datagram(LastDatagram::default()),

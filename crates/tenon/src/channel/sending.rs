@@ -334,7 +334,10 @@ impl Channel {
             return;
         };
         let looked = match self.read_on(&connection) {
-            Some(mut reader) => reader.take_in(),
+            Some(mut reader) => {
+                connection.refresh();
+                reader.take_in()
+            }
             None => Ok(()),
         };
         if let Err(broken) = looked {

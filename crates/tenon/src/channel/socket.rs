@@ -24,7 +24,7 @@ impl Socket {
     /// As [`Stream::connect`] and [`Datagram::connect`].
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         match address.transport() {
-            Transport::Tcp | Transport::Unix => {
+            Transport::Tcp | Transport::Unix | Transport::Shm => {
                 Stream::connect(address, deadline).map(Self::Stream)
             }
             Transport::Udp => Datagram::connect(address, deadline).map(Self::Datagram),
@@ -117,6 +117,22 @@ impl Socket {
         match self {
             Self::Stream(stream) => stream.wait(wanted, deadline),
             Self::Datagram(socket) => socket.wait(wanted, deadline),
+        }
+    }
+
+    /// What its bytes come through.
+    pub(super) fn transport(&self) -> Transport {
+        match self {
+            Self::Stream(stream) => stream.transport(),
+            Self::Datagram(_) => Transport::Udp,
+        }
+    }
+
+    /// As [`Stream::refresh`].
+    pub(super) fn refresh(&self) {
+        match self {
+            Self::Stream(stream) => stream.refresh(),
+            Self::Datagram(_) => {}
         }
     }
 

@@ -47,7 +47,10 @@ fn ask(
     timeout: Duration,
 ) -> Result<Option<Address>, RpcbindError> {
     let options = ChannelOptions::default().connect_timeout(timeout);
-    let rpcbind = Rpcbind::at(address.clone().over_onc(), options).map_err(CallError::from)?;
+    let Some(onc) = address.clone().over_onc() else {
+        return Ok(None);
+    };
+    let rpcbind = Rpcbind::at(onc, options).map_err(CallError::from)?;
     let timeout = timeout.min(rpcbind.timeout);
     rpcbind.with_timeout(timeout).getaddr(program, version)
 }

@@ -21,7 +21,9 @@ impl Registrar {
         let rpcbind = Rpcbind::local().map_err(|error| RpcbindError::Call(error.into()))?;
         let mut registrar = Self::default();
         for &(program, version) in programs {
-            for address in addresses {
+            // Whoever asks rpcbind speaks ONC RPC.
+            let speak_onc = |address: &&Address| (*address).clone().over_onc().is_some();
+            for address in addresses.iter().filter(speak_onc) {
                 rpcbind.unset(program, version, address)?;
                 rpcbind.set(program, version, address)?;
                 let registered = (program, version, address.clone());

@@ -32,6 +32,8 @@ pub(super) fn netid(address: &Address) -> &'static str {
         (Address::Udp(_), false) => "udp",
         (Address::Udp(_), true) => "udp6",
         (Address::Unix(_) | Address::LeanUnix(_), _) => "local",
+        // RFC 1833 has none.
+        (Address::Shm(_), _) => "shm",
     }
 }
 
@@ -72,6 +74,7 @@ pub(super) fn universal(address: &Address) -> Result<String, UniversalAddressErr
             .to_str()
             .map(str::to_owned)
             .ok_or_else(|| error(address)),
+        Address::Shm(_) => Err(error(address)),
     }
 }
 

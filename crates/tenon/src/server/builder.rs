@@ -36,6 +36,7 @@ pub struct ServerBuilder {
     fragment_max: usize,
     workers: usize,
     waiting: Waiting,
+    users: Option<Vec<u32>>,
     is_registered: bool,
 }
 
@@ -84,12 +85,13 @@ impl ServerBuilder {
             fragment_max: FRAGMENT_MAX,
             workers: thread::available_parallelism().map_or(2, NonZero::get),
             waiting: Waiting::default(),
+            users: None,
             is_registered: false,
         }
     }
 
-    /// Listens at `address` too: `tcp://host:port`, `udp://host:port` or `unix:///path`. Port 0
-    /// takes any free port; [`Server::addresses`] tells which.
+    /// Listens at `address` too: `tcp://host:port`, `udp://host:port`, `unix:///path` or
+    /// `shm:///path`. Port 0 takes any free port; [`Server::addresses`] tells which.
     ///
     /// # Errors
     /// The text is not an address.
@@ -137,6 +139,15 @@ impl ServerBuilder {
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
+        self
+    }
+
+    /// Takes connections through Unix sockets, those that lead to shared memory among them, of
+    /// processes of these users only, by their numbers. Who may otherwise connect is whoever may open
+    /// the socket's file.
+    #[must_use]
+    pub fn users(mut self, users: impl IntoIterator<Item = u32>) -> Self {
+        self.users = Some(users.into_iter().collect());
         self
     }
 
@@ -216,7 +227,8 @@ impl ServerBuilder {
                 address: address.clone(),
                 cause,
             };
-            places.open(address).map_err(failed)?;
+            let users = self.users.as_deref();
+            places.open(address, users).map_err(failed)?;
         }
         Ok(Prepared {
             offer: Offer::new(self.services, self.limits, self.fragment_max),
@@ -284,7 +296,7 @@ impl Prepared {
 /// The sockets of a server that listen, and where they really are.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// TCP and Unix.
+    /// TCP, Unix and shared memory.
     pub listeners: Vec<Listener>,
     /// UDP.
     pub datagrams: Vec<Datagram>,
@@ -293,15 +305,22 @@ pub struct Places {
 }
 
 impl Places {
-    fn open(&mut self, address: &Address) -> io::Result<()> {
+    fn open(&mut self, address: &Address, users: Option<&[u32]>) -> io::Result<()> {
         match address {
             Address::Udp(_) => {
                 let datagram = Datagram::bind(address)?;
                 self.addresses.push(datagram.address()?);
                 self.datagrams.push(datagram);
             }
-            Address::Tcp(_) | Address::Unix(_) | Address::LeanTcp(_) | Address::LeanUnix(_) => {
-                let listener = Listener::bind(address)?;
+            Address::Tcp(_)
+            | Address::Unix(_)
+            | Address::LeanTcp(_)
+            | Address::LeanUnix(_)
+            | Address::Shm(_) => {
+                let mut listener = Listener::bind(address)?;
+                if let Some(users) = users {
+                    listener = listener.only_users(users);
+                }
                 self.addresses.push(listener.address().clone());
                 self.listeners.push(listener);
             }

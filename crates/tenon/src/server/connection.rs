@@ -22,7 +22,7 @@ use super::reception::Reception;
 use super::request::Request;
 use super::services::Execution;
 use super::workers::{Job, ReplyTo};
-use crate::waiting::Waiter;
+use crate::waiting::{Looking, Waiter};
 
 /// How long a thread stays with a peer that sends, but never a complete request.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -43,6 +43,7 @@ pub(super) struct Connection {
     /// A call for which there was no room among the workers.
     held: Option<Job>,
     waiter: Waiter,
+    looking: Looking,
     /// Since when no complete request has come, as of the last parking.
     silent_since: Instant,
 }
@@ -61,6 +62,7 @@ pub(super) enum Fate {
 impl Connection {
     pub(super) fn new(line: Arc<Line>, record_bytes: usize, share: Share, waiter: Waiter) -> Self {
         Self {
+            looking: Looking::at(line.stream.transport()),
             line,
             reception: Reception::new(record_bytes),
             share,
@@ -136,7 +138,7 @@ impl Connection {
             return Err(Reason::Memory);
         }
         let (stream, room) = (&self.line.stream, self.reception.room());
-        let received = core.linger(&mut self.waiter, |limit| match limit {
+        let received = core.linger(&mut self.waiter, self.looking, |limit| match limit {
             None => stream.try_recv(room),
             Some(limit) => stream.recv_within(room, limit),
         });

@@ -63,6 +63,7 @@ impl Core {
     pub(super) fn linger<T>(
         &self,
         waiter: &mut Waiter,
+        looking: Looking,
         mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
     ) -> io::Result<T> {
         let may_wait = || !self.pool.is_crowded() && !self.is_stopping();
@@ -71,7 +72,7 @@ impl Core {
         }
         let company = Company {
             spinners: &self.spinners,
-            looking: Looking::AtSocket,
+            looking,
             tally: &self.tally.waits,
         };
         let end = |begin| begin + LINGER;

@@ -269,7 +269,9 @@ fn attend(core: &Arc<Core>, guest: Guest) {
             core.park(Guest::Port(port));
         }
         Guest::Connection(mut connection) => match connection.attend(core) {
-            Fate::Park => core.park(Guest::Connection(connection)),
+            Fate::Park if connection.line.stream.park() => core.park(Guest::Connection(connection)),
+            // Something came meanwhile, and the poller would not see it.
+            Fate::Park => core.pool.push(core, Guest::Connection(connection)),
             Fate::Stall => {
                 if let Some(connection) = core.workers.stall(connection) {
                     core.pool.push(core, Guest::Connection(connection));

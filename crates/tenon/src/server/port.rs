@@ -17,7 +17,7 @@ use super::lock;
 use super::services::Execution;
 use super::services::Origin;
 use super::workers::ReplyTo;
-use crate::waiting::Waiter;
+use crate::waiting::{Looking, Waiter};
 
 /// How long a reply waits for room in the socket before it is dropped; the peer repeats its call.
 const SEND_PATIENCE: Duration = Duration::from_millis(100);
@@ -76,7 +76,7 @@ impl Port {
 
     fn receive(&mut self, core: &Core) -> io::Result<(usize, SocketAddr)> {
         let (datagram, request) = (&self.socket.datagram, &mut self.request);
-        core.linger(&mut self.waiter, |limit| match limit {
+        core.linger(&mut self.waiter, Looking::AtSocket, |limit| match limit {
             None => datagram.try_recv_from(request),
             Some(limit) => datagram.recv_from_within(request, limit),
         })

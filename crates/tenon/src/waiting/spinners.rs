@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tenon_net::Transport;
+
 use super::processors;
 
 /// The threads that look for messages now. There is always room for one; beyond that they leave a
@@ -17,17 +19,44 @@ pub(super) struct Spinner<'s>(&'s Spinners);
 /// What somebody looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Looking {
-    /// What the peer sends.
+    /// What the peer sends, of which a system call tells.
     AtSocket,
+    /// What the peer sends into memory that both share.
+    AtMemory,
     /// What another thread of this process does, which itself may look at a socket and finds room.
     AtBell,
 }
 
 impl Looking {
+    /// What to look at for what comes through `transport`.
+    pub(crate) fn at(transport: Transport) -> Self {
+        match transport {
+            Transport::Tcp | Transport::Unix | Transport::Udp => Self::AtSocket,
+            Transport::Shm => Self::AtMemory,
+        }
+    }
+
+    /// Attempts between two looks at the clock. One that is no system call costs less than the clock.
+    pub(super) fn attempts_at_a_glance(self) -> u64 {
+        match self {
+            Self::AtSocket | Self::AtBell => 1,
+            Self::AtMemory => 32,
+        }
+    }
+
+    /// Attempts after which a thread that looks offers its processor to others: some microseconds. A
+    /// short reply has come before.
+    pub(super) fn attempts_at_a_time(self) -> u64 {
+        match self {
+            Self::AtSocket | Self::AtBell => 16,
+            Self::AtMemory => 256,
+        }
+    }
+
     /// Most that look at the same time where there are so many processors.
     fn most(self, processors: usize) -> usize {
         match self {
-            Self::AtSocket => processors.saturating_sub(1).max(1),
+            Self::AtSocket | Self::AtMemory => processors.saturating_sub(1).max(1),
             Self::AtBell => processors.saturating_sub(2),
         }
     }
@@ -72,6 +101,7 @@ mod tests {
     fn processors_are_left_to_others() {
         let most = |looking: Looking| [0, 1, 2, 3, 16].map(|count| looking.most(count));
         assert_eq!(most(Looking::AtSocket), [1, 1, 1, 2, 15]);
+        assert_eq!(most(Looking::AtMemory), most(Looking::AtSocket));
         assert_eq!(most(Looking::AtBell), [0, 0, 0, 1, 14]);
     }
 

@@ -10,10 +10,6 @@ use super::learned::Learned;
 use super::spinners::{Looking, Spinners};
 use super::{Waiting, processors};
 
-/// Attempts after which a thread that looks offers its processor to others. A short reply has come
-/// before.
-const ATTEMPTS_AT_A_TIME: u64 = 16;
-
 /// An offer that takes longer than this was taken.
 const TAKEN: Duration = Duration::from_micros(3);
 
@@ -93,13 +89,18 @@ impl Waiter {
             return Spun::Late;
         }
         let end = patience.map_or(deadline, |patience| deadline.min(begin + patience));
+        let glance = company.looking.attempts_at_a_glance();
         let mut attempts = 1;
         let mut is_contended = false;
         loop {
             hint::spin_loop();
             let outcome = attempt();
-            let now = Instant::now();
             let has_come = !is_nothing(&outcome);
+            if !has_come && attempts % glance != 0 {
+                attempts += 1;
+                continue;
+            }
+            let now = Instant::now();
             if has_come && !is_contended {
                 company.tally.found(attempts);
                 self.learned.found(now.saturating_duration_since(begin));
@@ -115,7 +116,7 @@ impl Waiter {
                     false => Spun::Sleep,
                 };
             }
-            if attempts % ATTEMPTS_AT_A_TIME == 0 {
+            if attempts % company.looking.attempts_at_a_time() == 0 {
                 let is_taken = offer_processor(now);
                 is_contended = is_taken && patience.is_some();
             }

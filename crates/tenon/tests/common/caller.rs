@@ -116,7 +116,7 @@ pub fn limited(change: impl FnOnce(&mut ServerLimits)) -> ServerLimits {
     limits
 }
 
-fn fresh_path() -> PathBuf {
+pub fn fresh_path() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     std::env::temp_dir().join(format!("tenon-server-{}-{number}", std::process::id()))

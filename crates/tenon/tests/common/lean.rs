@@ -15,7 +15,7 @@ use tenon::lean::{ByteOrder, Draft, Extras, Incoming, Interface, MessageReader, 
 use tenon::wire::{Buffer, Decoder, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServerBuilder, Service};
 
-use crate::caller::{PATIENCE, PROGRAM, VERSION, listening};
+use crate::caller::{PATIENCE, PROGRAM, VERSION, fresh_path, listening};
 
 pub const ECHO: u16 = 1;
 pub const SLEEP: u16 = 2;
@@ -51,6 +51,17 @@ pub fn interface() -> Interface {
 
 pub fn lean_builder() -> ServerBuilder {
     listening().service(LeanObliging)
+}
+
+/// As [`lean_builder`], and in shared memory, too.
+pub fn lean_everywhere() -> ServerBuilder {
+    with_shm(lean_builder())
+}
+
+/// Has a server listen in shared memory, too.
+pub fn with_shm(builder: ServerBuilder) -> ServerBuilder {
+    let shm = format!("shm://{}", fresh_path().display());
+    builder.listen(&shm).unwrap()
 }
 
 impl Service for LeanObliging {

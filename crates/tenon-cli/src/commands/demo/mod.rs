@@ -8,7 +8,7 @@ mod service;
 
 use std::io::{self, Read};
 
-use tenon::{Address, Protocol, Transport, Waiting};
+use tenon::{Address, Protocol, Waiting};
 use tenon_exec::Interface;
 use tenon_idl::Options;
 
@@ -87,7 +87,7 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
     );
     let mut figures = Vec::new();
     for address in server.addresses() {
-        let addresses = by_both_protocols(connect::address(address)?)?;
+        let addresses = by_both_protocols(connect::address(address)?);
         for address in &addresses {
             eprintln!("  {address}: {} calls of each procedure", args.calls);
         }
@@ -105,11 +105,8 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
     }
 }
 
-/// An address and, of a stream, the one that leads to the same place by the lean protocol.
-fn by_both_protocols(onc: Address) -> Result<Vec<Address>, Failure> {
-    let lean = match onc.transport() {
-        Transport::Tcp | Transport::Unix => Some(connect::address(&format!("lean+{onc}"))?),
-        Transport::Udp => None,
-    };
-    Ok([onc].into_iter().chain(lean).collect())
+/// The addresses of one place by the protocols that lead there.
+fn by_both_protocols(address: Address) -> Vec<Address> {
+    let lean = address.clone().over_lean();
+    address.over_onc().into_iter().chain(lean).collect()
 }

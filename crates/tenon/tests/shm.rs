@@ -1,0 +1,307 @@
+//! Calls over shared memory: what differs from sockets, and peers that do with the memory what they like.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+#[path = "common/lean.rs"]
+mod lean_caller;
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use caller::{PATIENCE, PROGRAM, VERSION, fresh_path, limited};
+use lean_caller::{ECHO, LeanObliging, SLEEP, interface};
+use tenon::{CallError, ChannelOptions, Client, LeanInput, Server, ServerBuilder, Waiting};
+use tenon_shm::{AtomicU64, Joined};
+
+/// For calls that have no chance.
+const SHORT: Duration = Duration::from_millis(100);
+
+fn builder(address: &str) -> ServerBuilder {
+    Server::builder()
+        .listen(address)
+        .unwrap()
+        .service(LeanObliging)
+}
+
+fn fresh_address() -> String {
+    format!("shm://{}", fresh_path().display())
+}
+
+fn client(address: &str, waiting: Waiting) -> Client {
+    let options = ChannelOptions::default().waiting(waiting);
+    let client = Client::connect_with(address, PROGRAM, VERSION, options).unwrap();
+    let client = client.with_interface(Arc::new(interface()));
+    client.with_timeout(PATIENCE)
+}
+
+fn echo(client: &Client, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
+    client.call_lean(
+        ECHO.into(),
+        |out| {
+            out.room(bytes.len()).copy_from_slice(bytes);
+            Ok(())
+        },
+        |input| match input {
+            LeanInput::Native(input) => Ok(input.take(input.left())?.to_vec()),
+            LeanInput::Swapped(input) => Ok(input.take(input.left())?.to_vec()),
+        },
+    )
+}
+
+fn pattern(length: usize, salt: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + salt) as u8).collect()
+}
+
+/// All pairs of ways to wait, of a client and a server.
+fn ways() -> impl Iterator<Item = (Waiting, Waiting)> {
+    let all = Waiting::ALL.map(|(_, waiting)| waiting);
+    all.into_iter()
+        .flat_map(move |client| all.map(|server| (client, server)))
+}
+
+#[test]
+fn every_size_is_answered_however_both_wait() {
+    for (at_client, at_server) in ways() {
+        let address = fresh_address();
+        let _server = builder(&address).waiting(at_server).start().unwrap();
+        let client = client(&address, at_client);
+        for size in [0, 1, 7, 8, 100, 8191, 65_536, 262_144, 262_145, 1_000_000] {
+            let bytes = pattern(size, 1);
+            let back = echo(&client, &bytes).unwrap();
+            assert!(back == bytes, "{at_client} {at_server}: {size} bytes");
+        }
+    }
+}
+
+/// The server's connection is parked meanwhile, and the client's looked at before it is used again.
+#[test]
+fn a_connection_that_rested_goes_on() {
+    for (_, waiting) in Waiting::ALL {
+        let address = fresh_address();
+        let server = builder(&address).waiting(waiting).start().unwrap();
+        let client = client(&address, waiting);
+        for round in 0..3 {
+            let bytes = pattern(3000, round);
+            assert_eq!(echo(&client, &bytes).unwrap(), bytes);
+            thread::sleep(Duration::from_millis(150));
+        }
+        assert_eq!(client.channel().counters().connections, 1);
+        assert_eq!(server.counters().connections_accepted, 1);
+    }
+}
+
+#[test]
+fn many_threads_and_connections_get_their_own_answers() {
+    let address = fresh_address();
+    let _server = builder(&address).start().unwrap();
+    thread::scope(|scope| {
+        for connection in 0..4 {
+            let client = client(&address, Waiting::default());
+            for caller in 0..3 {
+                let client = client.clone();
+                scope.spawn(move || {
+                    for call in 0..200 {
+                        let bytes = pattern(call * 97 % 5000, connection * 10 + caller);
+                        assert_eq!(echo(&client, &bytes).unwrap(), bytes);
+                    }
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_server_that_comes_again_is_found_again() {
+    let address = fresh_address();
+    let server = builder(&address).start().unwrap();
+    let client = client(&address, Waiting::Spin);
+    echo(&client, b"first").unwrap();
+    drop(server);
+    echo(&client.with_timeout(SHORT), b"nobody").unwrap_err();
+    let _server = builder(&address).start().unwrap();
+    let begin = Instant::now();
+    while echo(&client, b"second").is_err() {
+        assert!(begin.elapsed() < PATIENCE);
+    }
+    assert_eq!(client.channel().counters().connections, 2);
+}
+
+#[test]
+fn a_server_that_stops_answers_what_it_has_begun() {
+    let address = fresh_address();
+    let server = Server::builder()
+        .listen(&address)
+        .unwrap()
+        .service_on_workers(LeanObliging)
+        .start()
+        .unwrap();
+    let client = client(&address, Waiting::Block);
+    let slow = client.start_lean(
+        SLEEP.into(),
+        |out| {
+            out.put(100_u32);
+            Ok(())
+        },
+        |_| Ok(()),
+    );
+    let slow = slow.unwrap();
+    while server.counters().calls == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    server.shutdown(PATIENCE);
+    slow.wait().unwrap();
+    echo(&client.with_timeout(SHORT), b"").unwrap_err();
+    assert!(!Path::new(address.strip_prefix("shm://").unwrap()).exists());
+}
+
+#[test]
+fn only_the_users_that_may_connect() {
+    let own = rustix_user();
+    let address = fresh_address();
+    let _server = builder(&address).users([own]).start().unwrap();
+    echo(&client(&address, Waiting::default()), b"").unwrap();
+
+    let address = fresh_address();
+    let _server = builder(&address).users([own + 1]).start().unwrap();
+    let refused = Client::connect(&address, PROGRAM, VERSION).unwrap_err();
+    let refused = refused.to_string();
+    assert!(refused.contains("may not connect"), "{refused}");
+}
+
+/// The number of the user of this process.
+fn rustix_user() -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").unwrap().uid()
+}
+
+#[test]
+fn whoever_is_at_the_wrong_kind_of_socket_is_told() {
+    let shm = fresh_address();
+    let unix = format!("unix://{}", fresh_path().display());
+    let server = builder(&shm).listen(&unix).unwrap().start().unwrap();
+    let options = || ChannelOptions::default().connect_timeout(Duration::from_millis(500));
+    let connect = |address: String| Client::connect_with(&address, PROGRAM, VERSION, options());
+
+    let error = connect(unix.replace("unix:", "shm:")).unwrap_err();
+    assert!(error.to_string().contains("unix://"), "{error}");
+
+    // These reach something that says what it is, and give up when they hear it.
+    for scheme in ["unix:", "lean+unix:"] {
+        let wrong = connect(shm.replace("shm:", scheme)).unwrap();
+        let error = wrong.with_timeout(PATIENCE).call(0, |_| Ok(()), |_| Ok(()));
+        error.unwrap_err();
+    }
+    echo(&client(&shm, Waiting::default()), b"still there").unwrap();
+    let error = "onc+shm:///x".parse::<tenon::Address>().unwrap_err();
+    assert!(error.to_string().contains("only the lean"), "{error}");
+    drop(server);
+}
+
+/// Connects as a client that does with its memory what it likes.
+fn hostile_client(address: &str) -> (UnixStream, Joined) {
+    let path = address.strip_prefix("shm://").unwrap();
+    let socket = UnixStream::connect(path).unwrap();
+    let joined = tenon_shm::join(socket.as_fd(), Instant::now() + PATIENCE).unwrap();
+    (socket, joined)
+}
+
+/// Writes anything anywhere in the memory until it is to stop.
+fn scribble(memory: &[AtomicU64], seed: u64, stop: &AtomicBool) {
+    let mut random = seed;
+    while !stop.load(Ordering::Relaxed) {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let at = (random >> 33) as usize % memory.len();
+        // What is in front of the rings is hit as often as all the rest.
+        let at = match random & 1 {
+            0 => at % 128,
+            _ => at,
+        };
+        memory[at].store(random >> (random % 64), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn clients_that_scribble_hurt_nobody_but_themselves() {
+    let address = fresh_address();
+    let limits = limited(|limits| limits.send = Duration::from_millis(200));
+    let server = builder(&address).limits(limits).start().unwrap();
+    let stop = AtomicBool::new(false);
+    let honest = client(&address, Waiting::default());
+    thread::scope(|scope| {
+        for seed in 1..4 {
+            let (address, stop) = (&address, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let (socket, joined) = hostile_client(address);
+                    let enough = AtomicBool::new(false);
+                    thread::scope(|inner| {
+                        inner.spawn(|| scribble(joined.end.memory(), seed, &enough));
+                        let mut room = vec![0; 1 << 16];
+                        for round in 0..50_u8 {
+                            // Wakes up the server each time, and some bytes are right.
+                            let _ = std::io::Write::write(&mut &socket, &[round]);
+                            let _ = joined.end.send(b"\x7ftenon\r\n\0\x01\0\x01", || ());
+                            let _ = joined.end.receive(&mut room, || ());
+                        }
+                        enough.store(true, Ordering::Relaxed);
+                    });
+                }
+            });
+        }
+        for number in 0..400 {
+            let bytes = pattern(number * 11, number);
+            assert_eq!(echo(&honest, &bytes).unwrap(), bytes);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(honest.channel().counters().connections, 1);
+    let begin = Instant::now();
+    drop(honest);
+    while server.counters().connections_open > 0 {
+        assert!(begin.elapsed() < PATIENCE, "{:?}", server.counters());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A server whose replies are right but for what it writes elsewhere meanwhile: the client gets its own
+/// answer, an error, or an answer that the server could have given, and never waits beyond its
+/// time.
+#[test]
+fn a_server_that_scribbles_is_survived() {
+    for seed in 1..9 {
+        let path = fresh_path();
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let scribbler = scope.spawn(|| {
+                let (socket, _) = listener.accept().unwrap();
+                let sizes = tenon_shm::Sizes::new(1 << 16, 1 << 16).unwrap();
+                let joined = tenon_shm::invite(socket.as_fd(), sizes).unwrap();
+                scribble(joined.end.memory(), seed, &stop);
+            });
+            let address = format!("shm://{}", path.display());
+            let options = ChannelOptions::default().connect_timeout(Duration::from_millis(50));
+            let client = Client::connect_with(&address, PROGRAM, VERSION, options).unwrap();
+            let limit = Duration::from_millis(100);
+            let client = client
+                .with_interface(Arc::new(interface()))
+                .with_timeout(limit);
+            for size in [10, 100_000] {
+                let begin = Instant::now();
+                echo(&client, &pattern(size, 0)).unwrap_err();
+                assert!(begin.elapsed() < PATIENCE);
+            }
+            stop.store(true, Ordering::Relaxed);
+            scribbler.join().unwrap();
+        });
+        std::fs::remove_file(&path).unwrap();
+    }
+}
