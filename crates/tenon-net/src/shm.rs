@@ -160,7 +160,7 @@ impl Shm {
         }
         let attempts = self.attempts.load(Ordering::Relaxed).wrapping_add(1);
         self.attempts.store(attempts, Ordering::Relaxed);
-        if attempts % ATTEMPTS_MAX == 0 {
+        if attempts.is_multiple_of(ATTEMPTS_MAX) {
             self.take_in_bells();
         }
         Err(io::ErrorKind::WouldBlock.into())

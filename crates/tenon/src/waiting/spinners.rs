@@ -22,7 +22,7 @@ pub(crate) enum Looking {
     /// What the peer sends, of which a system call tells.
     AtSocket,
     /// What the peer sends into memory that both share.
-    AtMemory,
+    IntoMemory,
     /// What another thread of this process does, which itself may look at a socket and finds room.
     AtBell,
 }
@@ -32,7 +32,7 @@ impl Looking {
     pub(crate) fn at(transport: Transport) -> Self {
         match transport {
             Transport::Tcp | Transport::Unix | Transport::Udp => Self::AtSocket,
-            Transport::Shm => Self::AtMemory,
+            Transport::Shm => Self::IntoMemory,
         }
     }
 
@@ -40,7 +40,7 @@ impl Looking {
     pub(super) fn attempts_at_a_glance(self) -> u64 {
         match self {
             Self::AtSocket | Self::AtBell => 1,
-            Self::AtMemory => 32,
+            Self::IntoMemory => 32,
         }
     }
 
@@ -49,14 +49,14 @@ impl Looking {
     pub(super) fn attempts_at_a_time(self) -> u64 {
         match self {
             Self::AtSocket | Self::AtBell => 16,
-            Self::AtMemory => 256,
+            Self::IntoMemory => 256,
         }
     }
 
     /// Most that look at the same time where there are so many processors.
     fn most(self, processors: usize) -> usize {
         match self {
-            Self::AtSocket | Self::AtMemory => processors.saturating_sub(1).max(1),
+            Self::AtSocket | Self::IntoMemory => processors.saturating_sub(1).max(1),
             Self::AtBell => processors.saturating_sub(2),
         }
     }
@@ -101,7 +101,7 @@ mod tests {
     fn processors_are_left_to_others() {
         let most = |looking: Looking| [0, 1, 2, 3, 16].map(|count| looking.most(count));
         assert_eq!(most(Looking::AtSocket), [1, 1, 1, 2, 15]);
-        assert_eq!(most(Looking::AtMemory), most(Looking::AtSocket));
+        assert_eq!(most(Looking::IntoMemory), most(Looking::AtSocket));
         assert_eq!(most(Looking::AtBell), [0, 0, 0, 1, 14]);
     }
 
