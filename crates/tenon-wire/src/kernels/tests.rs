@@ -409,10 +409,10 @@ fn storages() -> impl Iterator<Item = (Storage, Vec<u8>)> {
 
 #[test]
 fn values_are_filled_in_where_they_lie() {
-    let (value, big) = mixed();
-    let mut native = vec![0; 32];
-    put_one(&value, &mut native, false);
+    let (value, _) = mixed();
     for swapped in [false, true] {
+        let mut bytes = [0; 32];
+        put_one(&value, &mut bytes, swapped);
         for (mut storage, mut expected) in storages() {
             let done = storage.fill::<Mixed, ()>(swapped, |room| {
                 assert_eq!(room, &whole::zeroed::<Mixed>());
@@ -420,7 +420,7 @@ fn values_are_filled_in_where_they_lie() {
                 Ok(())
             });
             assert_eq!(done, Ok(()));
-            expected.extend(if swapped == SWAPPED { &big } else { &native });
+            expected.extend(bytes);
             storage.append_zeros(1);
             expected.push(0);
             assert_eq!(storage.in_use(), expected);
