@@ -283,12 +283,7 @@ impl<W> ClientEngine<W> {
     #[cold]
     fn bind_anew(&mut self, interface: &Arc<Interface>) -> Result<u16, BindError> {
         let number = u16::try_from(self.bindings.len()).map_err(|_| BindError::NoNumbers)?;
-        let bind = Bind {
-            program: interface.program,
-            version: interface.version,
-            fingerprint: interface.fingerprint,
-        };
-        bind.encode(&mut self.owed, self.own.order, number);
+        Bind::of(interface).encode(&mut self.owed, self.own.order, number);
         self.bindings.push(Binding {
             interface: Arc::clone(interface),
             state: BindingState::Asked,

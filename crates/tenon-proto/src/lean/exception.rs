@@ -103,7 +103,7 @@ impl<'m> Exception<'m> {
         buffer.extend(self.details);
     }
 
-    pub(super) fn decode(input: &mut Input<'m>) -> Result<Self, Fault> {
+    pub(crate) fn decode(input: &mut Input<'m>) -> Result<Self, Fault> {
         let status = Status(input.u32()?);
         let message = get_text(input)?;
         let details = std::mem::take(&mut input.rest);

@@ -129,6 +129,14 @@ pub enum Fault {
         /// The service and procedure that answer.
         got: (u16, u16),
     },
+    /// A message of an exchange has another number than its call.
+    #[error("a message of call {expected} has the number {got}")]
+    OtherNumber {
+        /// The number of the call.
+        expected: u32,
+        /// The number of the message.
+        got: u32,
+    },
     /// More pings than can be answered.
     #[error("pings come faster than they can be answered")]
     Flood,

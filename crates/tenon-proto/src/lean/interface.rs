@@ -52,14 +52,24 @@ impl Interface {
 }
 
 /// What a client asks for when it binds a service.
-pub(super) struct Bind {
-    pub(super) program: u32,
-    pub(super) version: u32,
-    pub(super) fingerprint: u64,
+#[derive(Debug)]
+pub(crate) struct Bind {
+    pub(crate) program: u32,
+    pub(crate) version: u32,
+    pub(crate) fingerprint: u64,
 }
 
 impl Bind {
-    pub(super) fn encode(&self, buffer: &mut Buffer, order: ByteOrder, service: u16) {
+    /// What a client asks for that was built from `interface`.
+    pub(crate) fn of(interface: &Interface) -> Self {
+        Self {
+            program: interface.program,
+            version: interface.version,
+            fingerprint: interface.fingerprint,
+        }
+    }
+
+    pub(crate) fn encode(&self, buffer: &mut Buffer, order: ByteOrder, service: u16) {
         put_message(buffer, order, plain(Kind::Bind, 0, service), |buffer| {
             buffer.extend(&order.bytes_of_u32(self.program));
             buffer.extend(&order.bytes_of_u32(self.version));
@@ -67,7 +77,7 @@ impl Bind {
         });
     }
 
-    pub(super) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
+    pub(crate) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
         message.read(|input: &mut Input<'_>| {
             Ok(Self {
                 program: input.u32()?,
@@ -79,7 +89,7 @@ impl Bind {
 }
 
 /// Appends the answer that a service is bound.
-pub(super) fn put_bound(buffer: &mut Buffer, order: ByteOrder, service: u16, fingerprint: u64) {
+pub(crate) fn put_bound(buffer: &mut Buffer, order: ByteOrder, service: u16, fingerprint: u64) {
     put_message(buffer, order, plain(Kind::Bound, 0, service), |buffer| {
         buffer.extend(&order.bytes_of_u64(fingerprint));
     });
@@ -177,7 +187,7 @@ const PARTS_MAX: usize = 48 << 10;
 
 /// Why a server does not bind a service, as it is written.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Unbound<'i> {
+pub(crate) enum Unbound<'i> {
     NoProgram,
     NoVersion { low: u32, high: u32 },
     OtherInterface(&'i Interface),
@@ -185,7 +195,7 @@ pub(super) enum Unbound<'i> {
 }
 
 impl Unbound<'_> {
-    pub(super) fn encode(&self, buffer: &mut Buffer, order: ByteOrder, service: u16) {
+    pub(crate) fn encode(&self, buffer: &mut Buffer, order: ByteOrder, service: u16) {
         let [reason, low, high] = match *self {
             Self::NoProgram => [NO_PROGRAM, 0, 0],
             Self::NoVersion { low, high } => [NO_VERSION, low, high],
@@ -234,7 +244,7 @@ fn get_part(input: &mut Input<'_>) -> Result<Part, Fault> {
 
 impl BindRefusal {
     /// Reads the refusal of what a client asked for, `ours`.
-    pub(super) fn decode(message: &Message<'_>, ours: &Interface) -> Result<Self, Violation> {
+    pub(crate) fn decode(message: &Message<'_>, ours: &Interface) -> Result<Self, Violation> {
         message.read(|input: &mut Input<'_>| {
             let [reason, low, high, total] =
                 [input.u32()?, input.u32()?, input.u32()?, input.u32()?];

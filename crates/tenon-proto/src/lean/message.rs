@@ -35,6 +35,36 @@ pub struct Parts<'m> {
 }
 
 impl<'m> Message<'m> {
+    /// The message that `bytes` begin with, `at` bytes into what was received, and what stands behind
+    /// it.
+    pub(crate) fn split(
+        bytes: &'m [u8],
+        at: u64,
+        order: ByteOrder,
+    ) -> Result<(Self, &'m [u8]), Violation> {
+        let is_short = |expected: u64, got: usize, at: u64| {
+            let got = got as u64;
+            Fault::Short { expected, got }.at(at)
+        };
+        let Some((header, rest)) = bytes.split_first_chunk() else {
+            return Err(is_short(HEADER as u64, bytes.len(), at));
+        };
+        let header = Header::decode(header, order)
+            .map_err(|(fault, offset)| fault.at(at + offset as u64))?;
+        let length = header.message_length() - HEADER as u64;
+        let parts = usize::try_from(length).ok();
+        let Some((content, behind)) = parts.and_then(|length| rest.split_at_checked(length)) else {
+            return Err(is_short(length, rest.len(), at + HEADER as u64));
+        };
+        let message = Self {
+            header,
+            at,
+            order,
+            content: &content[..header.length as usize],
+        };
+        Ok((message, behind))
+    }
+
     /// Takes the message apart.
     ///
     /// # Errors
@@ -79,7 +109,7 @@ impl<'m> Message<'m> {
 
     /// The body of a message whose receiver must understand all of it.
     #[inline]
-    pub(super) fn understood(&self) -> Result<Parts<'m>, Violation> {
+    pub(crate) fn understood(&self) -> Result<Parts<'m>, Violation> {
         let parts = self.parts()?;
         match parts.unknown_extension {
             None => Ok(parts),
@@ -88,7 +118,7 @@ impl<'m> Message<'m> {
     }
 
     /// Reads all of the body, which is no stub's, by `read`.
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&mut Input<'m>) -> Result<T, Fault>,
     ) -> Result<T, Violation> {
@@ -110,7 +140,7 @@ impl<'m> Message<'m> {
     }
 
     /// A fault of the header itself, so many bytes into it.
-    pub(super) fn header_violation(&self, fault: Fault, offset: u64) -> Violation {
+    pub(crate) fn header_violation(&self, fault: Fault, offset: u64) -> Violation {
         fault.at(self.at + offset)
     }
 }

@@ -99,6 +99,7 @@ pub use extension::{Extension, Extensions};
 pub use fault::{Fault, Violation};
 pub use goodbye::{Goodbye, Reason};
 pub use header::{Flags, HEADER, Header, Kind, SYNC};
+pub(crate) use interface::{Bind, Unbound, put_bound};
 pub use interface::{BindRefusal, Difference, Interface, Part};
 pub use message::{Draft, Extras, Message, Parts};
 pub use order::ByteOrder;
@@ -107,4 +108,5 @@ pub use preamble::{
     Versions,
 };
 pub use reader::{Incoming, MessageReader};
+pub(crate) use server::{Refusal, refusal};
 pub use stamps::{Stamps, stamp_sent};

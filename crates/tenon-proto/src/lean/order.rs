@@ -50,7 +50,7 @@ impl ByteOrder {
     }
 
     #[inline(always)]
-    pub(super) fn bytes_of_u16(self, number: u16) -> [u8; 2] {
+    pub(crate) fn bytes_of_u16(self, number: u16) -> [u8; 2] {
         match self {
             Self::Little => number.to_le_bytes(),
             Self::Big => number.to_be_bytes(),
@@ -58,7 +58,7 @@ impl ByteOrder {
     }
 
     #[inline(always)]
-    pub(super) fn bytes_of_u32(self, number: u32) -> [u8; 4] {
+    pub(crate) fn bytes_of_u32(self, number: u32) -> [u8; 4] {
         match self {
             Self::Little => number.to_le_bytes(),
             Self::Big => number.to_be_bytes(),
@@ -76,7 +76,7 @@ impl ByteOrder {
 
 /// Reads the numbers of a message that are not a stub's.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Input<'m> {
+pub(crate) struct Input<'m> {
     pub(super) rest: &'m [u8],
     length: usize,
     order: ByteOrder,
@@ -104,7 +104,7 @@ impl<'m> Input<'m> {
         self.array().map(|bytes| self.order.u32_of(bytes))
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+    pub(crate) fn u64(&mut self) -> Result<u64, Fault> {
         self.array().map(|bytes| self.order.u64_of(bytes))
     }
 

@@ -63,7 +63,7 @@ impl Catalog {
         Some(self.interfaces.len() - 1)
     }
 
-    fn find(&self, bind: &Bind) -> Result<(usize, &Interface), Unbound<'_>> {
+    pub(crate) fn find(&self, bind: &Bind) -> Result<(usize, &Interface), Unbound<'_>> {
         let wanted = (bind.program, bind.version);
         let mut entries = self.interfaces.iter().enumerate();
         match entries.find(|(_, entry)| (entry.program, entry.version) == wanted) {
@@ -309,13 +309,7 @@ impl ServerEngine {
             return Ok(Received::Handled);
         }
         self.last_call = Some(header.id);
-        let caller = Caller {
-            id: header.id,
-            service: header.service,
-            procedure: header.procedure,
-            order: self.own.order,
-            message_max: self.message_max,
-        };
+        let caller = Caller::new(&header, self.own.order, self.message_max);
         let bound = self.bound.get(usize::from(header.service));
         match bound.copied().flatten() {
             Some(service) if header.flags.0 == 0 => match header.procedure {
@@ -343,30 +337,10 @@ impl ServerEngine {
         caller: Caller,
         out: &mut Buffer,
     ) -> Received<'m> {
-        let refusal = match (service, parts) {
-            (None, _) => Some(Exception::new(Status::UNBOUND, "")),
-            (
-                _,
-                Parts {
-                    unknown_extension: Some(_),
-                    ..
-                },
-            ) => Some(Exception::new(Status::EXTENSION, "")),
-            (
-                _,
-                Parts {
-                    time_left: Some(Duration::ZERO),
-                    ..
-                },
-            ) => Some(Exception::new(
-                Status::DEADLINE,
-                "it had run out when the call came",
-            )),
-            (Some(_), _) => None,
-        };
+        let refused = refusal(service, parts).map(Refusal::exception);
         let wants_stamps =
             self.features.has(Features::STAMPS) && Stamps::are_asked_for(parts.extensions);
-        let reply = match (refusal, service) {
+        let reply = match (refused, service) {
             (Some(exception), _) => {
                 self.counters.refusals += 1;
                 Reply::begin(out, caller).refuse(out, &exception)
@@ -454,6 +428,37 @@ impl ServerEngine {
     /// What has been seen so far.
     pub fn counters(&self) -> ServerCounters {
         self.counters
+    }
+}
+
+/// Why a call is not handed to a service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Refusal {
+    Unbound,
+    Extension,
+    Deadline,
+    Stopping,
+}
+
+impl Refusal {
+    pub(crate) fn exception(self) -> Exception<'static> {
+        match self {
+            Self::Unbound => Exception::new(Status::UNBOUND, ""),
+            Self::Extension => Exception::new(Status::EXTENSION, ""),
+            Self::Deadline => Exception::new(Status::DEADLINE, "it had run out when the call came"),
+            Self::Stopping => Exception::new(Status::STOPPING, ""),
+        }
+    }
+}
+
+/// Whether the call of a service, if it is bound, is to be refused.
+#[inline]
+pub(crate) fn refusal(service: Option<usize>, parts: &Parts<'_>) -> Option<Refusal> {
+    match (service, parts.unknown_extension, parts.time_left) {
+        (None, _, _) => Some(Refusal::Unbound),
+        (Some(_), Some(_), _) => Some(Refusal::Extension),
+        (Some(_), None, Some(Duration::ZERO)) => Some(Refusal::Deadline),
+        (Some(_), None, _) => None,
     }
 }
 
@@ -570,6 +575,19 @@ impl Reply {
 }
 
 impl Caller {
+    /// Who sent the call with this header, and takes in messages of so many bytes. The answer is in
+    /// `order`.
+    #[inline]
+    pub(crate) fn new(header: &Header, order: ByteOrder, message_max: u32) -> Self {
+        Self {
+            id: header.id,
+            service: header.service,
+            procedure: header.procedure,
+            order,
+            message_max,
+        }
+    }
+
     fn header(self, kind: Kind, flags: Flags) -> Header {
         Header {
             kind,

@@ -1,0 +1,179 @@
+//! A message that is being received in several fragments.
+
+use std::collections::BTreeMap;
+
+use super::sending::{FRAGMENT_MIN, WINDOW};
+use crate::storage::Storage;
+
+/// Every message begins at a multiple of so many bytes in memory.
+const ALIGNMENT: usize = 8;
+
+/// In-order fragments that are acknowledged together.
+const ACKNOWLEDGED_TOGETHER: u32 = 8;
+
+/// A message that is being received. It takes memory as fragments come, whatever they say of their
+/// number: those that are next are appended, others are held until they are.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    /// 0 if nothing has come.
+    count: u32,
+    /// All before this one are in `storage`.
+    below: u32,
+    storage: Storage,
+    held: BTreeMap<u32, Box<[u8]>>,
+    held_bytes: usize,
+    /// In-order fragments that were not acknowledged.
+    silent: u32,
+    bytes_max: usize,
+}
+
+/// What a fragment was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// The message is whole.
+    Whole,
+    /// One more; `true` if it is to be acknowledged now.
+    More(bool),
+    /// It was there already.
+    Repeated,
+}
+
+/// Why a fragment is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    /// It contradicts the others, or the rules.
+    Malformed,
+    /// The message is too large.
+    TooLarge,
+}
+
+impl Assembly {
+    /// For messages of at most so many bytes.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self {
+            count: 0,
+            below: 0,
+            storage: Storage::new(ALIGNMENT, bytes_max.saturating_add(ALIGNMENT)),
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            silent: 0,
+            bytes_max,
+        }
+    }
+
+    /// Bytes that it has taken in.
+    pub(super) fn bytes(&self) -> usize {
+        self.storage.end() - self.storage.base() + self.held_bytes
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(super) fn below(&self) -> u32 {
+        self.below
+    }
+
+    /// Those that are held, in ascending order.
+    pub(super) fn held(&self) -> impl Iterator<Item = u32> {
+        self.held.keys().copied()
+    }
+
+    pub(super) fn is_begun(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Forgets everything, and gives the memory back.
+    pub(super) fn clear(&mut self) {
+        self.storage.release();
+        self.held.clear();
+        (self.count, self.below, self.held_bytes, self.silent) = (0, 0, 0, 0);
+    }
+
+    /// Takes a fragment.
+    pub(super) fn take(
+        &mut self,
+        fragment: u32,
+        count: u32,
+        data: &[u8],
+    ) -> Result<Taken, NotTaken> {
+        let is_sound = match self.count {
+            0 => count > 1,
+            known => count == known,
+        };
+        let is_last = fragment.checked_add(1) == Some(count);
+        let is_full = data.len() >= FRAGMENT_MIN || is_last && !data.is_empty();
+        if !is_sound || fragment >= count || !is_full {
+            return Err(NotTaken::Malformed);
+        }
+        if fragment < self.below || self.held.contains_key(&fragment) {
+            return Ok(Taken::Repeated);
+        }
+        if fragment - self.below >= WINDOW {
+            return Err(NotTaken::Malformed);
+        }
+        if self.bytes() + data.len() > self.bytes_max {
+            return Err(NotTaken::TooLarge);
+        }
+        self.count = count;
+        if fragment > self.below {
+            self.held_bytes += data.len();
+            self.held.insert(fragment, data.into());
+            return Ok(Taken::More(true));
+        }
+        let had_holes = !self.held.is_empty();
+        self.append(data);
+        self.append_held();
+        match self.below == self.count {
+            true => Ok(Taken::Whole),
+            false => Ok(Taken::More(self.is_due(had_holes))),
+        }
+    }
+
+    fn is_due(&mut self, had_holes: bool) -> bool {
+        self.silent += 1;
+        let is_due = had_holes || self.silent >= ACKNOWLEDGED_TOGETHER;
+        if is_due {
+            self.silent = 0;
+        }
+        is_due
+    }
+
+    fn append_held(&mut self) {
+        while let Some(data) = self.held.remove(&self.below) {
+            self.held_bytes -= data.len();
+            self.append(&data);
+        }
+    }
+
+    fn append(&mut self, mut data: &[u8]) {
+        self.below += 1;
+        while !data.is_empty() {
+            if self.storage.lacks(1) {
+                self.storage.make_room(self.storage.base());
+            }
+            let room = self.storage.room();
+            let taken = room.len().min(data.len());
+            room[..taken].copy_from_slice(&data[..taken]);
+            self.storage.fill(taken);
+            data = &data[taken..];
+        }
+    }
+
+    /// Hands the whole message over to `whole`, and begins anew.
+    pub(super) fn hand_over(&mut self, whole: &mut Storage) {
+        whole.release();
+        std::mem::swap(&mut self.storage, whole);
+        self.clear();
+    }
+
+    /// Where a message can be handed over to.
+    pub(super) fn receiver(bytes_max: usize) -> Storage {
+        Storage::new(ALIGNMENT, bytes_max.saturating_add(ALIGNMENT))
+    }
+}
+
+/// The whole message.
+pub(super) fn whole(storage: &Storage) -> &[u8] {
+    storage.received(storage.base())
+}

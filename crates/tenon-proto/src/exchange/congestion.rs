@@ -1,0 +1,95 @@
+//! How much may be under way: NewReno in packets, as RFC 9002, section 7, has it.
+
+use std::time::Instant;
+
+use super::sending::WINDOW;
+
+/// Packets at first (RFC 6928, RFC 9002, 7.2).
+const FIRST: u32 = 10;
+
+/// Packets that may always be under way (RFC 9002, 7.2).
+const LEAST: u32 = 2;
+
+/// What may be under way to the other end of a conversation, for all of its calls together.
+#[derive(Debug)]
+pub(super) struct Congestion {
+    window: u32,
+    /// Packets acknowledged since the window grew last, once it is above the threshold.
+    acknowledged: u32,
+    threshold: u32,
+    under_way: u32,
+    /// What was sent before this time tells nothing new about congestion (RFC 9002, 7.3.2).
+    recovering_since: Option<Instant>,
+}
+
+impl Congestion {
+    pub(super) fn new() -> Self {
+        Self {
+            window: FIRST,
+            acknowledged: 0,
+            threshold: WINDOW,
+            under_way: 0,
+            recovering_since: None,
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.under_way < self.window
+    }
+
+    /// Whether there is room for a single packet more.
+    pub(super) fn is_last(&self) -> bool {
+        self.under_way + 1 >= self.window
+    }
+
+    pub(super) fn sent(&mut self) {
+        self.under_way += 1;
+    }
+
+    /// Packets have arrived; the last of them was sent at `sent_at`.
+    pub(super) fn arrived(&mut self, packets: u32, sent_at: Instant) {
+        let was_used = self.under_way * 2 >= self.window;
+        self.forget(packets);
+        let is_old = self.recovering_since.is_some_and(|since| sent_at <= since);
+        // A window that is not used is not proven (RFC 9002, 7.8).
+        if is_old || !was_used {
+            return;
+        }
+        if self.window < self.threshold {
+            self.window = (self.window + packets).min(WINDOW);
+            return;
+        }
+        self.acknowledged += packets;
+        if self.acknowledged >= self.window {
+            self.acknowledged -= self.window;
+            self.window = (self.window + 1).min(WINDOW);
+        }
+    }
+
+    /// Packets are lost, the last of which was sent at `sent_at` (RFC 9002, 7.3.2).
+    pub(super) fn lost(&mut self, packets: u32, sent_at: Instant, now: Instant) {
+        self.forget(packets);
+        if self.recovering_since.is_some_and(|since| sent_at <= since) {
+            return;
+        }
+        self.recovering_since = Some(now);
+        self.window = (self.window / 2).max(LEAST);
+        self.threshold = self.window;
+        self.acknowledged = 0;
+    }
+
+    /// Nothing is heard any more: from the beginning (RFC 5681, 3.1; RFC 9002, 7.6).
+    pub(super) fn starved(&mut self, packets: u32, sent_at: Instant, now: Instant) {
+        self.lost(packets, sent_at, now);
+        self.window = LEAST;
+    }
+
+    /// Packets are no longer under way, and nothing is learnt from that.
+    pub(super) fn forget(&mut self, packets: u32) {
+        self.under_way = self.under_way.saturating_sub(packets);
+    }
+
+    pub(super) fn under_way(&self) -> u32 {
+        self.under_way
+    }
+}

@@ -1,0 +1,42 @@
+//! The packet exchange protocol: calls between two ends that are both Tenon, over datagrams that may
+//! be lost, doubled, delayed, reordered, damaged and forged. It is specified to the byte in
+//! `docs/exchange.md`; what it carries are messages of the [lean](crate::lean) protocol.
+//!
+//! A call that fits a datagram costs a packet each way, and nothing else: the result acknowledges the
+//! call, and the next call the result. Calls are carried out at most once, and a call that comes to
+//! nothing says whether it [may have been](Failure::may_have_run).
+
+mod ack;
+mod assembly;
+pub mod client;
+mod congestion;
+mod content;
+mod conversation;
+mod cookie;
+mod failure;
+mod lane;
+mod opening;
+mod packet;
+mod sending;
+pub mod server;
+mod time;
+
+pub use failure::{Failure, Reason};
+pub use opening::DATAGRAM_MIN;
+pub use packet::{Ignored, IgnoredCounters, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_packet};
+pub use time::Patience;
+
+/// Bytes of a datagram that passes an Ethernet, over IPv6 too: 1500 less 40 and 8, and a multiple of 8.
+pub const DATAGRAM_DEFAULT: usize = 1448;
+
+/// Bytes of the largest datagram of UDP over IPv4, as a multiple of 8.
+const DATAGRAM_MAX: usize = 65_504;
+
+/// Bytes that a request or an answer may have beside its message: what binds a service, or says that
+/// it is bound.
+const PREFIX_MAX: usize = 64;
+
+/// Bytes of the datagrams between ends that take in so many: a multiple of 8.
+fn datagram_max(ours: usize, theirs: usize) -> usize {
+    ours.min(theirs).clamp(DATAGRAM_MIN, DATAGRAM_MAX) & !7
+}

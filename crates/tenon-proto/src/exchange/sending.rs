@@ -1,0 +1,301 @@
+//! A message that is being sent: its fragments, and what has become of each.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use tenon_wire::Buffer;
+
+use super::ack::Arrived;
+
+/// Fragments of a message, from the first that has not arrived, that may be under way.
+pub(super) const WINDOW: u32 = 1024;
+
+/// Bytes of every fragment of a message but the last, at least.
+pub(super) const FRAGMENT_MIN: usize = 1024;
+
+/// A fragment is lost if so many that were sent after it have arrived (RFC 9002, 6.1.1).
+const REORDERED_MAX: u64 = 3;
+
+/// Bytes of a buffer that a message leaves behind; larger ones go back to the allocator.
+const KEPT_MAX: usize = 64 << 10;
+
+/// A message that is being sent, or was, and may be again.
+#[derive(Debug, Default)]
+pub(super) struct Sending {
+    /// Stands in front of the message: the binding of a service, or the answer to it.
+    prefix: Buffer,
+    message: Buffer,
+    fragment_bytes: usize,
+    /// 0 if there is no message.
+    count: u32,
+    /// All before this one have arrived.
+    arrived_below: u32,
+    /// From here on none was sent.
+    next: u32,
+    /// From `arrived_below` to `next`.
+    flights: VecDeque<Flight>,
+    /// Fragments to be sent again; some may have arrived since.
+    lost: VecDeque<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    /// In which order it was sent, last.
+    order: u64,
+    sent_at: Instant,
+    times: u32,
+    fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    UnderWay,
+    Arrived,
+    Lost,
+}
+
+/// A number of packets, and when the last of them was sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Packets {
+    pub(super) count: u32,
+    pub(super) sent_at: Option<Instant>,
+}
+
+impl Packets {
+    fn add(&mut self, sent_at: Instant) {
+        self.count += 1;
+        self.sent_at = self.sent_at.max(Some(sent_at));
+    }
+}
+
+/// What an acknowledgement has told.
+#[derive(Debug, Default)]
+pub(super) struct Learnt {
+    pub(super) arrived: Packets,
+    pub(super) lost: Packets,
+    /// How long ago something was sent that has arrived now and was sent once (Karn's rule).
+    pub(super) trip: Option<Duration>,
+}
+
+impl Sending {
+    /// Takes a message, in exchange for an empty buffer, to be sent in fragments of so many bytes.
+    /// The first `prefix_length` bytes of the whole are written by `prefix`.
+    pub(super) fn begin(
+        &mut self,
+        message: &mut Buffer,
+        fragment_bytes: usize,
+        prefix: impl FnOnce(&mut Buffer),
+    ) {
+        self.forget();
+        std::mem::swap(&mut self.message, message);
+        self.restart(fragment_bytes, prefix);
+    }
+
+    /// Begins to send the same message anew.
+    pub(super) fn restart(&mut self, fragment_bytes: usize, prefix: impl FnOnce(&mut Buffer)) {
+        self.prefix.clear();
+        prefix(&mut self.prefix);
+        self.fragment_bytes = fragment_bytes.max(FRAGMENT_MIN);
+        let count = self.bytes().div_ceil(self.fragment_bytes);
+        self.count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        (self.arrived_below, self.next) = (0, 0);
+        self.flights.clear();
+        self.lost.clear();
+    }
+
+    /// Drops the message.
+    pub(super) fn forget(&mut self) {
+        self.message.clear();
+        self.message.shrink_to(KEPT_MAX);
+        self.prefix.clear();
+        self.prefix.shrink_to(KEPT_MAX);
+        self.count = 0;
+        (self.arrived_below, self.next) = (0, 0);
+        self.flights.clear();
+        self.lost.clear();
+    }
+
+    pub(super) fn message_mut(&mut self) -> &mut Buffer {
+        &mut self.message
+    }
+
+    /// Bytes of the whole.
+    pub(super) fn bytes(&self) -> usize {
+        self.prefix.len() + self.message.len()
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(super) fn has_all_arrived(&self) -> bool {
+        self.arrived_below == self.count
+    }
+
+    /// Whether any fragment was sent.
+    pub(super) fn is_begun(&self) -> bool {
+        self.next > 0
+    }
+
+    /// Whether all fragments were sent.
+    pub(super) fn is_sent(&self) -> bool {
+        self.next == self.count
+    }
+
+    /// Fragments that are under way.
+    pub(super) fn under_way(&self) -> u32 {
+        let flights = self.flights.iter();
+        flights
+            .filter(|flight| flight.fate == Fate::UnderWay)
+            .count() as u32
+    }
+
+    /// The fragment that is to be sent next.
+    pub(super) fn next_fragment(&mut self) -> Option<u32> {
+        while let Some(&fragment) = self.lost.front() {
+            match self.flight(fragment).map(|flight| flight.fate) {
+                Some(Fate::Lost) => return Some(fragment),
+                Some(Fate::Arrived | Fate::UnderWay) | None => self.lost.pop_front(),
+            };
+        }
+        let end = self.count.min(self.arrived_below.saturating_add(WINDOW));
+        (self.next < end).then_some(self.next)
+    }
+
+    /// Whether nothing can be sent behind this fragment before something arrives.
+    pub(super) fn is_end(&self, fragment: u32) -> bool {
+        let window_end = self.arrived_below.saturating_add(WINDOW);
+        fragment + 1 == self.count || fragment + 1 >= window_end
+    }
+
+    fn flight(&self, fragment: u32) -> Option<&Flight> {
+        let index = fragment.checked_sub(self.arrived_below)?;
+        self.flights.get(index as usize)
+    }
+
+    fn flight_mut(&mut self, fragment: u32) -> Option<&mut Flight> {
+        let index = fragment.checked_sub(self.arrived_below)?;
+        self.flights.get_mut(index as usize)
+    }
+
+    /// Whether a fragment was sent before.
+    pub(super) fn is_repeated(&self, fragment: u32) -> bool {
+        fragment < self.next
+    }
+
+    /// A fragment is sent, as the `order`th of all packets. Says whether it is under way in addition
+    /// to those that were.
+    pub(super) fn sent(&mut self, fragment: u32, order: u64, now: Instant) -> bool {
+        if fragment == self.next {
+            self.next += 1;
+            self.flights.push_back(Flight {
+                order,
+                sent_at: now,
+                times: 1,
+                fate: Fate::UnderWay,
+            });
+            return true;
+        }
+        let Some(flight) = self.flight_mut(fragment) else {
+            return false;
+        };
+        (flight.order, flight.sent_at) = (order, now);
+        flight.times = flight.times.saturating_add(1);
+        std::mem::replace(&mut flight.fate, Fate::UnderWay) == Fate::Lost
+    }
+
+    /// Appends a fragment's bytes.
+    pub(super) fn put(&self, fragment: u32, out: &mut Buffer) {
+        let begin = fragment as usize * self.fragment_bytes;
+        let end = (begin + self.fragment_bytes).min(self.bytes());
+        let prefix = self.prefix.as_slice();
+        let front = prefix.get(begin..end.min(prefix.len())).unwrap_or_default();
+        out.extend(front);
+        let skipped = prefix.len();
+        let message = begin.saturating_sub(skipped)..end.saturating_sub(skipped);
+        out.extend(&self.message.as_slice()[message]);
+    }
+
+    /// All has arrived, as the answer says.
+    pub(super) fn all_arrived(&mut self, now: Instant) -> Learnt {
+        let mut learnt = Learnt::default();
+        self.arrive_below(self.count, now, &mut learnt);
+        learnt
+    }
+
+    /// Takes in what the other end has.
+    pub(super) fn handle_arrived(&mut self, arrived: &Arrived<'_>, now: Instant) -> Learnt {
+        let mut learnt = Learnt::default();
+        let below = arrived.below.min(self.next);
+        let mut latest = self.arrive_below(below, now, &mut learnt);
+        let mut has_holes = false;
+        for fragment in arrived.beyond() {
+            has_holes = true;
+            let Some(flight) = self.flight_mut(fragment) else {
+                continue;
+            };
+            latest = latest.max(arrive(flight, now, &mut learnt));
+        }
+        if has_holes || !self.lost.is_empty() || learnt.arrived.count > 0 {
+            self.detect_losses(latest, &mut learnt);
+        }
+        learnt
+    }
+
+    /// The latest order among those that have arrived before `below`.
+    fn arrive_below(&mut self, below: u32, now: Instant, learnt: &mut Learnt) -> Option<u64> {
+        let mut latest = None;
+        while self.arrived_below < below {
+            if let Some(mut flight) = self.flights.pop_front() {
+                latest = latest.max(arrive(&mut flight, now, learnt));
+            }
+            self.arrived_below += 1;
+        }
+        self.next = self.next.max(self.arrived_below);
+        latest
+    }
+
+    fn detect_losses(&mut self, latest: Option<u64>, learnt: &mut Learnt) {
+        let Some(latest) = latest else { return };
+        for (index, flight) in self.flights.iter_mut().enumerate() {
+            if flight.fate == Fate::UnderWay && flight.order + REORDERED_MAX <= latest {
+                flight.fate = Fate::Lost;
+                learnt.lost.add(flight.sent_at);
+                self.lost.push_back(self.arrived_below + index as u32);
+            }
+        }
+    }
+
+    /// Nothing is heard: the first fragment that has not arrived is to be sent again, or all that were
+    /// sent. Returns those that are no longer under way.
+    pub(super) fn send_again(&mut self, all: bool) -> Packets {
+        let mut lost = Packets::default();
+        self.lost.clear();
+        for (index, flight) in self.flights.iter_mut().enumerate() {
+            match flight.fate {
+                Fate::Arrived => continue,
+                Fate::UnderWay => lost.add(flight.sent_at),
+                Fate::Lost => {}
+            }
+            flight.fate = Fate::Lost;
+            self.lost.push_back(self.arrived_below + index as u32);
+            if !all {
+                break;
+            }
+        }
+        lost
+    }
+}
+
+/// A flight has arrived; its order if that is news.
+fn arrive(flight: &mut Flight, now: Instant, learnt: &mut Learnt) -> Option<u64> {
+    match std::mem::replace(&mut flight.fate, Fate::Arrived) {
+        Fate::Arrived => return None,
+        Fate::UnderWay => learnt.arrived.add(flight.sent_at),
+        Fate::Lost => {}
+    }
+    if flight.times == 1 {
+        learnt.trip = Some(now.saturating_duration_since(flight.sent_at));
+    }
+    Some(flight.order)
+}

@@ -1,0 +1,280 @@
+//! What two ends do when packets are lost, calls take long, servers are restarted and clients idle.
+
+use std::time::Duration;
+
+use tenon_proto::exchange::client::CallId;
+use tenon_proto::exchange::server::{ServerEvent, ServerLimits};
+use tenon_proto::exchange::{Failure, PacketKind, Reason};
+use tenon_proto::lean::client::{BindError, ReplyError};
+use tenon_proto::lean::{ByteOrder, Interface, Status};
+
+use crate::support::{ORDERS, Pair, message, outgoing, server_of};
+
+const ORDER: ByteOrder = ByteOrder::NATIVE;
+
+fn pair() -> Pair {
+    Pair::new(ORDER, ORDER)
+}
+
+fn kind(datagram: &[u8]) -> u8 {
+    datagram[6]
+}
+
+#[test]
+fn a_call_takes_two_packets_once_the_ends_know_each_other() {
+    for (client, server) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let mut pair = Pair::new(ORDERS[client], ORDERS[server]);
+        assert_eq!(pair.call(b"the first"), 4, "greeting, call, result");
+        for arguments in [&b""[..], b"x", &[7; 1000], &[0; 1400]] {
+            assert_eq!(pair.call(arguments), 2);
+            assert_eq!(pair.results.pop().as_deref(), Some(arguments));
+        }
+        assert_eq!(pair.server.counters().conversations, 1);
+    }
+}
+
+#[test]
+fn an_answer_that_was_lost_is_sent_again_and_the_call_not_carried_out_again() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    let before = pair.server.counters().calls;
+    pair.start(&message(ORDER, 7, b"once"));
+    let mut lost = 0;
+    pair.settle(|datagram| {
+        let is_reply = kind(datagram) == PacketKind::Reply as u8;
+        lost += u32::from(is_reply);
+        !is_reply
+    });
+    assert_eq!(lost, 1);
+    assert_eq!(pair.server.counters().calls, before + 1);
+    pair.pass_time();
+    assert_eq!(pair.settle(|_| true), 2, "the call again, the answer again");
+    assert_eq!(pair.results.last().unwrap(), b"once");
+    assert_eq!(pair.server.counters().calls, before + 1);
+}
+
+#[test]
+fn a_long_call_is_asked_for_until_it_is_done() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    pair.start(&message(ORDER, 7, b"long"));
+    let call = pair.take_from_client();
+    let began = pair.now;
+    let key = pair.bring_to_server(&call).unwrap();
+    let mut asked = 0;
+    while pair.now < began + Duration::from_secs(15) {
+        pair.pass_time();
+        asked += pair.settle(|_| true);
+        assert!(pair.failures.is_empty());
+    }
+    assert!((20..80).contains(&asked), "{asked} packets in 15 seconds");
+    pair.answer(key, b"done at last");
+    pair.settle(|_| true);
+    assert_eq!(pair.results.last().unwrap(), b"done at last");
+}
+
+#[test]
+fn time_runs_out_and_the_server_hears_of_it() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    pair.start(&message(ORDER, 7, b"too long"));
+    let call = pair.take_from_client();
+    let key = pair.bring_to_server(&call).unwrap();
+    while pair.failures.is_empty() {
+        pair.pass_time();
+        pair.settle(|_| true);
+    }
+    let expired = Failure {
+        reason: Reason::Expired,
+        may_have_run: true,
+    };
+    assert_eq!(pair.failures, [expired]);
+    pair.settle(|_| true);
+    assert_eq!(pair.server.poll_event(), Some(ServerEvent::Cancelled(key)));
+    assert_eq!(pair.client.lanes_in_use(), 1, "the server is still at it");
+    pair.answer(key, b"nobody wants it");
+    pair.settle(|_| true);
+    assert_eq!((pair.results.len(), pair.client.lanes_in_use()), (1, 0));
+}
+
+#[test]
+fn a_server_that_is_gone_is_noticed() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    let began = pair.now;
+    let service = pair.client.bind(&crate::support::known(5)).unwrap();
+    let mut call = outgoing(service, 7, pair.now);
+    call.deadline += Duration::from_secs(1000);
+    let mut message = message(ORDER, 7, b"lost");
+    pair.client.start(pair.now, &call, &mut message, 1).unwrap();
+    while pair.failures.is_empty() {
+        pair.settle(|_| false);
+        pair.pass_time();
+    }
+    assert_eq!(pair.failures[0].reason, Reason::Unreachable);
+    assert!(pair.failures[0].may_have_run);
+    let waited = pair.now - began;
+    let expected = Duration::from_secs(30)..Duration::from_secs(45);
+    assert!(expected.contains(&waited), "{waited:?}");
+    assert_eq!(pair.client.lanes_in_use(), 0);
+}
+
+#[test]
+fn a_server_that_does_not_answer_at_first_was_not_reached() {
+    let mut pair = pair();
+    pair.start(&message(ORDER, 7, b"hello?"));
+    while pair.failures.is_empty() {
+        assert_eq!(pair.settle(|_| false), 1);
+        pair.pass_time();
+    }
+    assert_eq!(pair.failures[0].reason, Reason::Expired);
+    assert!(!pair.failures[0].may_have_run, "no call was sent");
+}
+
+#[test]
+fn a_server_that_was_restarted_between_two_calls_costs_no_error() {
+    let mut pair = pair();
+    pair.call(b"before");
+    pair.server = server_of(ORDER, ServerLimits::default(), 4, pair.now);
+    pair.now += Duration::from_secs(1);
+    let packets = pair.call(b"after");
+    assert_eq!(packets, 6, "call, reset, greeting, call, result");
+    assert_eq!(pair.results, [&b"before"[..], b"after"]);
+    assert!(pair.failures.is_empty());
+    assert_eq!(pair.server.counters().calls, 1);
+}
+
+#[test]
+fn a_server_that_was_restarted_during_a_call_may_have_carried_it_out() {
+    let mut pair = pair();
+    pair.call(b"before");
+    pair.start(&message(ORDER, 7, b"during"));
+    let call = pair.take_from_client();
+    assert!(pair.bring_to_server(&call).is_some());
+    pair.now += Duration::from_millis(100);
+    pair.server = server_of(ORDER, ServerLimits::default(), 4, pair.now);
+    pair.pass_time();
+    pair.settle(|_| true);
+    let reason = Reason::Forgotten {
+        was_restarted: true,
+    };
+    let may_have_run = true;
+    assert_eq!(
+        pair.failures,
+        [Failure {
+            reason,
+            may_have_run
+        }]
+    );
+    assert_eq!(pair.call(b"after"), 4, "a new conversation");
+    assert_eq!(pair.results.len(), 2);
+}
+
+#[test]
+fn a_conversation_that_was_idle_for_long_is_forgotten_and_begun_anew() {
+    let mut pair = pair();
+    pair.call(b"before");
+    for _ in 0..10 {
+        pair.now += Duration::from_secs(15);
+        pair.server.handle_timeout(pair.now);
+    }
+    assert_eq!((pair.server.conversations(), pair.server.bytes()), (0, 0));
+    assert_eq!(pair.server.poll_timeout(), None);
+    assert_eq!(pair.call(b"after"), 6);
+    assert_eq!(pair.results, [&b"before"[..], b"after"]);
+}
+
+#[test]
+fn what_comes_from_another_address_is_not_carried_out() {
+    let mut pair = pair();
+    pair.call(b"before");
+    pair.address.set_port(2000);
+    pair.start(&message(ORDER, 7, b"moved"));
+    let calls = pair.server.counters().calls;
+    pair.settle(|_| true);
+    assert_eq!(pair.server.counters().calls, calls);
+    assert!(pair.failures[0].may_have_run, "nobody can know");
+    assert_eq!(pair.call(b"after"), 4);
+    assert_eq!(pair.results, [&b"before"[..], b"after"]);
+}
+
+#[test]
+fn a_call_that_overtook_its_cancellation_is_not_carried_out() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    let id = pair.start(&message(ORDER, 7, b"slow"));
+    let call = pair.take_from_client();
+    assert_eq!(pair.client.cancel(id), Some(0));
+    assert_eq!(pair.client.cancel(id), None);
+    assert_eq!(pair.settle(|_| true), 2);
+    assert_eq!(pair.client.lanes_in_use(), 0);
+    assert!(pair.bring_to_server(&call).is_none(), "it comes too late");
+    assert_eq!(pair.call(b"next"), 2);
+}
+
+#[test]
+fn a_service_that_the_server_does_not_have() {
+    let mut pair = pair();
+    let other = std::sync::Arc::new(Interface {
+        fingerprint: 5,
+        ..(*crate::support::known(5)).clone()
+    });
+    let service = pair.client.bind(&other).unwrap();
+    let call = outgoing(service, 7, pair.now);
+    let mut request = message(ORDER, 7, b"");
+    let id: CallId = pair.client.start(pair.now, &call, &mut request, 9).unwrap();
+    for _ in 0..2 {
+        let datagram = pair.take_from_client();
+        assert!(pair.bring_to_server(&datagram).is_none());
+        let datagram = pair.take_from_server();
+        let Some(answer) = pair.client.handle_datagram(pair.now, &datagram) else {
+            continue;
+        };
+        assert_eq!((answer.id, answer.waiter), (id, 9));
+        let Err(ReplyError::Unbound(refusal)) = answer.outcome else {
+            panic!("{:?}", answer.outcome);
+        };
+        assert!(refusal.to_string().contains("differ"), "{refusal}");
+    }
+    let refused = pair.client.bind(&other);
+    assert!(matches!(refused, Err(BindError::Refused(_))), "{refused:?}");
+    assert_eq!(pair.server.counters().calls, 0);
+}
+
+#[test]
+fn procedure_0_and_a_server_that_stops() {
+    let mut pair = pair();
+    pair.start(&message(ORDER, 0, b""));
+    assert_eq!(pair.settle(|_| true), 4);
+    assert_eq!(pair.server.counters().pings, 1);
+    pair.server.close();
+    pair.start(&message(ORDER, 7, b"late"));
+    let datagram = pair.take_from_client();
+    assert!(pair.bring_to_server(&datagram).is_none());
+    let datagram = pair.take_from_server();
+    let answer = pair.client.handle_datagram(pair.now, &datagram).unwrap();
+    let Err(ReplyError::Exception(exception)) = answer.outcome else {
+        panic!("{:?}", answer.outcome);
+    };
+    assert_eq!(exception.status, Status::STOPPING);
+}
+
+#[test]
+fn a_request_that_there_is_no_room_for_is_refused_and_not_carried_out() {
+    let limits = ServerLimits {
+        bytes_of_conversation: 20_000,
+        ..ServerLimits::default()
+    };
+    let mut pair = Pair::with_limits(ORDER, ORDER, limits);
+    pair.call(b"warm up");
+    pair.start(&message(ORDER, 7, &[1; 60_000]));
+    pair.settle(|_| true);
+    let failure = Failure {
+        reason: Reason::Overloaded,
+        may_have_run: false,
+    };
+    assert_eq!(pair.failures, [failure]);
+    assert!(pair.server.bytes() < 100);
+    assert_eq!(pair.call(b"small"), 2);
+    assert!(pair.client.poll_event().is_none());
+}
