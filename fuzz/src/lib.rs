@@ -1,5 +1,7 @@
 //! What the fuzz targets share.
 
+pub mod exchange;
+
 use std::sync::LazyLock;
 
 use tenon_exec::Interface;
