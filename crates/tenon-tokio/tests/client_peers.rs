@@ -6,7 +6,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -227,9 +227,10 @@ async fn answers_may_come_in_any_order() {
 
 #[tokio::test]
 async fn a_peer_that_reads_nothing_holds_up_no_other_call_for_ever() {
-    let peer = Peer::new(2, |number, mut stream| match number {
+    let (tell, told) = mpsc::channel();
+    let peer = Peer::new(2, move |number, mut stream| match number {
         // Reads nothing until the client has given up.
-        0 => thread::sleep(Duration::from_millis(700)),
+        0 => told.recv_timeout(PATIENCE).unwrap(),
         _ => {
             while let Some(call) = read_record(&mut stream) {
                 stream.write_all(&echo(&call)).unwrap();
@@ -243,6 +244,7 @@ async fn a_peer_that_reads_nothing_holds_up_no_other_call_for_ever() {
     let error = in_time(call(&client, ECHO, &large)).await.unwrap_err();
     assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
     assert!(!error.may_have_executed());
+    tell.send(()).unwrap();
     let client = client.with_timeout(PATIENCE);
     let echoed = in_time(call(&client, ECHO, b"four")).await.unwrap();
     assert_eq!(echoed, b"four");

@@ -114,15 +114,20 @@ impl Caller {
         }
     }
 
-    /// Many calls, of which some are given up, and whose results are fetched in any order.
+    /// Many calls, perhaps in a batch, of which some are given up, and whose results are fetched in any
+    /// order, the batch over or not.
     fn call_many_at_once(&mut self) {
         let client = self.client.clone();
+        let mut batch = (self.random.below(2) == 0).then(|| client.0.channel().batch());
         let mut calls = Vec::new();
         for _ in 0..=self.random.below(IN_FLIGHT_MAX) {
             match self.start(&client) {
                 Ok(call) => calls.push(call),
                 Err(error) => self.note(Err(error)),
             }
+        }
+        if self.random.below(4) > 0 {
+            batch = None;
         }
         while !calls.is_empty() {
             let at = self.random.below(calls.len() as u64) as usize;
@@ -135,6 +140,7 @@ impl Caller {
                 _ => self.note(call.succeed()),
             }
         }
+        drop(batch);
     }
 
     fn start(&mut self, client: &HprpcVersionClient) -> Result<Pending, CallError> {
