@@ -172,6 +172,7 @@ impl World {
     }
 
     fn end(&mut self) {
+        self.transmit();
         while let Some(at) = self.client.poll_timeout() {
             self.now = self.now.max(at);
             self.let_time_pass();
