@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use super::ack::{Arrived, Progress, put_bitmap};
-use super::assembly::Assembly;
-use super::congestion::Congestion;
-use super::packet::{ASKS, Header, Ignored, PacketKind, Prototype};
-use super::sending::Sending;
-use super::time::{Chance, Patience, RoundTrip};
+use crate::exchange::ack::{Arrived, Progress, put_bitmap};
+use crate::exchange::assembly::Assembly;
+use crate::exchange::congestion::Congestion;
+use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind, Prototype};
+use crate::exchange::sending::Sending;
+use crate::exchange::time::{Chance, Patience, RoundTrip};
 use crate::lean::server::{Caller, SERVICES_MAX};
 use crate::lean::{ByteOrder, Interface, Preamble, Unbound, put_bound};
 

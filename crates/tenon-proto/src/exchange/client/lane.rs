@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
-use super::ack::{Progress, put_bitmap};
-use super::assembly::Assembly;
-use super::packet::{Header, Prototype};
-use super::sending::Sending;
+use crate::exchange::ack::{Progress, put_bitmap};
+use crate::exchange::assembly::Assembly;
+use crate::exchange::packet::{Header, Prototype};
+use crate::exchange::sending::Sending;
 
 /// By how much two clocks are taken to differ in pace: a hundredth; and the smallest time that a server
 /// says.

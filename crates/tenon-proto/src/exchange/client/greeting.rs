@@ -1,0 +1,174 @@
+//! Conversations: asked for, begun, and begun anew.
+
+use std::hash::Hasher;
+use std::time::{Duration, Instant};
+
+use siphasher::sip::SipHasher24;
+
+use super::lane::Stage;
+use super::{BindingState, Core, Greeting, Link, Open};
+use crate::exchange::congestion::Congestion;
+use crate::exchange::datagram_max;
+use crate::exchange::failure::Reason;
+use crate::exchange::opening::{Facts, Opening, Welcome};
+use crate::exchange::packet::{Header, Ignored, PACKET_HEADER, Prototype};
+use crate::lean::{CALLS_MIN, Preamble, RefusalReason, Refused};
+
+impl<W> Core<W> {
+    /// Asks for a conversation.
+    #[cold]
+    pub(super) fn greet(&mut self, now: Instant) {
+        let mut name = SipHasher24::new_with_key(&self.key);
+        name.write(&self.counters.conversations.to_be_bytes());
+        self.counters.conversations += 1;
+        self.link = Link::Greeting(Greeting {
+            conversation: name.finish(),
+            sent: 0,
+            sent_at: now,
+            began_at: now,
+            timer: now,
+        });
+    }
+
+    #[cold]
+    pub(super) fn handle_welcome(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        body: &[u8],
+    ) -> Result<(), Ignored> {
+        let Link::Greeting(greeting) = &self.link else {
+            return Err(Ignored::Stale);
+        };
+        if header.conversation != greeting.conversation {
+            return Err(Ignored::Stale);
+        }
+        let welcome = Welcome::get(body)?;
+        if header.sequence == greeting.sent {
+            let trip = now.saturating_duration_since(greeting.sent_at);
+            self.round_trip.measure(trip);
+        }
+        let theirs = welcome.facts.preamble;
+        let ours = self.own.preamble.versions;
+        let reason = match (theirs.refusal, ours.common(theirs.versions)) {
+            (Some(reason), _) => Some(reason),
+            (None, None) => Some(RefusalReason::VERSION),
+            (None, Some(_)) if theirs.calls_max < CALLS_MIN => return Err(Ignored::Malformed),
+            (None, Some(_)) => None,
+        };
+        if let Some(reason) = reason {
+            let theirs = theirs.versions;
+            self.be_refused(Refused {
+                reason,
+                theirs,
+                ours,
+            });
+            return Ok(());
+        }
+        self.open(greeting_of(&welcome, greeting.conversation, &self.own));
+        self.peer = Some(theirs);
+        self.prepare_all(&theirs);
+        Ok(())
+    }
+
+    pub(super) fn open(&mut self, open: Open) {
+        self.link = Link::Open(open);
+        self.congestion = Congestion::new();
+    }
+
+    fn be_refused(&mut self, refused: Refused) {
+        self.link = Link::Idle;
+        for number in 0..self.lanes.len() {
+            if self.lanes[number].is_calling() {
+                self.fail(number as u16, Reason::Refused(refused));
+            }
+        }
+    }
+
+    /// Sends what waited for the conversation.
+    fn prepare_all(&mut self, theirs: &Preamble) {
+        for number in 0..self.lanes.len() {
+            let lane = &self.lanes[number];
+            if !lane.is_calling() {
+                continue;
+            }
+            let size = lane.sending.bytes();
+            let limit = theirs.message_max as usize;
+            let number = number as u16;
+            if u32::from(number) >= theirs.calls_max {
+                self.fail(number, Reason::Overloaded);
+            } else if size > limit {
+                self.fail(number, Reason::TooLarge { size, limit });
+            } else {
+                self.prepare(number);
+            }
+        }
+    }
+
+    /// The server does not know the conversation. It would know one that it has heard of within the
+    /// time that it says: calls that are younger were not carried out.
+    #[cold]
+    pub(super) fn handle_reset(&mut self, now: Instant, header: &Header) -> Result<(), Ignored> {
+        let lane = self.lane_of(header)?;
+        if !matches!(lane.stage, Stage::Calling(_) | Stage::GivenUp) {
+            return Err(Ignored::Stale);
+        }
+        let memory = Duration::from_millis(header.fragments.into());
+        let was_restarted = match &self.link {
+            Link::Open(open) => open.incarnation != header.fragment,
+            Link::Idle | Link::Greeting(_) => return Err(Ignored::Stale),
+        };
+        self.renew(now, memory, Reason::Forgotten { was_restarted });
+        Ok(())
+    }
+
+    /// Begins another conversation. Calls that may have been carried out fail.
+    pub(super) fn renew(&mut self, now: Instant, memory: Duration, reason: Reason) {
+        self.link = Link::Idle;
+        for binding in &mut self.bindings {
+            binding.state = BindingState::Asked;
+        }
+        let mut goes_on = false;
+        for number in 0..self.lanes.len() {
+            let lane = &mut self.lanes[number];
+            let number = number as u16;
+            match &lane.stage {
+                Stage::Free => lane.rest(),
+                Stage::GivenUp => {
+                    self.end(number);
+                }
+                Stage::Calling(_) if lane.may_have_run(now, memory) => self.fail(number, reason),
+                Stage::Calling(_) => {
+                    self.bytes -= lane.assembly.bytes();
+                    lane.begin_anew();
+                    goes_on = true;
+                }
+            }
+        }
+        self.ready.clear();
+        for lane in &mut self.lanes {
+            lane.is_ready = false;
+        }
+        self.congestion = Congestion::new();
+        if goes_on {
+            self.greet(now);
+        }
+    }
+}
+
+fn greeting_of(welcome: &Welcome, conversation: u64, own: &Facts) -> Open {
+    let datagram = datagram_max(
+        own.datagram_max as usize,
+        welcome.facts.datagram_max as usize,
+    );
+    Open {
+        conversation,
+        prototype: Prototype::new(conversation),
+        opening: Some(Opening {
+            cookie: welcome.cookie,
+            facts: *own,
+        }),
+        room: datagram - PACKET_HEADER,
+        incarnation: welcome.incarnation,
+    }
+}

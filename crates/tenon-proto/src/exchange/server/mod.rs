@@ -1,0 +1,321 @@
+//! The server's side: all conversations of all clients of one socket.
+//!
+//! What a datagram means is found out by [`handle_datagram`](ServerEngine::handle_datagram), what is
+//! to be sent is asked for with [`poll_transmit`](ServerEngine::poll_transmit) until there is nothing.
+//! A call that is handed out is carried out by its owner, in any order and at any time, and answered
+//! with [`reply`](ServerEngine::reply).
+
+mod calls;
+mod conversation;
+mod greeting;
+mod outgoing;
+mod requests;
+mod timers;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use tenon_wire::Buffer;
+
+use crate::exchange::assembly::{Assembly, whole};
+use crate::exchange::cookie::Cookies;
+use crate::exchange::opening::{Facts, Welcome};
+use crate::exchange::packet::{Header, Ignored, IgnoredCounters, PacketKind, decode};
+use crate::exchange::time::{Chance, Patience};
+use crate::exchange::{PREFIX_MAX, datagram_max};
+use crate::lean::Preamble;
+use crate::lean::server::{Call, Catalog};
+use crate::storage::Storage;
+use conversation::Conversation;
+
+/// The address of a peer.
+pub trait Address: Copy + Eq + Hash + Debug {
+    /// What conversations are counted by: the host, or as much of its address as it cannot choose.
+    #[must_use]
+    fn host(&self) -> Self;
+}
+
+impl Address for SocketAddr {
+    fn host(&self) -> Self {
+        let ip = match self.ip() {
+            IpAddr::V4(ip) => IpAddr::V4(ip),
+            IpAddr::V6(ip) => {
+                let network = ip.to_bits() & !u128::from(u64::MAX);
+                IpAddr::V6(Ipv6Addr::from_bits(network))
+            }
+        };
+        Self::new(ip, 0)
+    }
+}
+
+/// What a server takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Bytes of the largest datagram that it sends and takes in.
+    pub datagram_max: usize,
+    /// Conversations that are known at once.
+    pub conversations: usize,
+    /// Conversations of one host.
+    pub conversations_of_host: usize,
+    /// Bytes of requests and answers of one conversation that are kept.
+    pub bytes_of_conversation: usize,
+    /// The same of all conversations.
+    pub bytes: usize,
+    /// For how long a conversation is known behind its last packet.
+    pub retention: Duration,
+    /// For how long a cookie is one.
+    pub cookie: Duration,
+    /// How long to wait.
+    pub patience: Patience,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            datagram_max: super::DATAGRAM_DEFAULT,
+            conversations: 4096,
+            conversations_of_host: 512,
+            bytes_of_conversation: 160 << 20,
+            bytes: 512 << 20,
+            retention: Duration::from_secs(60),
+            cookie: Duration::from_secs(10),
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// What nobody may foresee, from the system's randomness.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerSecrets {
+    /// The key of the cookies.
+    pub key: [u8; 16],
+    /// Tells this run of the server from others.
+    pub incarnation: u32,
+    /// For what is done by chance.
+    pub seed: u64,
+}
+
+/// Which call is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallKey {
+    conversation: u64,
+    lane: u16,
+    sequence: u32,
+}
+
+/// A call for a service.
+#[derive(Debug)]
+pub struct Request<'m> {
+    /// What [`reply`](ServerEngine::reply) wants to know.
+    pub key: CallKey,
+    /// The call.
+    pub call: Call<'m>,
+}
+
+/// What happened to a call that was handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// Nobody waits for it any more. It is to be answered all the same, by anything.
+    Cancelled(CallKey),
+}
+
+/// What a server has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerCounters {
+    /// Calls handed to a service.
+    pub calls: u64,
+    /// Calls of procedure 0.
+    pub pings: u64,
+    /// Calls refused before a service saw them.
+    pub refusals: u64,
+    /// Conversations begun.
+    pub conversations: u64,
+    /// Conversations forgotten.
+    pub forgotten: u64,
+    /// Answers that were sent again.
+    pub repeated: u64,
+    /// Datagrams that were dropped.
+    pub ignored: IgnoredCounters,
+}
+
+/// All conversations of all clients of one socket.
+#[derive(Debug)]
+pub struct ServerEngine<A> {
+    core: Core<A>,
+    /// The request that was handed out last, if it came in several fragments.
+    whole: Storage,
+}
+
+#[derive(Debug)]
+struct Core<A> {
+    own: Facts,
+    limits: ServerLimits,
+    cookies: Cookies,
+    incarnation: u32,
+    started: Instant,
+    conversations: HashMap<u64, Conversation<A>>,
+    hosts: HashMap<A, usize>,
+    /// Calls that have something to send.
+    ready: VecDeque<(u64, u16)>,
+    /// Calls whose answers wait to be acknowledged.
+    timed: Vec<(u64, u16)>,
+    stray: VecDeque<Stray<A>>,
+    events: VecDeque<ServerEvent>,
+    scratch: Buffer,
+    bytes: usize,
+    sweep_at: Instant,
+    /// Packets sent.
+    order: u64,
+    chance: Chance,
+    is_closed: bool,
+    counters: ServerCounters,
+}
+
+/// An answer to somebody without a conversation.
+#[derive(Debug)]
+struct Stray<A> {
+    to: A,
+    header: Header,
+    welcome: Option<Welcome>,
+}
+
+/// A request that is whole: where it is.
+#[derive(Debug)]
+struct Complete<'d> {
+    key: CallKey,
+    /// None: in what was assembled.
+    datagram: Option<&'d [u8]>,
+}
+
+impl<A: Address> ServerEngine<A> {
+    /// A server that starts at `now`. `preamble` says what it is; the calls in flight that it grants
+    /// hold for each conversation.
+    pub fn new(
+        preamble: Preamble,
+        limits: ServerLimits,
+        secrets: ServerSecrets,
+        now: Instant,
+    ) -> Self {
+        let bytes_max = preamble.message_max as usize + PREFIX_MAX;
+        Self {
+            core: Core {
+                own: Facts {
+                    preamble,
+                    datagram_max: datagram_max(limits.datagram_max, usize::MAX) as u32,
+                },
+                limits,
+                cookies: Cookies::new(secrets.key, now, limits.cookie),
+                incarnation: secrets.incarnation,
+                started: now,
+                conversations: HashMap::new(),
+                hosts: HashMap::new(),
+                ready: VecDeque::new(),
+                timed: Vec::new(),
+                stray: VecDeque::new(),
+                events: VecDeque::new(),
+                scratch: Buffer::default(),
+                bytes: 0,
+                sweep_at: now + limits.retention / 4,
+                order: 0,
+                chance: Chance(secrets.seed),
+                is_closed: false,
+                counters: ServerCounters::default(),
+            },
+            whole: Assembly::receiver(bytes_max),
+        }
+    }
+
+    /// Takes in a datagram; the call, if that makes one whole. It stays where it is until the next
+    /// datagram. The arguments are at a multiple of 8 in memory if the datagram is.
+    #[inline]
+    pub fn handle_datagram<'d>(
+        &'d mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        catalog: &Catalog,
+    ) -> Option<Request<'d>> {
+        let Self { core, whole: taken } = self;
+        match core.handle(now, from, datagram, taken) {
+            Ok(None) => None,
+            Ok(Some(complete)) => {
+                let message = complete.datagram.unwrap_or_else(|| whole(taken));
+                core.judge(complete.key, message, catalog)
+            }
+            Err(ignored) => {
+                core.counters.ignored.count(ignored);
+                None
+            }
+        }
+    }
+
+    /// Answers a call: `message` is what [`Reply`] has written, from its beginning. An empty buffer is
+    /// given back for it. False if nobody waits for the answer.
+    pub fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {
+        self.core.reply(key, message)
+    }
+
+    /// Appends the next datagram that is to be sent, and says to whom.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
+        self.core.poll_transmit(now, out)
+    }
+
+    /// What happened to calls that were handed out.
+    pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.core.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.core.poll_timeout()
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.core.handle_timeout(now);
+    }
+
+    /// Takes no conversations and no calls any more; what was taken is still answered.
+    pub fn close(&mut self) {
+        self.core.is_closed = true;
+    }
+
+    /// Conversations that are known.
+    pub fn conversations(&self) -> usize {
+        self.core.conversations.len()
+    }
+
+    /// Bytes of requests and answers that are kept.
+    pub fn bytes(&self) -> usize {
+        self.core.bytes
+    }
+
+    /// What has been seen so far.
+    pub fn counters(&self) -> ServerCounters {
+        self.core.counters
+    }
+}
+
+impl<A: Address> Core<A> {
+    fn handle<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        taken: &mut Storage,
+    ) -> Result<Option<Complete<'d>>, Ignored> {
+        let (header, body) = decode(datagram)?;
+        match header.kind {
+            PacketKind::Hello => self.handle_hello(now, from, &header, body).map(|()| None),
+            PacketKind::Call | PacketKind::Probe | PacketKind::Cancel | PacketKind::Ack => {
+                let body = self.find_conversation(now, from, &header, body)?;
+                self.handle_of_call(now, &header, body, taken)
+            }
+            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => Err(Ignored::WrongEnd),
+        }
+    }
+}
