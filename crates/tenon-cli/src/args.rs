@@ -69,6 +69,7 @@ Examples:
   tenon call udp://127.0.0.1:4000 demo.x AVERAGE '[1, 2, 6]'
   tenon call tcp://fileserver mount3.x MOUNTPROC3_EXPORT          rpcbind knows the port
   tenon call tcp://fileserver mount3.x MOUNTPROC3_MNT '\"/export\"' --auth sys
+  tenon call shm:///run/demo.shm demo.x AVERAGE '[1, 2, 6]'           through shared memory
   echo '[1, 2, 6]' | tenon call unix:///run/demo.sock demo.x AVERAGE -
 
 Values: numbers (64-bit ones too, also as strings), true and false, enum members by name,
@@ -77,8 +78,8 @@ arrays and linked lists, null for an absent optional, objects for structs, and
 {\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. Several arguments: an object
 by name or an array by position. `tenon explain FILE PROCEDURE` shows what is asked for.
 
-The scheme of the address says what is spoken: ONC RPC, or with lean+tcp:// and lean+unix:// the lean
-protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
+The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+unix:// and shm:// the
+lean protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
 from: if a type differs, the error names it.")]
     Call(CallArgs),
 
@@ -345,8 +346,8 @@ pub struct CallOptions {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp:// and lean+unix:// for the
-    /// lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+unix:// and shm:// for
+    /// the lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// The interface file
@@ -377,7 +378,7 @@ pub struct CallArgs {
 
 #[derive(Debug, Args)]
 pub struct AccountArgs {
-    /// lean+tcp://HOST[:PORT] or lean+unix:///PATH; with tcp://, udp:// and unix:// only the client's side
+    /// lean+tcp://HOST[:PORT], lean+unix:///PATH or shm:///PATH; with tcp://, udp:// and unix:// only the client's side
     /// is known
     pub address: String,
 
@@ -423,8 +424,8 @@ pub struct ProgramVersion {
 
 #[derive(Debug, Args)]
 pub struct PingArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp:// and lean+unix:// for the
-    /// lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+unix:// and shm:// for
+    /// the lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for

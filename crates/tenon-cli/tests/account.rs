@@ -36,8 +36,11 @@ fn parts(account: &Json) -> Vec<(&str, &str)> {
 #[test]
 fn the_steps_of_a_lean_call_are_known_at_both_ends_and_add_up() {
     let server = DemoServer::start();
-    for address in [&server.tcp, &server.unix] {
-        let address = format!("lean+{address}");
+    for address in [&server.tcp, &server.unix, &server.shm] {
+        let address = match address.starts_with("shm") {
+            true => address.clone(),
+            false => format!("lean+{address}"),
+        };
         let account = account(&address, &["--calls", "200"]);
         assert_eq!(account["address"], address.as_str());
         assert_eq!(

@@ -58,7 +58,7 @@ fn a_call_goes_over_every_transport() {
     let server = DemoServer::start();
     let lean = [&server.tcp, &server.unix].map(|address| format!("lean+{address}"));
     let onc = [&server.tcp, &server.udp, &server.unix];
-    for address in onc.into_iter().chain(&lean) {
+    for address in onc.into_iter().chain(&lean).chain([&server.shm]) {
         let answer = tenon(&["call", address, DEMO, "SAY_HELLO", "\"Ada\""]).ok();
         assert_eq!(answer, "\"Hello, Ada\"\n", "{address}");
     }
@@ -226,7 +226,8 @@ fn ping_finds_the_versions_there_are() {
 #[test]
 fn replies_are_waited_for_as_the_command_line_says() {
     let server = DemoServer::start();
-    for address in [&server.tcp, &server.udp, &format!("lean+{}", server.unix)] {
+    let lean = format!("lean+{}", server.unix);
+    for address in [&server.tcp, &server.udp, &lean, &server.shm] {
         let ping = |wait: &str| {
             let arguments = ["ping", address, "0x2000d340.1", "-c", "50", "--json"];
             let json = tenon(&[&arguments[..], &["--wait", wait]].concat()).ok();
@@ -260,6 +261,8 @@ fn the_demonstration_checks_every_answer_over_every_transport() {
         ("tcp", "lean", 6),
         ("udp", "lean", 0),
         ("unix", "lean", 6),
+        ("shm", "onc", 0),
+        ("shm", "lean", 6),
     ] {
         let of_both = rows
             .iter()
@@ -272,9 +275,11 @@ fn the_demonstration_checks_every_answer_over_every_transport() {
         .filter(|line| line.starts_with("DEMO_NULL()"))
         .map(|line| line.split_whitespace().collect())
         .collect();
-    assert_eq!(rows.len(), 3, "{table}");
+    assert_eq!(rows.len(), 4, "{table}");
     for row in rows {
-        let has_lean = row[4..].iter().all(|cell| *cell != "-");
-        assert_eq!((row.len(), has_lean), (6, row[1] != "udp"), "{table}");
+        let has = |cells: &[&str]| cells.iter().all(|cell| *cell != "-");
+        let (transport, has_onc, has_lean) = (row[1], has(&row[2..4]), has(&row[4..]));
+        assert_eq!((row.len(), has_onc), (6, transport != "shm"), "{table}");
+        assert_eq!(has_lean, transport != "udp", "{table}");
     }
 }

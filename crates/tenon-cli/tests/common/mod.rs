@@ -81,6 +81,7 @@ pub struct DemoServer {
     pub tcp: String,
     pub udp: String,
     pub unix: String,
+    pub shm: String,
 }
 
 impl DemoServer {
@@ -100,6 +101,7 @@ impl DemoServer {
             tcp: address(),
             udp: address(),
             unix: address(),
+            shm: address(),
             child,
         }
     }

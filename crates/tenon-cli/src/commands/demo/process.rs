@@ -10,8 +10,8 @@ use tenon::Waiting;
 
 use crate::failure::Failure;
 
-/// How many addresses a server announces: TCP, UDP and Unix.
-const ADDRESSES: usize = 3;
+/// How many addresses a server announces: TCP, UDP, Unix and shared memory.
+const ADDRESSES: usize = 4;
 
 /// A child that serves. It ends when this process does, for then its input ends.
 pub struct ServerProcess {

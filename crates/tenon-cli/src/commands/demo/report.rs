@@ -17,26 +17,37 @@ const HEADING: [&str; 6] = [
 
 /// A row for each procedure and transport.
 pub fn as_table(figures: &[Figure]) -> String {
-    let onc = figures.iter().filter(|of| of.protocol == Protocol::Onc);
-    let rows: Vec<Vec<String>> = onc.map(|onc| row(onc, by_lean(figures, onc))).collect();
+    let lean = |onc: &&Figure| by(Protocol::Lean, figures, onc);
+    let onc = |lean: &&Figure| by(Protocol::Onc, figures, lean);
+    let rows = figures.iter().filter_map(|figure| match figure.protocol {
+        Protocol::Onc => Some(row(Some(figure), lean(&figure))),
+        // It stands beside that by ONC RPC, if there is one.
+        Protocol::Lean if onc(&figure).is_some() => None,
+        Protocol::Lean => Some(row(None, Some(figure))),
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     let table = render(&HEADING, &rows, 2);
     format!("\n{table}\nevery answer was checked\n")
 }
 
-fn row(onc: &Figure, lean: Option<&Figure>) -> Vec<String> {
-    let times = |figure: &Figure| [micros(figure.median), micros(figure.p99)];
-    let words = [onc.procedure.clone(), onc.transport.to_string()];
-    // The lean protocol needs a stream.
-    let lean = lean.map_or(["-".to_owned(), "-".to_owned()], times);
-    words.into_iter().chain(times(onc)).chain(lean).collect()
+/// The same calls by each protocol that goes over their transport.
+fn row(onc: Option<&Figure>, lean: Option<&Figure>) -> Vec<String> {
+    let of = |figure: &Figure| [figure.procedure.clone(), figure.transport.to_string()];
+    let words = onc.or(lean).map(of);
+    let times = |figure: Option<&Figure>| match figure {
+        Some(figure) => [micros(figure.median), micros(figure.p99)],
+        None => ["-".to_owned(), "-".to_owned()],
+    };
+    let words = words.into_iter().flatten();
+    words.chain(times(onc)).chain(times(lean)).collect()
 }
 
-/// The same calls by the lean protocol.
-fn by_lean<'f>(figures: &'f [Figure], onc: &Figure) -> Option<&'f Figure> {
+/// The same calls by `protocol`.
+fn by<'f>(protocol: Protocol, figures: &'f [Figure], same: &Figure) -> Option<&'f Figure> {
     figures.iter().find(|figure| {
-        figure.protocol == Protocol::Lean
-            && figure.transport == onc.transport
-            && figure.procedure == onc.procedure
+        figure.protocol == protocol
+            && figure.transport == same.transport
+            && figure.procedure == same.procedure
     })
 }
 

@@ -16,11 +16,13 @@ use crate::failure::Failure;
 const PERSON: i32 = 1;
 const MACHINE: i32 = 2;
 
-/// Serves the interface over TCP, UDP and a Unix socket at `path`, by both protocols.
+/// Serves the interface over TCP, UDP and a Unix socket at `path`, by both protocols, and in shared
+/// memory beside it.
 pub fn start(interfaces: Interfaces, path: &Path, waiting: Waiting) -> Result<Server, Failure> {
     let unix = format!("unix://{}", path.display());
+    let shm = format!("shm://{}", path.with_extension("shm").display());
     let mut builder = Server::builder().waiting(waiting);
-    for address in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix] {
+    for address in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix, &shm] {
         builder = builder.listen(address).map_err(Failure::new)?;
     }
     builder
