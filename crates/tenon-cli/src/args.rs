@@ -100,7 +100,11 @@ client's, the server's, or that of the kernels and the wire between them; then s
 of the way. By the lean protocol the server's time stamps come back with the reply; by ONC RPC only the
 client's side is known.
 
+Two procedures are shown side by side, Null and one that carries many bytes, for instance: what the first
+takes is the price of a call, and what the other takes more is the price of its bytes.
+
 Examples:
+  tenon account lean+tcp://127.0.0.1:4000 demo.x NULL --beside 'COUNT_TO 360'
   tenon account lean+tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
   tenon account lean+unix:///run/demo.sock demo.x AVERAGE '[1, 2, 6]' --calls 10000
   tenon account udp://127.0.0.1:4000 demo.x AVERAGE '[1, 2, 6]'     the client's side
@@ -386,12 +390,18 @@ pub struct AccountArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// The procedure, by its name in the interface
-    pub procedure: String,
+    /// The procedure, by its name in the interface; NULL is procedure 0. Without one, Null is shown beside
+    /// the largest result of known size that takes no arguments
+    pub procedure: Option<String>,
 
     /// The arguments as JSON; `-` reads them from stdin
     #[arg(value_name = "JSON", allow_negative_numbers = true)]
     pub arguments: Option<String>,
+
+    /// Show this procedure beside the first, and what each byte costs: its name and, behind a space, its
+    /// arguments as JSON
+    #[arg(long, value_name = "PROCEDURE JSON")]
+    pub beside: Option<String>,
 
     /// How many calls, after a hundred that do not count
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -3,10 +3,14 @@
 mod common;
 
 use std::fs;
+use std::sync::Arc;
 
 use common::{DemoServer, tenon, tenon_reading};
 use roxmltree::Document;
 use serde_json::Value as Json;
+use tenon::lean::Interface;
+use tenon::wire::{Decoder, Encoder, Lean};
+use tenon::{CallInfo, LeanInput, LeanService, Refusal, Server, Service};
 
 const DEMO: &str = "interfaces/demo.x";
 
@@ -144,6 +148,175 @@ fn the_time_line_is_well_formed_and_shows_every_step() {
         .filter(|node| node.has_tag_name("rect"));
     // The background, the steps, the key.
     assert_eq!(bars.count(), 1 + parts(&account).len() + 3);
+}
+
+/// What Firefly's authors measured: a server whose interface does not mention procedure 0.
+struct Packets;
+
+const PACKETS: &str = "
+    typedef opaque packet[1440];
+    program PACKETS { version V { int LITTLE(void) = 1; packet MAX_RESULT(void) = 2; void TAKE(packet) = 3; } = 1; }
+        = 0x2000d3aa;
+";
+
+impl Service for Packets {
+    fn program(&self) -> u32 {
+        0x2000_d3aa
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        _: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        match call.procedure {
+            2 => {
+                result.room(1440).fill(7);
+                Ok(())
+            }
+            _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for Packets {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(Interface::unknown(self.program(), self.version()))
+    }
+
+    fn call_lean(
+        &self,
+        call: &CallInfo<'_>,
+        _: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        match call.procedure {
+            2 => {
+                result.room(1440).fill(7);
+                Ok(())
+            }
+            _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+}
+
+#[test]
+fn null_stands_beside_the_largest_result_that_takes_nothing() {
+    let builder = Server::builder()
+        .listen("tcp://127.0.0.1:0")
+        .expect("an address");
+    let server = builder.service(Packets).start().expect("a server");
+    let file = std::env::temp_dir().join(format!("tenon-packets-{}.x", std::process::id()));
+    fs::write(&file, PACKETS).expect("a file");
+    let name = file.to_str().expect("the path is UTF-8");
+    let onc = server.addresses()[0].to_string();
+    for (address, way, parts) in [(format!("lean+{onc}"), "whole", 10), (onc, "client", 7)] {
+        let pair = ["account", &address, name, "--json", "--calls", "60"];
+        let json: Json = serde_json::from_str(&tenon(&pair).ok()).expect("JSON");
+        let accounts = json["accounts"].as_array().expect("two accounts");
+        let shown: Vec<_> = accounts
+            .iter()
+            .map(|account| {
+                (
+                    account["procedure"].as_str().expect("a name"),
+                    number(&account["argument_bytes"]) + number(&account["result_bytes"]),
+                    account["way"].as_str().expect("a way"),
+                )
+            })
+            .collect();
+        assert_eq!(shown, [("NULL", 0.0, way), ("MAX_RESULT", 1440.0, way)]);
+        let difference = &json["difference"];
+        assert_eq!(difference["bytes"], 1440);
+        let rows = difference["parts"].as_array().expect("parts");
+        assert_eq!(rows.len(), parts);
+        let more: f64 = rows.iter().map(|row| number(&row["more_us"])).sum();
+        let whole = &difference["round_trip"];
+        assert!(
+            (more - number(&whole["more_us"])).abs() < 1e-6,
+            "{difference}"
+        );
+        let per_byte = number(&whole["more_us"]) * 1e3 / 1440.0;
+        assert!(
+            (number(&whole["ns_per_byte"]) - per_byte).abs() < 1e-6,
+            "{whole}"
+        );
+        // By itself, and under the name that it does not have.
+        let null = ["account", &address, name, "null", "--json", "--calls", "20"];
+        let json: Json = serde_json::from_str(&tenon(&null).ok()).expect("JSON");
+        assert_eq!(
+            (&json["procedure"], &json["way"]),
+            (&"NULL".into(), &way.into())
+        );
+    }
+    fs::remove_file(&file).expect("the file is ours");
+}
+
+#[test]
+fn two_procedures_are_shown_side_by_side() {
+    let server = DemoServer::start();
+    let address = format!("lean+{}", server.unix);
+    let svg = std::env::temp_dir().join(format!("tenon-pair-{}.svg", std::process::id()));
+    let name = svg.to_str().expect("the path is UTF-8");
+    let pair = [
+        "account",
+        &address,
+        DEMO,
+        "--beside",
+        "COUNT_TO 360",
+        "--calls",
+        "60",
+        "--svg",
+        name,
+    ];
+    let text = tenon(&pair).ok();
+    let heading = format!(
+        "DEMO_NULL (0 + 0 bytes) and COUNT_TO (4 + 1444 bytes) at {address}, 60 calls of each, in us"
+    );
+    assert_eq!(text.lines().next(), Some(&heading[..]));
+    for shown in [
+        "DEMO_NULL  COUNT_TO",
+        "decode, execute, encode the result",
+        "round trip",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    let picture = fs::read_to_string(&svg).expect("the time lines are written");
+    fs::remove_file(&svg).expect("the file is ours");
+    let document = Document::parse(&picture).expect("a picture is XML");
+    let bars = document.descendants();
+    let bars = bars.filter(|node| node.has_tag_name("rect"));
+    assert_eq!(bars.count(), 1 + 2 * 10 + 3);
+    // Which is first is as it is said.
+    let pair = [
+        "account",
+        &address,
+        DEMO,
+        "COUNT_TO",
+        "9",
+        "--beside",
+        "AVERAGE [1]",
+        "--calls",
+        "9",
+    ];
+    let text = tenon(&pair).ok();
+    assert!(
+        text.starts_with("COUNT_TO (4 + 40 bytes) and AVERAGE ("),
+        "{text}"
+    );
+    let none = tenon(&["account", &address, DEMO]).fails_with(1);
+    assert!(none.contains("--beside 'PROCEDURE JSON'"), "{none}");
+    let bad = ["account", &address, DEMO, "--beside", "COUNT_TO x"];
+    let bad = tenon(&bad).fails_with(1);
+    assert!(bad.contains("not JSON"), "{bad}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::Finding;
 use crate::commands::table::{micros, percentile, render};
 
 /// The owners in the order of the tables.
-const OWNERS: [Owner; 4] = [Owner::Client, Owner::Kernel, Owner::Server, Owner::Unknown];
+pub const OWNERS: [Owner; 4] = [Owner::Client, Owner::Kernel, Owner::Server, Owner::Unknown];
 
 /// Whose time it is.
 pub fn owner_name(owner: Owner) -> &'static str {
@@ -42,7 +42,7 @@ pub fn part_name(part: Part) -> &'static str {
 }
 
 /// The same for machines.
-fn part_key(part: Part) -> &'static str {
+pub fn part_key(part: Part) -> &'static str {
     match part {
         Part::Encode => "encode",
         Part::Turn => "turn",
@@ -69,7 +69,7 @@ fn way_key(way: Way) -> &'static str {
     }
 }
 
-fn owner_key(owner: Owner) -> &'static str {
+pub fn owner_key(owner: Owner) -> &'static str {
     match owner {
         Owner::Client => "client",
         Owner::Kernel => "kernel",
@@ -90,7 +90,7 @@ impl Finding<'_> {
     }
 
     /// Typical nanoseconds of all parts of an owner; `None` if it has none.
-    fn of_owner(&self, owner: Owner) -> Option<f64> {
+    pub fn of_owner(&self, owner: Owner) -> Option<f64> {
         let parts = self.summary.parts.iter();
         let mut parts = parts.filter(|part| part.part.owner() == owner).peekable();
         parts.peek()?;
@@ -176,28 +176,43 @@ fn notes(finding: &Finding<'_>) -> String {
         micros(percentile(&finding.measured, 50)),
         micros(percentile(&finding.measured, 99)),
     )];
-    notes.push(match (summary.way, finding.address.protocol()) {
-        (Way::Whole, _) => format!(
+    if summary.way == Way::Whole {
+        notes.push(format!(
             "The system call that sends the call returned after {} us; the server may have the call before.",
             shown(summary.send.typical)
+        ));
+    }
+    notes.extend(on_the_way(finding));
+    notes.join("\n") + "\n"
+}
+
+/// What is to be said of how much is known, and of how many calls.
+pub fn on_the_way(finding: &Finding<'_>) -> Vec<String> {
+    let summary = &finding.summary;
+    let mut notes = Vec::new();
+    match (summary.way, finding.address.protocol()) {
+        (Way::Whole, _) => {}
+        (Way::TwoClocks, _) => notes.push(
+            "The ends read different clocks, so the way there and the way back are counted together."
+                .to_owned(),
         ),
-        (Way::TwoClocks, _) => "The ends read different clocks, so the way there and the way back are \
-                                counted together."
-            .to_owned(),
-        (Way::Client, Protocol::Onc) => "ONC RPC has no room for the server's time stamps: only the \
-                                         client's side is known. The lean protocol has."
-            .to_owned(),
-        (Way::Client, Protocol::Lean) => "The server has said nothing of its side, as those do that \
-                                          do not know time stamps."
-            .to_owned(),
-    });
+        (Way::Client, Protocol::Onc) => notes.push(
+            "ONC RPC has no room for the server's time stamps: only the client's side is known. \
+             The lean protocol has."
+                .to_owned(),
+        ),
+        (Way::Client, Protocol::Lean) => notes.push(
+            "The server has said nothing of its side, as those do that do not know time stamps."
+                .to_owned(),
+        ),
+    }
     if summary.left_out > 0 {
         notes.push(format!(
             "{} more calls are left out, of whose way more or less is known.",
             summary.left_out
         ));
     }
-    notes.join("\n") + "\n"
+    notes
 }
 
 /// Everything, in microseconds.
@@ -216,6 +231,8 @@ pub fn as_json(finding: &Finding<'_>) -> Json {
     json!({
         "address": finding.address.to_string(),
         "procedure": finding.procedure,
+        "argument_bytes": finding.bytes.arguments,
+        "result_bytes": finding.bytes.result,
         "calls": summary.calls,
         "left_out": summary.left_out,
         "way": way_key(summary.way),

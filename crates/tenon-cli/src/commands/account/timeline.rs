@@ -29,13 +29,12 @@ fn colour(owner: Owner) -> &'static str {
     }
 }
 
-/// The time line as a file.
-pub fn svg(finding: &Finding<'_>) -> String {
-    let summary = &finding.summary;
-    let total = summary.round_trip.typical.max(1.0);
-    let at = |nanos: f64| LEFT + (RIGHT - LEFT) * nanos / total;
-    let bottom = TOP + ROW * summary.parts.len() as f64;
-    let height = bottom + 80.0;
+/// The time lines of all as a file, on one scale.
+pub fn svg(findings: &[Finding<'_>]) -> String {
+    let round_trips = findings.iter().map(|it| it.summary.round_trip.typical);
+    let total = round_trips.fold(1.0, f64::max);
+    let rows: usize = findings.iter().map(|it| it.summary.parts.len()).sum();
+    let height = TOP * findings.len() as f64 + ROW * rows as f64 + 80.0;
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -44,40 +43,55 @@ pub fn svg(finding: &Finding<'_>) -> String {
          font-size=\"15\" fill=\"#222\">\n\
          <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>"
     );
-    let title = format!("Where {} us go", shown(total));
-    text(
-        &mut out,
-        (MARGIN, 42.0),
-        "font-size=\"24\" font-weight=\"bold\"",
-        &title,
-    );
+    let mut top = 0.0;
+    for finding in findings {
+        draw(&mut out, finding, top, total);
+        top += TOP + ROW * finding.summary.parts.len() as f64;
+    }
+    let nanos = (0..=4).map(|quarter| total * f64::from(quarter) / 4.0);
+    for nanos in nanos {
+        let attributes = "text-anchor=\"middle\" font-size=\"12\" fill=\"#666\"";
+        let label = format!("{} us", shown(nanos));
+        text(&mut out, (at(nanos, total), top + 18.0), attributes, &label);
+    }
+    legend(&mut out, findings, height - 22.0);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Where a time is, if as much as `total` is to find room.
+fn at(nanos: f64, total: f64) -> f64 {
+    LEFT + (RIGHT - LEFT) * nanos / total
+}
+
+/// A title, and a row for each step.
+fn draw(out: &mut String, finding: &Finding<'_>, above: f64, total: f64) {
+    let summary = &finding.summary;
+    let title = format!("Where {} us go", shown(summary.round_trip.typical));
+    let bold = "font-size=\"24\" font-weight=\"bold\"";
+    text(out, (MARGIN, above + 42.0), bold, &title);
     let subtitle = format!(
         "{} at {}, the middle half of {} calls",
         finding.procedure, finding.address, summary.calls
     );
-    text(&mut out, (MARGIN, 70.0), "fill=\"#666\"", &subtitle);
+    text(out, (MARGIN, above + 70.0), "fill=\"#666\"", &subtitle);
+    let top = above + TOP;
+    let bottom = top + ROW * summary.parts.len() as f64;
     for quarter in 0..=4 {
-        let nanos = total * f64::from(quarter) / 4.0;
-        let x = at(nanos);
-        line(&mut out, (x, TOP - 12.0), (x, bottom), "#e4e4e4");
-        let attributes = "text-anchor=\"middle\" font-size=\"12\" fill=\"#666\"";
-        text(
-            &mut out,
-            (x, bottom + 18.0),
-            attributes,
-            &format!("{} us", shown(nanos)),
-        );
+        let x = at(total * f64::from(quarter) / 4.0, total);
+        line(out, (x, top - 12.0), (x, bottom), "#e4e4e4");
     }
     let mut begin = 0.0;
     for (index, part) in summary.parts.iter().enumerate() {
         let nanos = part.figures.typical;
-        let middle = TOP + ROW * (index as f64 + 0.5);
-        let (from, to) = (at(begin), at(begin + nanos));
+        let middle = top + ROW * (index as f64 + 0.5);
+        let (from, to) = (at(begin, total), at(begin + nanos, total));
+        let name = part_name(part.part);
         text(
-            &mut out,
+            out,
             (LEFT - 12.0, middle + 5.0),
             "text-anchor=\"end\"",
-            part_name(part.part),
+            name,
         );
         let _ = writeln!(
             out,
@@ -87,23 +101,15 @@ pub fn svg(finding: &Finding<'_>) -> String {
             colour(part.part.owner())
         );
         let label = format!("{} us, {:.1} %", shown(nanos), finding.share(nanos));
-        text(
-            &mut out,
-            (to + 6.0, middle + 4.5),
-            "font-size=\"13\"",
-            &label,
-        );
+        text(out, (to + 6.0, middle + 4.5), "font-size=\"13\"", &label);
         begin += nanos;
     }
-    legend(&mut out, finding, height - 22.0);
-    out.push_str("</svg>\n");
-    out
 }
 
-fn legend(out: &mut String, finding: &Finding<'_>, y: f64) {
+fn legend(out: &mut String, findings: &[Finding<'_>], y: f64) {
     let mut x = MARGIN;
     let mut shown_owners: Vec<Owner> = Vec::new();
-    for part in &finding.summary.parts {
+    for part in findings.iter().flat_map(|finding| &finding.summary.parts) {
         let owner = part.part.owner();
         if shown_owners.contains(&owner) {
             continue;

@@ -1,0 +1,172 @@
+//! Two procedures side by side, as Firefly's authors showed Null and MaxResult: what a call costs by
+//! itself, and what its bytes cost.
+
+use serde_json::{Value as Json, json};
+use tenon::{Owner, Part, Summary};
+
+use super::Finding;
+use super::report::{self, OWNERS, owner_name, part_name, shown};
+use crate::commands::table::render;
+
+/// How two findings differ in something.
+#[derive(Debug, Clone, Copy)]
+struct Difference {
+    small: f64,
+    large: f64,
+    /// Bytes that the second has more.
+    bytes: i64,
+}
+
+impl Difference {
+    fn new(small: &Finding<'_>, large: &Finding<'_>, nanos: impl Fn(&Finding<'_>) -> f64) -> Self {
+        Self {
+            small: nanos(small),
+            large: nanos(large),
+            bytes: large.bytes.both() as i64 - small.bytes.both() as i64,
+        }
+    }
+
+    fn more(self) -> f64 {
+        self.large - self.small
+    }
+
+    /// Nanoseconds of each byte that the second has more.
+    fn per_byte(self) -> Option<f64> {
+        (self.bytes != 0).then(|| self.more() / self.bytes as f64)
+    }
+
+    fn cells(self) -> [String; 4] {
+        let more = match self.more() {
+            more if more < 0.0 => format!("-{}", shown(-more)),
+            more => shown(more),
+        };
+        let per_byte = self.per_byte();
+        [
+            shown(self.small),
+            shown(self.large),
+            more,
+            per_byte.map_or_else(String::new, |nanos| format!("{nanos:.2}")),
+        ]
+    }
+
+    fn json(self) -> Json {
+        json!({
+            "small_us": self.small / 1e3,
+            "large_us": self.large / 1e3,
+            "more_us": self.more() / 1e3,
+            "ns_per_byte": self.per_byte(),
+        })
+    }
+}
+
+fn typical(summary: &Summary, wanted: Part) -> f64 {
+    let mut parts = summary.parts.iter();
+    let found = parts.find(|figures| figures.part == wanted);
+    found.map_or(0.0, |found| found.figures.typical)
+}
+
+/// The parts that either has, in the order of the way; of different ways one behind the other.
+fn parts(small: &Finding<'_>, large: &Finding<'_>) -> Vec<Part> {
+    let of = |finding: &Finding<'_>| {
+        let parts = finding.summary.parts.iter();
+        parts.map(|figures| figures.part).collect::<Vec<_>>()
+    };
+    let (small, large) = (of(small), of(large));
+    let (long, short) = match large.len() >= small.len() {
+        true => (large, small),
+        false => (small, large),
+    };
+    let missing = short.into_iter().filter(|part| !long.contains(part));
+    let missing: Vec<_> = missing.collect();
+    [long, missing].concat()
+}
+
+/// Both by whose time it is, and step by step.
+pub fn as_tables(small: &Finding<'_>, large: &Finding<'_>) -> String {
+    let round_trip = |finding: &Finding<'_>| finding.summary.round_trip.typical;
+    let round_trip = Difference::new(small, large, round_trip);
+    let by_owner = |owner: Owner| {
+        let has = [small, large].map(|finding| finding.of_owner(owner).is_some());
+        let nanos = |finding: &Finding<'_>| finding.of_owner(owner).unwrap_or(0.0);
+        let row = row([owner_name(owner)], Difference::new(small, large, nanos));
+        has.contains(&true).then_some(row)
+    };
+    let names = [small.procedure, large.procedure];
+    let heading = |first: &[&'static str]| {
+        let first = first.iter().copied();
+        first.chain(names).chain(["more", "ns a byte"]).collect()
+    };
+    let heading_whole: Vec<&str> = heading(&["whose time"]);
+    let mut whole: Vec<_> = OWNERS.into_iter().filter_map(by_owner).collect();
+    whole.push(row(["round trip"], round_trip));
+    let parts = parts(small, large).into_iter();
+    let mut way: Vec<_> = parts
+        .map(|part| {
+            let nanos = |finding: &Finding<'_>| typical(&finding.summary, part);
+            let first = [owner_name(part.owner()), part_name(part)];
+            row(first, Difference::new(small, large, nanos))
+        })
+        .collect();
+    way.push(row(["", "round trip"], round_trip));
+    let heading_way: Vec<&str> = heading(&["whose time", "step"]);
+    format!(
+        "{} and {} at {}, {} calls of each, in us\n\n{}\n{}\n{}",
+        with_bytes(small),
+        with_bytes(large),
+        small.address,
+        small.summary.calls.min(large.summary.calls),
+        render(&heading_whole, &whole, 1),
+        render(&heading_way, &way, 2),
+        notes(small, large)
+    )
+}
+
+fn with_bytes(finding: &Finding<'_>) -> String {
+    let bytes = finding.bytes;
+    format!(
+        "{} ({} + {} bytes)",
+        finding.procedure, bytes.arguments, bytes.result
+    )
+}
+
+fn row<const N: usize>(first: [&str; N], difference: Difference) -> Vec<String> {
+    let first = first.map(str::to_owned).into_iter();
+    first.chain(difference.cells()).collect()
+}
+
+fn notes(small: &Finding<'_>, large: &Finding<'_>) -> String {
+    let mut notes = vec![
+        "The first is what a call costs whatever it carries; more is what the second's bytes cost, those \
+         of\nits arguments and of its result. All times are typical ones: the mean over the middle half of \
+         the calls."
+            .to_owned(),
+    ];
+    match small.summary.way == large.summary.way {
+        true => notes.extend(report::on_the_way(large)),
+        false => {
+            notes.push("Of one of them less is known than of the other.".to_owned());
+        }
+    }
+    notes.join("\n") + "\n"
+}
+
+/// Both, and how they differ.
+pub fn as_json(small: &Finding<'_>, large: &Finding<'_>) -> Json {
+    let parts = parts(small, large).into_iter();
+    let parts = parts.map(|part| {
+        let nanos = |finding: &Finding<'_>| typical(&finding.summary, part);
+        let mut json = Difference::new(small, large, nanos).json();
+        json["part"] = report::part_key(part).into();
+        json["owner"] = report::owner_key(part.owner()).into();
+        json
+    });
+    let round_trip = |finding: &Finding<'_>| finding.summary.round_trip.typical;
+    json!({
+        "accounts": [report::as_json(small), report::as_json(large)],
+        "difference": {
+            "bytes": large.bytes.both() as i64 - small.bytes.both() as i64,
+            "round_trip": Difference::new(small, large, round_trip).json(),
+            "parts": parts.collect::<Vec<_>>(),
+        },
+    })
+}
