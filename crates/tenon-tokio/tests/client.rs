@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{
-    ECHO, FAIL, Obliging, PATIENCE, SLEEP, call, connect, connect_with, every_way, in_time,
-    interface_of, listening, sizes, sleep,
+    ECHO, Obliging, PATIENCE, SLEEP, call, connect, connect_with, every_way, in_time, listening,
+    sleep,
 };
 use tenon::{CallError, ChannelOptions, ConnectError, Server, Transport};
 use tokio::task::JoinSet;
@@ -22,26 +22,6 @@ fn server() -> Server {
         .workers(8)
         .start()
         .unwrap()
-}
-
-#[tokio::test]
-async fn results_come_back_over_every_transport() {
-    let server = server();
-    for address in every_way(server.addresses()) {
-        let client = connect(&address).await;
-        let is_datagram = client.channel().address().transport() == Transport::Udp;
-        let mut calls = 0;
-        for size in sizes().filter(|size| !is_datagram || *size < 60_000) {
-            // ONC RPC counts in words of four bytes.
-            let bytes = vec![size as u8; size.next_multiple_of(4)];
-            let echoed = in_time(call(&client, ECHO, &bytes)).await.unwrap();
-            assert!(echoed == bytes, "{address}: {size}");
-            calls += 1;
-        }
-        let counters = client.channel().counters();
-        assert_eq!(counters.calls.successes, calls, "{address}");
-        assert_eq!((counters.connections, counters.in_flight), (1, 0));
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,33 +52,6 @@ async fn many_calls_are_in_flight_over_one_connection() {
 }
 
 #[tokio::test]
-async fn time_runs_out_for_one_call_only() {
-    let server = server();
-    for address in every_way(server.addresses()) {
-        let client = connect(&address).await;
-        let hasty = client.with_timeout(Duration::from_millis(50));
-        let (late, slow) = in_time(async {
-            let slow = tokio::spawn({
-                let client = client.clone();
-                async move { sleep(&client, 300).await }
-            });
-            let late = sleep(&hasty, 300).await;
-            (late, slow.await.unwrap())
-        })
-        .await;
-        match late {
-            Err(CallError::TimedOut {
-                limit,
-                may_have_executed,
-            }) => assert_eq!((limit.as_millis(), may_have_executed), (50, true)),
-            other => panic!("{address}: {other:?}"),
-        }
-        assert_eq!(slow.unwrap(), 300_u32.to_be_bytes(), "{address}");
-        assert_eq!(client.channel().counters().calls.timeouts, 1);
-    }
-}
-
-#[tokio::test]
 async fn a_call_that_is_dropped_is_given_up() {
     let server = server();
     for address in every_way(server.addresses()) {
@@ -118,31 +71,6 @@ async fn a_call_that_is_dropped_is_given_up() {
             "{address}"
         );
         assert_eq!(counters.calls.cancellations, 1, "{address}");
-    }
-}
-
-#[tokio::test]
-async fn refusals_and_wrong_interfaces_are_told() {
-    let server = server();
-    for address in every_way(server.addresses()) {
-        let client = connect(&address).await;
-        let failed = call(&client, FAIL, b"").await.unwrap_err();
-        let unknown = call(&client, 99, b"").await.unwrap_err();
-        match address.starts_with("lean") {
-            true => {
-                assert!(matches!(failed, CallError::Exception(_)), "{failed:?}");
-                assert!(matches!(unknown, CallError::Exception(_)), "{unknown:?}");
-                let other = client.with_interface(Arc::new(interface_of(0x9999)));
-                let unbound = call(&other, ECHO, b"").await.unwrap_err();
-                assert!(unbound.to_string().contains("point"), "{unbound}");
-                assert!(!unbound.may_have_executed());
-            }
-            false => {
-                assert!(matches!(failed, CallError::Refused(_)), "{failed:?}");
-                assert!(matches!(unknown, CallError::Refused(_)), "{unknown:?}");
-            }
-        }
-        assert_eq!(call(&client, ECHO, b"four").await.unwrap(), b"four");
     }
 }
 

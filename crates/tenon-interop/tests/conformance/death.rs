@@ -1,0 +1,96 @@
+//! Peers that die in the middle of calls.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use tenon::CallError;
+
+use crate::relay::{Relay, Toward};
+use crate::rows::{Execution, eventually, plain_rows};
+use crate::service::{ECHO, HOLD, Obliging};
+
+/// Cut off behind nothing, within the header and within the result.
+#[test]
+fn a_server_that_dies_in_the_middle_of_a_reply_is_told_and_found_again() {
+    for row in plain_rows() {
+        let server = row.server(&Obliging::default(), Execution::Inline);
+        let relay = Relay::default();
+        let client = row.client(&relay.before(&server.address()));
+        client.call(ECHO, b"").unwrap();
+        for left in [0, 1, 10, 20] {
+            relay.touch(Toward::Client, 0, move |bytes| bytes.truncate(left));
+            let error = client.call(ECHO, &[7; 64]).unwrap_err();
+            assert!(
+                matches!(error, CallError::Disconnected { .. }),
+                "{row}: {error:?}"
+            );
+            assert!(error.may_have_executed(), "{row}: {error:?}");
+            let next = client.call(ECHO, b"next");
+            assert_eq!(next.unwrap(), b"next", "{row}");
+        }
+        assert_eq!(client.counters().connections, 5, "{row}");
+    }
+}
+
+#[test]
+fn all_calls_in_flight_end_with_the_connection() {
+    for row in plain_rows() {
+        let service = Obliging::default();
+        let server = row.server(&service, Execution::Waiting);
+        let relay = Relay::default();
+        let client = row.client(&relay.before(&server.address()));
+        client.call(ECHO, b"").unwrap();
+        let calls: Vec<_> = (0..8).map(|_| client.start(HOLD, b"").unwrap()).collect();
+        service.gate.wait_for(8);
+        relay.touch(Toward::Client, 0, |bytes| bytes.clear());
+        // Its reply is the one that never comes whole.
+        assert!(client.call(ECHO, b"").is_err(), "{row}");
+        for call in calls {
+            let error = call.wait().unwrap_err();
+            assert!(
+                matches!(error, CallError::Disconnected { .. }),
+                "{row}: {error:?}"
+            );
+            assert!(error.may_have_executed(), "{row}");
+        }
+        service.gate.open();
+        assert_eq!(client.call(ECHO, b"next").unwrap(), b"next", "{row}");
+    }
+}
+
+/// Of calls that are carried out nobody waits for, nothing is left.
+#[test]
+fn clients_that_die_in_the_middle_of_calls_leave_nothing_behind() {
+    for row in plain_rows() {
+        let service = Obliging::default();
+        let server = row.server(&service, Execution::Waiting);
+        let relay = Relay::default();
+        let client = row.client(&relay.before(&server.address()));
+        let calls: Vec<_> = (0..8).map(|_| client.start(HOLD, b"").unwrap()).collect();
+        service.gate.wait_for(8);
+        // Half a message, and then nothing.
+        relay.touch(Toward::Server, 0, |bytes| bytes.truncate(bytes.len() / 2));
+        let _ = client.call(ECHO, b"half");
+        drop(calls);
+        drop(client);
+        half_a_call(&server.address());
+        service.gate.open();
+        eventually("the end of all connections", || {
+            server.counters().connections_open == 0
+        });
+        let client = row.client(&server.address());
+        assert_eq!(client.call(ECHO, b"others").unwrap(), b"others", "{row}");
+    }
+}
+
+/// The mark of a record that never comes.
+fn half_a_call(address: &str) {
+    let (scheme, place) = address.split_once("://").unwrap();
+    let half = [0x80, 0, 0, 40, 0];
+    match scheme {
+        "tcp" => TcpStream::connect(place).unwrap().write_all(&half),
+        _ => UnixStream::connect(place).unwrap().write_all(&half),
+    }
+    .unwrap();
+}

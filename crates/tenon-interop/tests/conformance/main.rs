@@ -1,0 +1,22 @@
+//! One suite that every way to call passes: both protocols, over every transport that carries them, from
+//! clients and at servers of threads and of tasks. [`rows`] has the table; a transport that is new is one
+//! more entry there.
+//!
+//! Nothing here depends on how long something takes: what has to happen in an order is held up by a
+//! [gate](service::Gate). Times only bound what would hang.
+
+#![allow(clippy::unwrap_used)]
+
+mod deadlines;
+mod death;
+mod echo;
+mod fingerprints;
+mod flight;
+mod hostile;
+mod orders;
+mod peer;
+mod refusals;
+mod relay;
+mod rows;
+mod service;
+mod shutdown;

@@ -1,0 +1,67 @@
+//! Ends of both orders of bytes, and what only a peer of the lean protocol that is not ours says.
+
+use tenon::lean::{ByteOrder, Status};
+use tenon::{CallError, Protocol};
+
+use crate::peer::{DETAILS, add_one, bytes_of, connect, serve};
+use crate::rows::{Execution, Row, plain_rows};
+use crate::service::{ADD, FAIL, Obliging};
+
+const NUMBER: u64 = 0x0102_0304_0506_0708;
+
+fn lean_rows() -> impl Iterator<Item = Row> {
+    let rows = plain_rows().into_iter();
+    rows.filter(|row| row.protocol == Protocol::Lean)
+}
+
+#[test]
+fn servers_understand_clients_of_either_order() {
+    for row in lean_rows() {
+        for execution in [Execution::Inline, Execution::Workers(1), Execution::Waiting] {
+            let server = row.server(&Obliging::default(), execution);
+            for order in [ByteOrder::Little, ByteOrder::Big] {
+                let mut stream = connect(&server.address());
+                let sum = add_one(&mut stream, order, NUMBER);
+                assert_eq!(sum, NUMBER + 1, "{row}: {order:?}, {execution:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn clients_understand_servers_of_either_order() {
+    for row in lean_rows() {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let client = row.client(&serve(row.carrier.name, order));
+            let sent = bytes_of(ByteOrder::NATIVE, NUMBER);
+            // The bytes are as they came: who decodes them is told their order.
+            let sum = client.call(ADD, &sent).unwrap();
+            assert_eq!(sum, bytes_of(order, NUMBER + 1), "{row}: {order:?}");
+        }
+    }
+}
+
+#[test]
+fn exceptions_of_the_interface_bring_their_details() {
+    for row in lean_rows() {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let client = row.client(&serve(row.carrier.name, order));
+            for _ in 0..2 {
+                match client.call(FAIL, b"").unwrap_err() {
+                    CallError::Exception(exception) => {
+                        assert_eq!(exception.status, Status::RAISED, "{row}");
+                        assert_eq!(exception.message, "as the test asked", "{row}");
+                        assert_eq!(exception.details, DETAILS, "{row}");
+                    }
+                    other => panic!("{row}: {other:?}"),
+                }
+            }
+            let sent = bytes_of(ByteOrder::NATIVE, 1);
+            assert_eq!(
+                client.call(ADD, &sent).unwrap(),
+                bytes_of(order, 2),
+                "{row}"
+            );
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What stands between a client and a server, and does to the bytes what a test asks for.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// What a server that waits for more has to say to a damaged piece it says at once, or never.
+const LISTEN: Duration = Duration::from_millis(2);
+
+/// Which bytes are touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Toward {
+    Server,
+    Client,
+}
+
+/// What is done to what goes through: once, to what comes next that way. The connection is closed behind
+/// it, as nobody can know what the ends make of it.
+type Touch = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+
+#[derive(Clone, Default)]
+pub struct Relay {
+    touch: Arc<Mutex<Option<(Toward, usize, Touch)>>>,
+    /// Pieces that were touched.
+    pub touched: Arc<AtomicUsize>,
+}
+
+/// A stream of either kind.
+trait Stream: Read + Write + Send + Sized + 'static {
+    fn again(&self) -> Self;
+    fn end(&self);
+}
+
+impl Stream for TcpStream {
+    fn again(&self) -> Self {
+        self.try_clone().unwrap()
+    }
+    fn end(&self) {
+        // It may have ended already.
+        let _ = self.shutdown(Shutdown::Both);
+    }
+}
+
+impl Stream for UnixStream {
+    fn again(&self) -> Self {
+        self.try_clone().unwrap()
+    }
+    fn end(&self) {
+        let _ = self.shutdown(Shutdown::Both);
+    }
+}
+
+impl Relay {
+    /// Stands in front of the server at `address`; returns where.
+    pub fn before(&self, address: &str) -> String {
+        let relay = self.clone();
+        let (scheme, place) = address.split_once("://").unwrap();
+        let place = place.to_owned();
+        match scheme {
+            "tcp" => {
+                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                let here = format!("tcp://{}", listener.local_addr().unwrap());
+                thread::spawn(move || {
+                    while let Ok((client, _)) = listener.accept() {
+                        relay.join(client, TcpStream::connect(&place).ok());
+                    }
+                });
+                here
+            }
+            "unix" => {
+                let path = format!("{place}-relay");
+                let listener = UnixListener::bind(&path).unwrap();
+                thread::spawn(move || {
+                    while let Ok((client, _)) = listener.accept() {
+                        relay.join(client, UnixStream::connect(&place).ok());
+                    }
+                });
+                format!("unix://{path}")
+            }
+            "udp" => {
+                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+                let here = format!("udp://{}", socket.local_addr().unwrap());
+                thread::spawn(move || relay.exchange(&socket, &place));
+                here
+            }
+            other => panic!("no relay for {other}"),
+        }
+    }
+
+    /// Has the piece that comes behind `skipped` others that way touched.
+    pub fn touch(
+        &self,
+        toward: Toward,
+        skipped: usize,
+        touch: impl FnOnce(&mut Vec<u8>) + Send + 'static,
+    ) {
+        *self.touch.lock().unwrap() = Some((toward, skipped, Box::new(touch)));
+    }
+
+    fn join<S: Stream>(&self, client: S, server: Option<S>) {
+        let Some(server) = server else {
+            return client.end();
+        };
+        for (toward, from, to) in [
+            (Toward::Server, client.again(), server.again()),
+            (Toward::Client, server, client),
+        ] {
+            let relay = self.clone();
+            thread::spawn(move || relay.pump(toward, from, to));
+        }
+    }
+
+    fn pump<S: Stream>(&self, toward: Toward, mut from: S, mut to: S) {
+        let mut room = vec![0; 64 << 10];
+        while let Ok(length @ 1..) = from.read(&mut room) {
+            let mut piece = room[..length].to_vec();
+            let touched = self.pass(toward, &mut piece);
+            if to.write_all(&piece).is_err() || (touched && toward == Toward::Client) {
+                break;
+            }
+            if touched {
+                // The server answers what it can, and the client sees that this is all.
+                thread::sleep(LISTEN);
+                break;
+            }
+        }
+        from.end();
+        to.end();
+    }
+
+    /// Touches a piece if it is its turn.
+    fn pass(&self, toward: Toward, piece: &mut Vec<u8>) -> bool {
+        let mut touch = self.touch.lock().unwrap();
+        match &mut *touch {
+            Some((way, skipped, _)) if *way == toward && *skipped > 0 => {
+                *skipped -= 1;
+                false
+            }
+            Some((way, ..)) if *way == toward => {
+                let (_, _, touch) = touch.take().unwrap();
+                touch(piece);
+                self.touched.fetch_add(1, Ordering::SeqCst);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn exchange(&self, socket: &UdpSocket, server: &str) {
+        let to_server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        to_server.connect(server).unwrap();
+        let client = Arc::new(Mutex::new(None));
+        let (back, from_server) = (socket.try_clone().unwrap(), to_server.try_clone().unwrap());
+        let (relay, known) = (self.clone(), Arc::clone(&client));
+        thread::spawn(move || {
+            let mut room = vec![0; 65_536];
+            while let Ok(length) = from_server.recv(&mut room) {
+                let mut piece = room[..length].to_vec();
+                relay.pass(Toward::Client, &mut piece);
+                if let Some(client) = *known.lock().unwrap() {
+                    let _ = back.send_to(&piece, client);
+                }
+            }
+        });
+        let mut room = vec![0; 65_536];
+        while let Ok((length, from)) = socket.recv_from(&mut room) {
+            *client.lock().unwrap() = Some(from);
+            let mut piece = room[..length].to_vec();
+            self.pass(Toward::Server, &mut piece);
+            let _ = to_server.send(&piece);
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! The table: every way to call, and how a test calls by it.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use tenon::lean::Interface;
+use tenon::{CallError, ChannelCounters, ChannelOptions, PendingCall, Protocol, ServerLimits};
+use tenon_tokio::ServerBuilder;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::service::{
+    Obliging, PROGRAM, Patient, VERSION, interface, put, put_lean, rest, rest_lean,
+};
+
+/// Bounds every wait that is meant to succeed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What carries messages.
+#[derive(Debug)]
+pub struct Carrier {
+    pub name: &'static str,
+    /// Where a server is to listen.
+    listen: fn() -> String,
+    pub protocols: &'static [Protocol],
+    /// Whether there are servers and clients of tasks.
+    has_tasks: bool,
+    /// Whether anybody who has a socket can stand between the ends, or in place of one.
+    pub is_plain: bool,
+    /// Bytes of the largest message, if messages are not cut.
+    pub message_max: Option<usize>,
+}
+
+impl Carrier {
+    fn clients(&self) -> &'static [End] {
+        match self.has_tasks {
+            true => &[End::Threads, End::Tasks],
+            false => &[End::Threads],
+        }
+    }
+
+    /// Servers of tasks take no datagrams.
+    fn servers(&self) -> &'static [End] {
+        match self.message_max {
+            None => self.clients(),
+            Some(_) => &[End::Threads],
+        }
+    }
+}
+
+/// Everything that carries messages.
+pub const CARRIERS: [Carrier; 4] = [
+    Carrier {
+        name: "tcp",
+        listen: || "tcp://127.0.0.1:0".to_owned(),
+        protocols: &[Protocol::Onc, Protocol::Lean],
+        has_tasks: true,
+        is_plain: true,
+        message_max: None,
+    },
+    Carrier {
+        name: "unix",
+        listen: || format!("unix://{}", fresh_path().display()),
+        protocols: &[Protocol::Onc, Protocol::Lean],
+        has_tasks: true,
+        is_plain: true,
+        message_max: None,
+    },
+    Carrier {
+        name: "udp",
+        listen: || "udp://127.0.0.1:0".to_owned(),
+        protocols: &[Protocol::Onc],
+        has_tasks: true,
+        is_plain: true,
+        message_max: Some(65_507),
+    },
+    Carrier {
+        name: "shm",
+        listen: || format!("shm://{}", fresh_path().display()),
+        protocols: &[Protocol::Lean],
+        has_tasks: false,
+        is_plain: false,
+        message_max: None,
+    },
+];
+
+/// Who waits how at an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Threads,
+    Tasks,
+}
+
+/// How a server carries calls out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Execution {
+    /// Where they were received.
+    Inline,
+    /// By one thread for those that are held and wait, or by as many.
+    Workers(usize),
+    /// In tasks of their own; on workers where there are none.
+    Waiting,
+}
+
+/// A way to call.
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub protocol: Protocol,
+    pub carrier: &'static Carrier,
+    pub client: End,
+    pub server: End,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            protocol,
+            carrier,
+            client,
+            server,
+        } = self;
+        write!(
+            f,
+            "{protocol:?} over {}, {client:?} call {server:?}",
+            carrier.name
+        )
+    }
+}
+
+/// Every row of the table.
+pub fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for carrier in &CARRIERS {
+        for protocol in carrier.protocols {
+            for server in carrier.servers() {
+                for client in carrier.clients() {
+                    rows.push(Row {
+                        protocol: *protocol,
+                        carrier,
+                        client: *client,
+                        server: *server,
+                    });
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// Those over connections.
+pub fn stream_rows() -> Vec<Row> {
+    let rows = rows().into_iter();
+    rows.filter(|row| row.carrier.message_max.is_none())
+        .collect()
+}
+
+/// Those over connections that anybody can make who has a socket.
+pub fn plain_rows() -> Vec<Row> {
+    let rows = stream_rows().into_iter();
+    rows.filter(|row| row.carrier.is_plain).collect()
+}
+
+pub fn fresh_path() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("tenon-conformance-{}-{number}", std::process::id()))
+}
+
+/// A run time of its own for each end, so that no end can hold the other up.
+fn runtime(blocking: usize) -> Arc<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    let builder = builder.worker_threads(1).max_blocking_threads(blocking);
+    Arc::new(builder.enable_all().build().unwrap())
+}
+
+/// A server of either kind.
+pub enum Server {
+    Threads(tenon::Server),
+    Tasks(tenon_tokio::Server, Arc<Runtime>),
+}
+
+impl Row {
+    /// A server of the row that carries calls out so, and is granted no more than `limits`.
+    pub fn serve(&self, service: &Obliging, execution: Execution, limits: ServerLimits) -> Server {
+        let builder = tenon::Server::builder().limits(limits);
+        let builder = builder.listen(&(self.carrier.listen)()).unwrap();
+        let service = service.clone();
+        match (self.server, execution) {
+            (End::Threads, Execution::Inline) => {
+                Server::Threads(builder.service(service).start().unwrap())
+            }
+            (End::Threads, Execution::Workers(workers)) => {
+                let builder = builder.service_on_workers(service).workers(workers);
+                Server::Threads(builder.start().unwrap())
+            }
+            (End::Threads, Execution::Waiting) => {
+                let builder = builder.service_on_workers(service).workers(64);
+                Server::Threads(builder.start().unwrap())
+            }
+            (End::Tasks, execution) => {
+                let (builder, blocking) = match execution {
+                    Execution::Inline => (builder.service(service).into(), 4),
+                    Execution::Workers(workers) => {
+                        (builder.service_on_workers(service).into(), workers)
+                    }
+                    Execution::Waiting => {
+                        (ServerBuilder::from(builder).service(Patient(service)), 4)
+                    }
+                };
+                let runtime = runtime(blocking);
+                let server = runtime.block_on(builder.start()).unwrap();
+                Server::Tasks(server, runtime)
+            }
+        }
+    }
+
+    /// A server that carries calls out so, within the usual limits.
+    pub fn server(&self, service: &Obliging, execution: Execution) -> Server {
+        self.serve(service, execution, ServerLimits::default())
+    }
+
+    /// A client of the server at `address`, which is one for ONC RPC.
+    pub fn client(&self, address: &str) -> Client {
+        self.client_with(address, ChannelOptions::default())
+    }
+
+    pub fn client_with(&self, address: &str, options: ChannelOptions) -> Client {
+        let again = Duration::from_millis(50);
+        let options = options.retransmission(again, 4 * again);
+        let address = match self.protocol {
+            Protocol::Onc => address.to_owned(),
+            Protocol::Lean => format!("lean+{address}"),
+        };
+        let client = match self.client {
+            End::Threads => {
+                let client = tenon::Client::connect_with(&address, PROGRAM, VERSION, options);
+                Client::Threads(client.unwrap())
+            }
+            End::Tasks => {
+                let runtime = runtime(4);
+                let client = tenon_tokio::Client::connect_with(&address, PROGRAM, VERSION, options);
+                let client = runtime.block_on(client);
+                Client::Tasks(client.unwrap(), runtime)
+            }
+        };
+        client.of(interface()).within(PATIENCE)
+    }
+}
+
+impl Server {
+    pub fn address(&self) -> String {
+        match self {
+            Self::Threads(server) => server.addresses()[0].to_string(),
+            Self::Tasks(server, _) => server.addresses()[0].to_string(),
+        }
+    }
+
+    pub fn counters(&self) -> tenon::ServerCounters {
+        match self {
+            Self::Threads(server) => server.counters(),
+            Self::Tasks(server, _) => server.counters(),
+        }
+    }
+
+    /// Stops, but answers the calls that were begun.
+    pub fn shutdown(&self) {
+        match self {
+            Self::Threads(server) => {
+                server.shutdown(PATIENCE);
+            }
+            Self::Tasks(server, runtime) => runtime.block_on(server.shutdown(PATIENCE)),
+        }
+    }
+}
+
+/// A client of either kind.
+#[derive(Clone)]
+pub enum Client {
+    Threads(tenon::Client),
+    Tasks(tenon_tokio::Client, Arc<Runtime>),
+}
+
+/// A call that was started. Dropping it gives it up.
+pub enum Pending {
+    Thread(Box<PendingCall<Vec<u8>>>),
+    Task(JoinHandle<Result<Vec<u8>, CallError>>, Arc<Runtime>),
+}
+
+impl Client {
+    /// The same, built from this interface.
+    pub fn of(self, interface: Interface) -> Self {
+        let interface = Arc::new(interface);
+        match self {
+            Self::Threads(client) => Self::Threads(client.with_interface(interface)),
+            Self::Tasks(client, runtime) => Self::Tasks(client.with_interface(interface), runtime),
+        }
+    }
+
+    /// The same with so much time for every call.
+    pub fn within(self, timeout: Duration) -> Self {
+        match self {
+            Self::Threads(client) => Self::Threads(client.with_timeout(timeout)),
+            Self::Tasks(client, runtime) => Self::Tasks(client.with_timeout(timeout), runtime),
+        }
+    }
+
+    /// Another version of a program over the same connection.
+    pub fn over(&self, program: u32, version: u32) -> Self {
+        match self {
+            Self::Threads(client) => {
+                let channel = client.channel().clone();
+                Self::Threads(tenon::Client::over(channel, program, version))
+            }
+            Self::Tasks(client, runtime) => {
+                let channel = client.channel().clone();
+                let client = tenon_tokio::Client::over(channel, program, version);
+                Self::Tasks(client, Arc::clone(runtime))
+            }
+        }
+    }
+
+    /// Calls and waits.
+    pub fn call(&self, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
+        match self {
+            Self::Threads(client) => match client.protocol() {
+                Protocol::Onc => client.call(procedure.into(), put(bytes), rest),
+                Protocol::Lean => client.call_lean(procedure.into(), put_lean(bytes), rest_lean),
+            },
+            Self::Tasks(client, runtime) => {
+                let call = call_in_task(client, procedure, bytes);
+                let call = async { tokio::time::timeout(2 * PATIENCE, call).await };
+                runtime.block_on(call).expect("the call hangs")
+            }
+        }
+    }
+
+    /// Starts a call.
+    pub fn start(&self, procedure: u16, bytes: &[u8]) -> Result<Pending, CallError> {
+        Ok(match self {
+            Self::Threads(client) => Pending::Thread(Box::new(match client.protocol() {
+                Protocol::Onc => client.start(procedure.into(), put(bytes), rest)?,
+                Protocol::Lean => {
+                    client.start_lean(procedure.into(), put_lean(bytes), rest_lean)?
+                }
+            })),
+            Self::Tasks(client, runtime) => {
+                let (client, bytes) = (client.clone(), bytes.to_vec());
+                let call = async move { call_in_task(&client, procedure, &bytes).await };
+                Pending::Task(runtime.spawn(call), Arc::clone(runtime))
+            }
+        })
+    }
+
+    /// Starts calls in this order, and waits for all of them.
+    pub fn call_all(&self, procedure: u16, calls: &[Vec<u8>]) -> Vec<Result<Vec<u8>, CallError>> {
+        match self {
+            Self::Threads(_) => {
+                let started = calls.iter().map(|bytes| self.start(procedure, bytes));
+                let started: Vec<_> = started.collect();
+                let waited = started.into_iter().map(|call| call.and_then(Pending::wait));
+                waited.collect()
+            }
+            // Tasks of their own would not begin in the order in which they were spawned.
+            Self::Tasks(client, runtime) => {
+                let calls = calls.iter();
+                let calls = calls.map(|bytes| call_in_task(client, procedure, bytes));
+                runtime.block_on(in_order(calls.map(Box::pin).collect()))
+            }
+        }
+    }
+
+    pub fn counters(&self) -> ChannelCounters {
+        match self {
+            Self::Threads(client) => client.channel().counters(),
+            Self::Tasks(client, _) => client.channel().counters(),
+        }
+    }
+}
+
+/// Polls all whenever one may go on, in their order.
+async fn in_order<F: Future + Unpin>(calls: Vec<F>) -> Vec<F::Output> {
+    let mut calls: Vec<_> = calls.into_iter().map(|call| (call, None)).collect();
+    poll_fn(|cx| {
+        for (call, outcome) in calls.iter_mut().filter(|(_, outcome)| outcome.is_none()) {
+            if let Poll::Ready(value) = Pin::new(call).poll(cx) {
+                *outcome = Some(value);
+            }
+        }
+        match calls.iter().all(|(_, outcome)| outcome.is_some()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    calls
+        .into_iter()
+        .filter_map(|(_, outcome)| outcome)
+        .collect()
+}
+
+async fn call_in_task(
+    client: &tenon_tokio::Client,
+    procedure: u16,
+    bytes: &[u8],
+) -> Result<Vec<u8>, CallError> {
+    let number = procedure.into();
+    match client.protocol() {
+        Protocol::Onc => client.call(number, put(bytes), rest).await,
+        Protocol::Lean => client.call_lean(number, put_lean(bytes), rest_lean).await,
+    }
+}
+
+impl Pending {
+    /// Waits for the end of the call.
+    pub fn wait(self) -> Result<Vec<u8>, CallError> {
+        match self {
+            Self::Thread(call) => call.wait(),
+            Self::Task(call, runtime) => runtime.block_on(call).unwrap(),
+        }
+    }
+
+    /// Gives the call up.
+    pub fn give_up(self) {
+        match self {
+            Self::Thread(call) => drop(call),
+            Self::Task(call, runtime) => {
+                call.abort();
+                // It is over when the task is gone.
+                let _ = runtime.block_on(call);
+            }
+        }
+    }
+}
+
+/// Waits until something is so.
+pub fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..PATIENCE.as_millis() {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{what} never came");
+}
