@@ -263,9 +263,17 @@ impl Prepared {
         let first_id = places.listeners.len();
         let watcher = Watcher::new(places.listeners)?;
         let parking = Parking::new(watcher.registry(), first_id, WAKE)?;
+        let mut ports = Vec::new();
         for datagram in places.datagrams {
             let waiter = Waiter::new(self.waiting);
-            let port = Port::new(parking.new_id(), datagram, self.duplicates, waiter);
+            let port = Port::new(
+                parking.new_id(),
+                datagram,
+                self.duplicates,
+                &offer.limits,
+                waiter,
+            );
+            ports.push(Arc::downgrade(&port.socket));
             parking.park(Guest::Port(Box::new(port)))?;
         }
         let workers = match offer.services.need_workers() {
@@ -280,6 +288,7 @@ impl Prepared {
             stopping: AtomicBool::new(false),
             waiting: self.waiting,
             spinners: Spinners::new(),
+            ports,
             offer,
         });
         // From here on dropping the server ends what was begun.

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tenon_net::Stream;
@@ -16,6 +16,7 @@ use super::memory::Share;
 use super::offer::Offer;
 use super::parking::Parking;
 use super::pool::{Guest, Pool};
+use super::port::Socket;
 use super::workers::Workers;
 use crate::waiting::{Company, Looking, Spinners, Spun, Waiter, Waiting};
 
@@ -29,6 +30,8 @@ pub(super) struct Core {
     /// How threads wait for the peers that they attend.
     pub(super) waiting: Waiting,
     pub(super) spinners: Spinners,
+    /// The UDP ports, which are closed by whoever attends them last.
+    pub(super) ports: Vec<Weak<Socket>>,
 }
 
 /// Whoever has the core has what it offers.
@@ -82,6 +85,11 @@ impl Core {
             Spun::Sleep if may_wait() => waiter.sleep(&company, || receive(Some(LINGER))),
             Spun::Sleep => receive(None),
         }
+    }
+
+    /// The UDP ports that are open.
+    pub(super) fn open_ports(&self) -> impl Iterator<Item = Arc<Socket>> {
+        self.ports.iter().filter_map(Weak::upgrade)
     }
 
     /// Takes a new connection in, unless there are too many.

@@ -33,6 +33,7 @@ mod builder;
 mod connection;
 mod core;
 mod counters;
+mod exchange;
 mod lean;
 mod limits;
 mod line;

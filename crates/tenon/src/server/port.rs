@@ -1,4 +1,5 @@
-//! A UDP port: one socket for all peers, with the duplicate request cache in front of the services.
+//! A UDP port: one socket for all peers, with the duplicate request cache in front of the services for
+//! calls of ONC RPC. Packets of the packet exchange are told by their first bytes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tenon_net::{Datagram, Ready, Transport};
+use tenon_proto::exchange::is_packet;
 use tenon_proto::onc::duplicates::{CallKey, DuplicateCache, DuplicateLimits, Verdict};
 use tenon_proto::onc::message::Refused;
 use tenon_proto::onc::record;
@@ -13,6 +15,8 @@ use tenon_proto::onc::server::{Call, Received, Reply};
 use tenon_wire::Buffer;
 
 use super::core::Core;
+use super::exchange::Exchange;
+use super::limits::ServerLimits;
 use super::lock;
 use super::services::Execution;
 use super::services::Origin;
@@ -37,21 +41,24 @@ pub(super) struct Port {
 pub(super) struct Socket {
     pub(super) datagram: Datagram,
     duplicates: Mutex<DuplicateCache<SocketAddr>>,
+    pub(super) exchange: Exchange,
 }
 
 impl Port {
     pub(super) fn new(
         id: usize,
         datagram: Datagram,
-        limits: DuplicateLimits,
+        duplicates: DuplicateLimits,
+        limits: &ServerLimits,
         waiter: Waiter,
     ) -> Self {
-        let duplicates = Mutex::new(DuplicateCache::new(limits));
+        let duplicates = Mutex::new(DuplicateCache::new(duplicates));
         Self {
             id,
             socket: Arc::new(Socket {
                 datagram,
                 duplicates,
+                exchange: Exchange::new(limits),
             }),
             request: vec![0; Datagram::SIZE_MAX],
             reply: Buffer::default(),
@@ -64,13 +71,17 @@ impl Port {
         while !core.is_stopping() {
             match self.receive(core) {
                 Ok((length, peer)) => self.answer(core, length, peer),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An earlier reply met a closed port, or the like: the error is consumed.
                 Err(error) => tracing::debug!(%error, "receiving a datagram failed"),
             }
             if core.pool.is_crowded() {
-                return;
+                break;
             }
+        }
+        // Whoever watches looks at the time of exchanges from now on.
+        if self.socket.exchange.next_timeout().is_some() {
+            core.parking.wake();
         }
     }
 
@@ -86,6 +97,9 @@ impl Port {
         let message = &self.request[..length.min(self.request.len())];
         let (socket, out) = (&self.socket, &mut self.reply);
         out.clear();
+        if is_packet(message) {
+            return socket.take_packet(core, message, peer, out);
+        }
         match core.services.receive(message, &core.tally) {
             Received::Ping(xid) => {
                 let _ = Reply::begin(out, xid);
@@ -187,7 +201,7 @@ impl Socket {
 }
 
 /// Counts a reply that could not be sent. The peer repeats its call.
-fn note(core: &Core, sent: io::Result<()>, peer: SocketAddr) {
+pub(super) fn note(core: &Core, sent: io::Result<()>, peer: SocketAddr) {
     if let Err(error) = sent {
         core.tally.datagrams_dropped.up();
         tracing::debug!(%peer, %error, "a reply could not be sent");

@@ -85,10 +85,9 @@ impl Watcher {
         if self.check_idle.is_none() && !idle.is_zero() {
             self.check_idle = Some(now + idle / IDLE_CHECKS);
         }
-        [self.accept_again, self.check_idle]
-            .into_iter()
-            .flatten()
-            .min()
+        let exchanges = core.open_ports().map(|port| port.exchange.next_timeout());
+        let own = [self.accept_again, self.check_idle];
+        own.into_iter().chain(exchanges).flatten().min()
     }
 
     fn do_duties(&mut self, core: &Core) {
@@ -97,6 +96,9 @@ impl Watcher {
             for index in 0..self.listeners.len() {
                 self.accept(core, index);
             }
+        }
+        for port in core.open_ports() {
+            port.look_at_time(core, now);
         }
         if self.check_idle.take_if(|at| *at <= now).is_some() {
             for mut guest in core.parking.take_idle(core.limits.idle, now) {

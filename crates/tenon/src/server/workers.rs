@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
+use tenon_proto::exchange::server::CallKey as ExchangeKey;
 use tenon_proto::onc::duplicates::CallKey;
 use tenon_wire::Buffer;
 
@@ -45,6 +46,7 @@ pub(super) enum ReplyTo {
     Line(Arc<Line>),
     Lean(Arc<Line>, LeanJob),
     Datagram(Arc<Socket>, CallKey<SocketAddr>, SocketAddr),
+    Exchange(Arc<Socket>, ExchangeKey, LeanJob, SocketAddr),
 }
 
 #[derive(Debug)]
@@ -239,6 +241,9 @@ fn execute(core: &Core, job: &Job, replies: &mut Buffer) {
                 socket.execute(core, &call, key, *peer, replies);
             }
         }
+        ReplyTo::Exchange(socket, key, call, peer) => {
+            socket.answer_late(core, *key, call, message, *peer, replies);
+        }
     }
 }
 
@@ -252,7 +257,7 @@ impl ReplyTo {
     fn line(&self) -> Option<&Line> {
         match self {
             Self::Line(line) | Self::Lean(line, _) => Some(line),
-            Self::Datagram(..) => None,
+            Self::Datagram(..) | Self::Exchange(..) => None,
         }
     }
 }

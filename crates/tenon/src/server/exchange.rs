@@ -1,0 +1,176 @@
+//! The packet exchange at a UDP port: lean calls in datagrams, beside those of ONC RPC.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Instant;
+
+use tenon_net::Transport;
+use tenon_proto::exchange::server::{
+    CallKey, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
+};
+use tenon_proto::lean::server::Reply;
+use tenon_proto::lean::{Features, Preamble};
+use tenon_wire::Buffer;
+
+use super::core::Core;
+use super::lean::{self, LeanJob};
+use super::limits::ServerLimits;
+use super::lock;
+use super::port::{Socket, note};
+use super::services::{Execution, Origin};
+use super::workers::ReplyTo;
+
+/// What a UDP port has of the packet exchange. An attendant has it while a call is executed where it
+/// was received; nobody else waits for it longer than a packet takes.
+#[derive(Debug)]
+pub(super) struct Exchange(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    engine: ServerEngine<SocketAddr>,
+    packet: Buffer,
+}
+
+impl Exchange {
+    pub(super) fn new(limits: &ServerLimits) -> Self {
+        let preamble = Preamble {
+            features: Features::default(),
+            ..lean::preamble(limits)
+        };
+        let exchange_limits = ExchangeLimits {
+            bytes: limits.receive_bytes,
+            ..ExchangeLimits::default()
+        };
+        let engine = ServerEngine::new(preamble, exchange_limits, secrets(), Instant::now());
+        let packet = Buffer::default();
+        Self(Mutex::new(State { engine, packet }))
+    }
+
+    /// When something is to be done even if nothing comes. An attendant that is at it looks itself.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        match self.0.try_lock() {
+            Ok(state) => state.engine.poll_timeout(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().engine.poll_timeout(),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// What nobody may foresee. The standard library's hashers have keys from the system's randomness.
+fn secrets() -> ServerSecrets {
+    let word = || RandomState::new().build_hasher().finish();
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&word().to_ne_bytes());
+    key[8..].copy_from_slice(&word().to_ne_bytes());
+    ServerSecrets {
+        key,
+        incarnation: word() as u32,
+        seed: word(),
+    }
+}
+
+impl Socket {
+    /// Takes in a packet, and carries out the call that it makes whole. `out` is empty.
+    pub(super) fn take_packet(
+        self: &Arc<Self>,
+        core: &Core,
+        packet: &[u8],
+        peer: SocketAddr,
+        out: &mut Buffer,
+    ) {
+        let mut state = lock(&self.exchange.0);
+        let before = state.engine.counters();
+        let catalog = core.services.catalog();
+        let (engine, now) = (&mut state.engine, Instant::now());
+        if engine.poll_timeout().is_some_and(|at| at <= now) {
+            engine.handle_timeout(now);
+        }
+        if let Some(request) = engine.handle_datagram(now, peer, packet, catalog) {
+            let (key, call) = (request.key, request.call);
+            match core.services.lean_execution(call.service) {
+                Execution::Inline => lean::execute_inline(&call, core, origin(peer), out),
+                Execution::Workers => {
+                    let job = LeanJob::received_now(&call);
+                    let reply_to = ReplyTo::Exchange(Arc::clone(self), key, job, peer);
+                    let job = core.workers.job(call.arguments, reply_to);
+                    if core.workers.submit(job).is_some() {
+                        lean::refuse_for_number(call.caller, core, out);
+                    }
+                }
+            }
+            if !out.is_empty() {
+                state.engine.reply(key, out);
+            }
+        }
+        count(core, before, state.engine.counters());
+        self.send_packets(core, &mut state);
+    }
+
+    /// Executes a call that has waited, and sends its answer. `out` is empty.
+    pub(super) fn answer_late(
+        &self,
+        core: &Core,
+        key: CallKey,
+        job: &LeanJob,
+        arguments: &[u8],
+        peer: SocketAddr,
+        out: &mut Buffer,
+    ) {
+        let reply = Reply::begin(out, job.caller);
+        let services = &core.services;
+        match job.why_not(None) {
+            None => services.execute_lean(job, arguments, reply, origin(peer), out, &core.tally),
+            Some(exception) => reply.refuse(out, &exception),
+        }
+        .seal(out);
+        let mut state = lock(&self.exchange.0);
+        state.engine.reply(key, out);
+        self.send_packets(core, &mut state);
+        drop(state);
+        // Whoever watches may have to look at the port earlier than before.
+        core.parking.wake();
+    }
+
+    /// Does what is due by `now`.
+    pub(super) fn look_at_time(&self, core: &Core, now: Instant) {
+        let mut state = match self.exchange.0.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if state.engine.poll_timeout().is_some_and(|at| at <= now) {
+            state.engine.handle_timeout(now);
+            self.send_packets(core, &mut state);
+        }
+    }
+
+    fn send_packets(&self, core: &Core, state: &mut MutexGuard<'_, State>) {
+        let State { engine, packet } = &mut **state;
+        // Calls are not told that nobody waits for them any more: their services would not hear it.
+        while engine.poll_event().is_some() {}
+        packet.clear();
+        while let Some(to) = engine.poll_transmit(Instant::now(), packet) {
+            // What finds no room is lost, as it may be anywhere on its way.
+            note(core, self.datagram.try_send_to(packet.as_slice(), to), to);
+            packet.clear();
+        }
+    }
+}
+
+fn origin(peer: SocketAddr) -> Origin {
+    Origin {
+        transport: Transport::Udp,
+        peer: Some(peer),
+    }
+}
+
+fn count(core: &Core, before: ServerCounters, now: ServerCounters) {
+    let tally = &core.tally;
+    tally.add(tenon_proto::onc::server::ServerCounters {
+        calls: now.calls - before.calls,
+        pings: now.pings - before.pings,
+        refusals: now.refusals - before.refusals,
+        violations: 0,
+    });
+}

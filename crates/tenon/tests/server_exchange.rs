@@ -1,0 +1,184 @@
+//! The packet exchange at a live server's UDP port, beside ONC RPC.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+#[path = "common/lean.rs"]
+mod lean_caller;
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lean_caller::{ECHO, FAIL, SLEEP, lean_builder};
+use tenon::Server;
+use tenon::lean::client::ReplyError;
+use tenon::lean::{ByteOrder, Draft, Extras, Interface, Preamble};
+use tenon::wire::{Buffer, Encoder};
+use tenon_proto::exchange::client::{ClientEngine, ClientLimits, ClientSecrets, Outgoing};
+
+struct Peer {
+    socket: UdpSocket,
+    engine: ClientEngine<()>,
+    packets: usize,
+    /// One packet of so many is lost, whichever way it goes.
+    loses_one_in: usize,
+}
+
+fn udp(server: &Server) -> String {
+    let mut addresses = server.addresses().iter().map(ToString::to_string);
+    addresses
+        .find(|address| address.starts_with("udp"))
+        .unwrap()
+}
+
+impl Peer {
+    fn of(server: &Server) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(&udp(server)["udp://".len()..]).unwrap();
+        let (key, seed) = ([1; 16], 1);
+        Self {
+            socket,
+            engine: ClientEngine::new(
+                Preamble::client(4 << 20),
+                ClientLimits::default(),
+                ClientSecrets { key, seed },
+            ),
+            packets: 0,
+            loses_one_in: usize::MAX,
+        }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.packets += 1;
+        self.packets.is_multiple_of(self.loses_one_in)
+    }
+
+    /// Calls and waits for the answer; an exception as text.
+    fn call(&mut self, interface: &Arc<Interface>, procedure: u16, arguments: &[u8]) -> Vec<u8> {
+        let mut message = Buffer::default();
+        let draft = Draft::call(
+            &mut message,
+            ByteOrder::NATIVE,
+            procedure,
+            &Extras::default(),
+        );
+        message.extend(arguments);
+        draft.seal(&mut message);
+        let now = Instant::now();
+        let call = Outgoing {
+            service: self.engine.bind(interface).unwrap(),
+            procedure,
+            deadline: now + caller::PATIENCE,
+        };
+        self.engine.start(now, &call, &mut message, ()).unwrap();
+        let mut room = [0; 2048];
+        loop {
+            self.send();
+            assert!(self.engine.poll_event().is_none(), "the call fails");
+            let wait = self.engine.poll_timeout().unwrap();
+            let wait = wait.saturating_duration_since(Instant::now());
+            let wait = wait.max(Duration::from_millis(1));
+            self.socket.set_read_timeout(Some(wait)).unwrap();
+            let Ok(bytes) = self.socket.recv(&mut room) else {
+                self.engine.handle_timeout(Instant::now());
+                continue;
+            };
+            if self.is_lost() {
+                continue;
+            }
+            let now = Instant::now();
+            let Some(answer) = self.engine.handle_datagram(now, &room[..bytes]) else {
+                continue;
+            };
+            let result = match answer.outcome {
+                Ok(result) => result.to_vec(),
+                Err(ReplyError::Exception(exception)) => exception.to_string().into_bytes(),
+                Err(ReplyError::Unbound(refusal)) => refusal.to_string().into_bytes(),
+            };
+            self.send();
+            return result;
+        }
+    }
+
+    fn send(&mut self) {
+        let mut packet = Buffer::default();
+        while self.engine.poll_transmit(Instant::now(), &mut packet) {
+            if !self.is_lost() {
+                self.socket.send(packet.as_slice()).unwrap();
+            }
+            packet.clear();
+        }
+    }
+}
+
+fn interface() -> Arc<Interface> {
+    Arc::new(lean_caller::interface())
+}
+
+#[test]
+fn one_port_serves_exchanges_and_onc_rpc() {
+    let server = lean_builder().start().unwrap();
+    let onc = tenon::Client::connect(&udp(&server), caller::PROGRAM, caller::VERSION).unwrap();
+    let mut peer = Peer::of(&server);
+    for round in 0..20_u32 {
+        let number = round.to_be_bytes();
+        assert_eq!(peer.call(&interface(), ECHO, &number), number);
+        let put = |out: &mut Encoder<'_>| {
+            out.put(round);
+            Ok(())
+        };
+        let echoed = onc.call(1, put, |input| input.get::<u32>());
+        assert_eq!(echoed.unwrap(), round);
+    }
+    let counters = server.counters();
+    assert_eq!((counters.calls, counters.refusals), (40, 0));
+}
+
+#[test]
+fn messages_of_many_packets_and_exceptions() {
+    let server = lean_builder().start().unwrap();
+    let mut peer = Peer::of(&server);
+    assert_eq!(peer.call(&interface(), 0, b""), b"");
+    let large: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+    assert!(peer.call(&interface(), ECHO, &large) == large);
+    assert!(peer.packets > 1400, "{}", peer.packets);
+    assert_eq!(peer.call(&interface(), FAIL, b""), b"the service failed");
+    let other = Arc::new(Interface::unknown(77, 1));
+    let refused = peer.call(&other, 1, b"");
+    assert_eq!(refused, b"the server does not have program 77");
+    assert_eq!(
+        peer.call(&interface(), ECHO, b"still there"),
+        b"still there"
+    );
+}
+
+/// What is lost on the last leg the server has to send again by itself, whether or not anything else
+/// comes.
+#[test]
+fn what_is_lost_is_sent_again_and_every_call_carried_out_once() {
+    let server = lean_builder().start().unwrap();
+    let mut peer = Peer::of(&server);
+    peer.call(&interface(), ECHO, b"warm up");
+    peer.loses_one_in = 7;
+    let large: Vec<u8> = (0..60_000_u32).map(|n| (n % 251) as u8).collect();
+    for round in 0..20 {
+        let arguments = &large[..3_000 * round];
+        assert!(peer.call(&interface(), ECHO, arguments) == arguments);
+    }
+    assert_eq!(server.counters().calls, 21);
+}
+
+#[test]
+fn workers_answer_long_calls() {
+    let service = lean_caller::LeanObliging;
+    let builder = caller::listening().service_on_workers(service).workers(2);
+    let server = builder.start().unwrap();
+    let mut peer = Peer::of(&server);
+    assert_eq!(peer.call(&interface(), ECHO, &[7; 5000]), [7; 5000]);
+    let millis = 1200_u32.to_ne_bytes();
+    let before = peer.packets;
+    assert_eq!(peer.call(&interface(), SLEEP, &millis), b"slept");
+    assert!(peer.packets > before + 4, "it was asked for");
+    assert_eq!(server.counters().calls, 2);
+}
