@@ -195,12 +195,17 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let followed = self.follow();
-        let (_, ticket) = match &followed {
-            None => self.send(procedure, encode, ())?,
-            Some(followed) => self.send(procedure, encode, followed.steps())?,
-        };
-        Ok(self.pending(ticket, DecodeBy::Onc(decode), followed))
+        let decode = DecodeBy::Onc(decode);
+        match self.follow() {
+            None => {
+                let (_, ticket) = self.send(procedure, encode, ())?;
+                Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+            }
+            Some(followed) => {
+                let (_, ticket) = self.send(procedure, encode, followed.steps())?;
+                Ok(self.pending(ticket, decode, followed))
+            }
+        }
     }
 
     /// Calls a procedure by the lean protocol, over a channel that speaks it, as
@@ -251,12 +256,17 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<PendingCall<T>, CallError> {
-        let followed = self.follow();
-        let (_, ticket) = match &followed {
-            None => self.send_lean(procedure, encode, ())?,
-            Some(followed) => self.send_lean(procedure, encode, followed.steps())?,
-        };
-        Ok(self.pending(ticket, DecodeBy::Lean(decode), followed))
+        let decode = DecodeBy::Lean(decode);
+        match self.follow() {
+            None => {
+                let (_, ticket) = self.send_lean(procedure, encode, ())?;
+                Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+            }
+            Some(followed) => {
+                let (_, ticket) = self.send_lean(procedure, encode, followed.steps())?;
+                Ok(self.pending(ticket, decode, followed))
+            }
+        }
     }
 
     /// Makes a call by the protocol that the channel speaks, and waits for its result, as
@@ -311,16 +321,20 @@ impl Client {
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
     pub fn submit<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
-        let followed = self.follow();
-        let (_, ticket) = match &followed {
-            None => self.send_by_protocol(call, ())?,
-            Some(followed) => self.send_by_protocol(call, followed.steps())?,
-        };
         let decode = match self.caller.protocol() {
             Protocol::Onc => DecodeBy::Onc(C::decode),
             Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
         };
-        Ok(self.pending(ticket, decode, followed))
+        match self.follow() {
+            None => {
+                let (_, ticket) = self.send_by_protocol(call, ())?;
+                Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+            }
+            Some(followed) => {
+                let (_, ticket) = self.send_by_protocol(call, followed.steps())?;
+                Ok(self.pending(ticket, decode, followed))
+            }
+        }
     }
 
     /// Follows the call that is started now, if it is to be followed.
@@ -332,14 +346,14 @@ impl Client {
         }
     }
 
-    #[inline]
+    #[cold]
     fn pending<T>(
         &self,
         ticket: Ticket,
         decode: DecodeBy<T>,
-        followed: Option<Box<Followed>>,
+        followed: Box<Followed>,
     ) -> PendingCall<T> {
-        PendingCall::new(ticket, self.caller.decoding(), decode, followed)
+        PendingCall::new(ticket, self.caller.decoding(), decode).followed_by(followed)
     }
 
     /// One timer, one buffer and one sending for both protocols: what is compiled for each procedure

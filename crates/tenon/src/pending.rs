@@ -26,34 +26,37 @@ pub struct PendingCall<T> {
 }
 
 /// What decodes the result, by the protocol of the call.
-#[derive(Clone, Copy)]
 pub(crate) enum DecodeBy<T> {
     Onc(fn(&mut Decoder<'_>) -> Result<T, DecodeError>),
     Lean(fn(&mut LeanInput<'_>) -> Result<T, DecodeError>),
 }
 
 impl<T> DecodeBy<T> {
-    fn decode(self, results: &[u8], order: ByteOrder, decoding: Decoding) -> Result<T, CallError> {
+    fn decode(&self, results: &[u8], order: ByteOrder, decoding: Decoding) -> Result<T, CallError> {
         match self {
-            Self::Onc(decode) => decoding.decode(results, decode),
-            Self::Lean(decode) => decoding.decode_lean(results, order, decode),
+            Self::Onc(decode) => decoding.decode(results, *decode),
+            Self::Lean(decode) => decoding.decode_lean(results, order, *decode),
         }
     }
 }
 
 impl<T> PendingCall<T> {
-    pub(crate) fn new(
-        ticket: Ticket,
-        decoding: Decoding,
-        decode: DecodeBy<T>,
-        followed: Option<Box<Followed>>,
-    ) -> Self {
+    #[inline]
+    pub(crate) fn new(ticket: Ticket, decoding: Decoding, decode: DecodeBy<T>) -> Self {
         Self {
             ticket,
             decoding,
             decode,
             early: None,
-            followed,
+            followed: None,
+        }
+    }
+
+    /// The same call, which an account follows.
+    pub(crate) fn followed_by(self, followed: Box<Followed>) -> Self {
+        Self {
+            followed: Some(followed),
+            ..self
         }
     }
 
@@ -62,33 +65,31 @@ impl<T> PendingCall<T> {
     /// # Errors
     /// By blame; see [`CallError`].
     pub fn wait(mut self) -> Result<T, CallError> {
-        let Some(followed) = self.followed.take() else {
-            return self.wait_watched(());
-        };
-        let value = self.wait_watched(followed.steps())?;
-        followed.keep();
-        Ok(value)
+        match self.followed.take() {
+            None => self.result(()),
+            Some(followed) => {
+                let value = self.result(followed.steps())?;
+                // The channel is left to others before the call is over.
+                drop(self);
+                followed.keep();
+                Ok(value)
+            }
+        }
     }
 
-    fn wait_watched(self, watcher: impl Watcher) -> Result<T, CallError> {
-        let value = match self.early {
-            None => {
-                let reply = self.ticket.wait(watcher)?;
-                let (results, order) = (reply.results(), reply.order());
-                let value = self.decode.decode(results, order, self.decoding);
-                watcher.at(Step::Decoded);
-                value
-            }
-            Some(early) => {
-                let Results { bytes, order, .. } = early?;
-                watcher.at(Step::Fetched);
-                let value = self.decode.decode(bytes.as_slice(), order, self.decoding);
-                watcher.at(Step::Decoded);
-                self.ticket.recycle(bytes);
-                value
-            }
+    fn result(&mut self, watcher: impl Watcher) -> Result<T, CallError> {
+        let Some(early) = self.early.take() else {
+            let reply = self.ticket.wait(watcher)?;
+            let (results, order) = (reply.results(), reply.order());
+            let value = self.decode.decode(results, order, self.decoding);
+            watcher.at(Step::Decoded);
+            return value;
         };
-        // The ticket is let go before a call that is followed is over.
+        let Results { bytes, order, .. } = early?;
+        watcher.at(Step::Fetched);
+        let value = self.decode.decode(bytes.as_slice(), order, self.decoding);
+        watcher.at(Step::Decoded);
+        self.ticket.recycle(bytes);
         value
     }
 
