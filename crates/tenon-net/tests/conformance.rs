@@ -390,6 +390,50 @@ fn a_full_stream_says_so_and_can_still_be_read() {
 }
 
 #[test]
+fn a_sender_that_waits_for_room_is_told_that_the_peer_is_gone() {
+    for transport in STREAMS {
+        let (client, server) = streams(transport);
+        let block = vec![7; 1 << 16];
+        while client.try_send(&block).is_ok() {}
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                drop(server);
+            });
+            let error = loop {
+                assert!(client.wait(Ready::WRITABLE, soon()).unwrap().writable);
+                match client.try_send(&block) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    Err(error) => break error,
+                    Ok(_) => {}
+                }
+            };
+            let kinds = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
+            assert!(kinds.contains(&error.kind()), "{transport}: {error}");
+        });
+    }
+}
+
+#[test]
+fn bytes_go_both_ways_at_once_through_full_streams() {
+    const ALL: usize = 5 << 20;
+    for transport in STREAMS {
+        let (client, server) = streams(transport);
+        let sent = pattern(ALL);
+        thread::scope(|scope| {
+            for end in [&client, &server] {
+                scope.spawn(|| send_all(end, &sent).unwrap());
+                scope.spawn(|| {
+                    let mut received = vec![0; ALL];
+                    recv_exact(end, &mut received, soon()).unwrap();
+                    assert!(received == sent, "{transport}");
+                });
+            }
+        });
+    }
+}
+
+#[test]
 fn a_datagram_cut_short_shows_its_length() {
     let (mut client, mut server) = pair(Transport::Udp);
     client.send(b"hello").unwrap();

@@ -20,8 +20,6 @@ const SERVER: u8 = 2;
 pub enum Refusal {
     /// The user whose process it is may not.
     User,
-    /// The server has too many connections.
-    Full,
     /// For another reason, by its number.
     Other(u8),
 }
@@ -56,7 +54,6 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::User => f.write_str("the user of this process may not connect"),
-            Self::Full => f.write_str("it has too many connections"),
             Self::Other(number) => write!(f, "reason {number}"),
         }
     }
@@ -66,7 +63,6 @@ impl Refusal {
     fn number(self) -> u8 {
         match self {
             Self::User => 1,
-            Self::Full => 2,
             Self::Other(number) => number,
         }
     }
@@ -75,7 +71,6 @@ impl Refusal {
         match number {
             0 => None,
             1 => Some(Self::User),
-            2 => Some(Self::Full),
             _ => Some(Self::Other(number)),
         }
     }
@@ -180,7 +175,7 @@ mod tests {
     fn each_side_understands_the_other() {
         assert_eq!(from_client(&of_client()), Ok(()));
         assert_eq!(from_server(&of_server(sizes())), Ok(sizes()));
-        for refusal in [Refusal::User, Refusal::Full, Refusal::Other(200)] {
+        for refusal in [Refusal::User, Refusal::Other(200)] {
             let heard = from_server(&of_refusal(refusal));
             assert_eq!(heard, Err(HelloError::Refused(refusal)));
         }

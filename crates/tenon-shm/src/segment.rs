@@ -15,6 +15,7 @@ use rustix::fs::memfd_create;
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate,
 };
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// What a segment's file is sealed against: memory that vanishes while it is mapped kills who touches
@@ -61,8 +62,8 @@ pub enum Unfit {
     System(#[from] io::Error),
 }
 
-impl From<rustix::io::Errno> for Unfit {
-    fn from(error: rustix::io::Errno) -> Self {
+impl From<Errno> for Unfit {
+    fn from(error: Errno) -> Self {
         Self::System(error.into())
     }
 }
@@ -73,8 +74,7 @@ impl Segment {
     /// # Errors
     /// The system is out of memory, address space or descriptors.
     pub fn create(bytes: usize) -> io::Result<(Self, OwnedFd)> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = memfd_create("tenon-shm", flags)?;
+        let file = anonymous_file()?;
         ftruncate(&file, bytes as u64)?;
         fcntl_add_seals(&file, SEALS)?;
         Ok((Self::map(file.as_fd(), bytes)?, file))
@@ -107,6 +107,17 @@ impl Segment {
         let mapped = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
         let words = NonNull::new(mapped.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { words, bytes })
+    }
+}
+
+/// An anonymous file that can be sealed. A system may be set to allow only such as cannot be executed, which
+/// old kernels do not know.
+fn anonymous_file() -> rustix::io::Result<OwnedFd> {
+    const NAME: &str = "tenon-shm";
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    match memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create(NAME, flags),
+        made => made,
     }
 }
 

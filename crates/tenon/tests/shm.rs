@@ -168,10 +168,15 @@ fn only_the_users_that_may_connect() {
     echo(&client(&address, Waiting::default()), b"").unwrap();
 
     let address = fresh_address();
-    let _server = builder(&address).users([own + 1]).start().unwrap();
+    let unix = format!("unix://{}", fresh_path().display());
+    let builder = builder(&address).listen(&unix).unwrap();
+    let _server = builder.users([own + 1]).start().unwrap();
     let refused = Client::connect(&address, PROGRAM, VERSION).unwrap_err();
     let refused = refused.to_string();
     assert!(refused.contains("may not connect"), "{refused}");
+    let client = Client::connect(&unix, PROGRAM, VERSION).unwrap();
+    let client = client.with_timeout(SHORT);
+    client.call(0, |_| Ok(()), |_| Ok(())).unwrap_err();
 }
 
 /// The number of the user of this process.
