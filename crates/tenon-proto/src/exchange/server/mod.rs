@@ -294,6 +294,14 @@ impl<A: Address> ServerEngine<A> {
         self.core.bytes
     }
 
+    /// Packets of answers that are taken to be under way, to all clients together.
+    pub fn under_way(&self) -> u32 {
+        let conversations = self.core.conversations.values();
+        conversations
+            .map(|conversation| conversation.congestion.under_way())
+            .sum()
+    }
+
     /// What has been seen so far.
     pub fn counters(&self) -> ServerCounters {
         self.core.counters
