@@ -190,7 +190,10 @@ impl Obliging {
 
 /// Bytes that are not mistaken for others of the same length.
 pub fn pattern(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at * 31 + length) as u8).collect()
+    let block: Vec<u8> = (0..256).map(|at| (at * 31 + length) as u8).collect();
+    let mut bytes = block.repeat(length / 256 + 1);
+    bytes.truncate(length);
+    bytes
 }
 
 /// By ONC RPC bytes stand behind their number, and are filled up to words.

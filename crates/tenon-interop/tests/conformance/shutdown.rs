@@ -26,8 +26,8 @@ fn calls_in_flight_are_answered_and_later_ones_refused() {
             }
         });
         // A channel that was used just now does not look whether its peer has gone meanwhile.
-        thread::sleep(Duration::from_millis(150));
-        let late = client.within(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(120));
+        let late = client.within(Duration::from_millis(50));
         let error = late.call(ECHO, b"late").unwrap_err();
         assert!(!error.may_have_executed(), "{row}: {error:?}");
     }
@@ -41,7 +41,7 @@ fn a_server_that_is_gone_is_missed() {
         client.call(ECHO, b"").unwrap();
         server.shutdown();
         drop(server);
-        let late = client.within(Duration::from_millis(200));
+        let late = client.within(Duration::from_millis(50));
         assert!(late.call(ECHO, b"").is_err(), "{row}");
     }
 }
