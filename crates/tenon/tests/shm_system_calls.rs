@@ -1,5 +1,5 @@
-//! A call over shared memory makes no system call at all at the client's end if the client looks while it
-//! waits, and no more than two if it sleeps: to wake the server and to sleep.
+//! A call over shared memory makes no system call at all, at neither end, if both look while they wait, and
+//! no more than two at the client's end if it sleeps: to wake the server and to sleep.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/caller.rs"]
@@ -26,9 +26,7 @@ const ROUNDS: u32 = 10;
 /// Makes rounds of calls until the system calls of one are as they are to be.
 fn check(child: &str, waiting: Waiting, is_well: impl Fn(&Counts) -> bool) {
     let address = format!("shm://{}", fresh_path().display());
-    let builder = Server::builder().listen(&address).unwrap();
-    let builder = builder.service(LeanObliging).waiting(waiting);
-    let _server = builder.start().unwrap();
+    let _server = serve(&address, waiting);
     let mut seen = Vec::new();
     for _ in 0..ROUNDS {
         let counts = system_calls_of(child, &address, CALLS);
@@ -38,6 +36,12 @@ fn check(child: &str, waiting: Waiting, is_well: impl Fn(&Counts) -> bool) {
         seen.push(counts);
     }
     panic!("{seen:#?}");
+}
+
+fn serve(address: &str, waiting: Waiting) -> Server {
+    let builder = Server::builder().listen(address).unwrap();
+    let builder = builder.service(LeanObliging).waiting(waiting);
+    builder.start().unwrap()
 }
 
 fn all(counts: &Counts) -> u64 {
@@ -55,6 +59,14 @@ fn a_warm_call_of_a_client_that_looks_makes_none() {
     });
 }
 
+/// Client and server are threads of the process that is counted.
+#[test]
+fn a_warm_call_between_two_that_look_makes_none_at_either_end() {
+    check("serve_and_make_calls_that_look", Waiting::Block, |counts| {
+        all(counts) < 20
+    });
+}
+
 #[test]
 fn a_warm_call_of_a_client_that_sleeps_makes_two_at_most() {
     check("make_calls_that_sleep", Waiting::Block, |counts| {
@@ -64,21 +76,31 @@ fn a_warm_call_of_a_client_that_sleeps_makes_two_at_most() {
     });
 }
 
-fn make_calls(waiting: Waiting) {
-    let Some(orders) = orders() else { return };
+fn make_calls(address: &str, calls: u32, waiting: Waiting) {
     let options = ChannelOptions::default().waiting(waiting);
-    let client = client_with(&orders.address, options);
-    (0..orders.calls).for_each(|number| call(&client, number));
+    let client = client_with(address, options);
+    (0..calls).for_each(|number| call(&client, number));
 }
 
 /// A child whose system calls are counted; without orders it does nothing.
 #[test]
 fn make_calls_that_look() {
-    make_calls(Waiting::Spin);
+    let Some(orders) = orders() else { return };
+    make_calls(&orders.address, orders.calls, Waiting::Spin);
 }
 
 /// The same.
 #[test]
 fn make_calls_that_sleep() {
-    make_calls(Waiting::Block);
+    let Some(orders) = orders() else { return };
+    make_calls(&orders.address, orders.calls, Waiting::Block);
+}
+
+/// The same, with the server in the child.
+#[test]
+fn serve_and_make_calls_that_look() {
+    let Some(orders) = orders() else { return };
+    let address = format!("{}-own", orders.address);
+    let _server = serve(&address, Waiting::Spin);
+    make_calls(&address, orders.calls, Waiting::Spin);
 }
