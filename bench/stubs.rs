@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Writes `bench.rs` where Cargo wants generated files.
-pub fn generate(bench: &str, members: &[u32]) -> Result<(), Box<dyn Error>> {
+/// Writes `bench.rs` where Cargo wants generated files, with asynchronous clients if so wanted.
+pub fn generate(bench: &str, members: &[u32], tokio: bool) -> Result<(), Box<dyn Error>> {
     let script = Path::new(bench).join("rpc_interface");
     println!("cargo::rerun-if-changed={}", script.display());
     let printed = Command::new("bash")
@@ -17,6 +17,7 @@ pub fn generate(bench: &str, members: &[u32]) -> Result<(), Box<dyn Error>> {
     fs::write(&interface, printed.stdout)?;
     tenon_build::Builder::new()
         .reserved(true)
+        .tokio(tokio)
         .compile(&interface)?;
     Ok(())
 }

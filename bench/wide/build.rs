@@ -4,5 +4,5 @@
 mod stubs;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    stubs::generate(concat!(env!("CARGO_MANIFEST_DIR"), "/.."), &[8192])
+    stubs::generate(concat!(env!("CARGO_MANIFEST_DIR"), "/.."), &[8192], false)
 }

@@ -1,5 +1,6 @@
 //! Where servers of the benchmarks listen, in the form that servers print and clients take:
-//! `tcp HOST PORT`, `udp HOST PORT`, `unix PATH`.
+//! `tcp HOST PORT`, `udp HOST PORT`, `unix PATH`,
+//! `shm PATH`.
 
 use std::fmt;
 
@@ -12,16 +13,23 @@ pub enum Transport {
     Udp,
     /// A Unix stream socket.
     Unix,
+    /// Memory that both ends share.
+    Shm,
 }
 
 impl Transport {
     /// All of them.
-    pub const ALL: [Transport; 3] = [Transport::Tcp, Transport::Udp, Transport::Unix];
+    pub const ALL: [Transport; 4] = [
+        Transport::Tcp,
+        Transport::Udp,
+        Transport::Unix,
+        Transport::Shm,
+    ];
 
     /// Whether it carries bytes rather than datagrams.
     pub fn is_stream(self) -> bool {
         match self {
-            Transport::Tcp | Transport::Unix => true,
+            Transport::Tcp | Transport::Unix | Transport::Shm => true,
             Transport::Udp => false,
         }
     }
@@ -33,6 +41,7 @@ impl fmt::Display for Transport {
             Transport::Tcp => "tcp",
             Transport::Udp => "udp",
             Transport::Unix => "unix",
+            Transport::Shm => "shm",
         })
     }
 }
@@ -46,6 +55,8 @@ pub enum Address {
     Udp(String),
     /// A path.
     Unix(String),
+    /// A path.
+    Shm(String),
 }
 
 impl Address {
@@ -58,6 +69,7 @@ impl Address {
             [word, host, port] if word == "tcp" => Ok(Address::Tcp(format!("{host}:{port}"))),
             [word, host, port] if word == "udp" => Ok(Address::Udp(format!("{host}:{port}"))),
             [word, path] if word == "unix" => Ok(Address::Unix(path.clone())),
+            [word, path] if word == "shm" => Ok(Address::Shm(path.clone())),
             other => Err(format!("no address: {other:?}")),
         }
     }

@@ -56,6 +56,7 @@ impl Protocol {
             Address::Tcp(socket) => ("tcp", socket),
             Address::Udp(socket) => ("udp", socket),
             Address::Unix(path) => ("unix", path),
+            Address::Shm(path) => return format!("shm://{path}"),
         };
         match self {
             Protocol::Onc => format!("{transport}://{place}"),

@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let stream = UnixStream::connect(path)?;
             exchange_stream(Spinning::new(stream, spins)?, &call, &mut reply)
         }
+        Address::Shm(_) => Err("sockets only".into()),
         Address::Udp(at) => {
             let socket = UdpSocket::bind("127.0.0.1:0")?;
             socket.connect(at)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use tenon_bench_common::address::Transport;
 use tenon_bench_common::operation::Operation;
 
 use super::row::Row;
@@ -24,16 +25,19 @@ pub enum Peer {
     Tarpc,
     /// Cap'n Proto in Rust; every member is built and owned, as with the others.
     Capnp,
+    /// volo: Thrift in Rust.
+    Volo,
 }
 
 impl Peer {
     /// In the order of their turns.
-    pub const ALL: [Peer; 5] = [
+    pub const ALL: [Peer; 6] = [
         Peer::Libtirpc,
         Peer::Tonic,
         Peer::GrpcCpp,
         Peer::Tarpc,
         Peer::Capnp,
+        Peer::Volo,
     ];
 
     pub fn name(self) -> &'static str {
@@ -43,6 +47,7 @@ impl Peer {
             Peer::GrpcCpp => "grpccpp",
             Peer::Tarpc => "tarpc",
             Peer::Capnp => "capnp",
+            Peer::Volo => "volo",
         }
     }
 
@@ -52,7 +57,7 @@ impl Peer {
         let name = self.name();
         match self {
             Peer::Libtirpc | Peer::GrpcCpp => vec![program(format!("rpc/{name}_{role}"))],
-            Peer::Tonic | Peer::Tarpc | Peer::Capnp => {
+            Peer::Tonic | Peer::Tarpc | Peer::Capnp | Peer::Volo => {
                 vec![program(format!("release/peer_{name}")), role.to_owned()]
             }
         }
@@ -62,6 +67,7 @@ impl Peer {
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
         let no_datagrams = (!row.transport.is_stream()).then_some("does not speak UDP");
         match self {
+            _ if row.transport == Transport::Shm => Some("goes through sockets"),
             Peer::Libtirpc if !row.fits_datagram(LIBTIRPC_DATAGRAM_MAX) => {
                 Some("carries no more than 8000 bytes over UDP")
             }
@@ -73,7 +79,10 @@ impl Peer {
             Peer::Tarpc | Peer::Capnp if members(row) > 1024 => {
                 Some("takes rustc too long over more than 1024 members")
             }
-            Peer::Tonic | Peer::GrpcCpp | Peer::Tarpc | Peer::Capnp => no_datagrams,
+            Peer::Volo if members(row) > 128 => {
+                Some("takes rustc too long over more than 128 members")
+            }
+            Peer::Tonic | Peer::GrpcCpp | Peer::Tarpc | Peer::Capnp | Peer::Volo => no_datagrams,
         }
     }
 }

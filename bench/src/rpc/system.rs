@@ -29,23 +29,33 @@ pub enum Variant {
     Onc,
     /// As the main one, but waiting as Tenon does if nothing is said.
     Adaptive,
+    /// The lean protocol on tokio, at both ends.
+    Tokio,
 }
 
 impl Variant {
-    const ALL: [Variant; 3] = [Variant::Main, Variant::Onc, Variant::Adaptive];
+    const ALL: [Variant; 4] = [
+        Variant::Main,
+        Variant::Onc,
+        Variant::Adaptive,
+        Variant::Tokio,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Variant::Main => "tenon",
             Variant::Onc => "tenon_onc",
             Variant::Adaptive => "tenon_adaptive",
+            Variant::Tokio => "tenon_tokio",
         }
     }
 
     fn protocol(self, transport: Transport) -> Protocol {
         match (self, transport.is_stream()) {
-            (Variant::Main | Variant::Adaptive, true) => Protocol::Lean,
-            (Variant::Main | Variant::Adaptive, false) | (Variant::Onc, _) => Protocol::Onc,
+            (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => Protocol::Lean,
+            (Variant::Main | Variant::Adaptive | Variant::Tokio, false) | (Variant::Onc, _) => {
+                Protocol::Onc
+            }
         }
     }
 }
@@ -71,8 +81,16 @@ impl System {
         match self {
             System::Peer(peer) => peer.left_out(row),
             System::Tenon(Variant::Onc) if !row.transport.is_stream() => Some("is tenon there"),
+            System::Tenon(Variant::Onc | Variant::Tokio) | System::Raw
+                if row.transport == Transport::Shm =>
+            {
+                Some("goes through sockets")
+            }
             System::Tenon(Variant::Adaptive) if row.mode.waiting() == "adaptive" => {
                 Some("is tenon there")
+            }
+            System::Tenon(Variant::Tokio) if !row.transport.is_stream() => {
+                Some("serves no datagrams")
             }
             System::Tenon(_) => None,
             System::Raw if row.mode.in_flight() > 1 => Some("has one call at a time"),
@@ -85,14 +103,14 @@ impl System {
     pub fn has_bytes_of_its_own(self) -> bool {
         match self {
             System::Peer(_) | System::Tenon(Variant::Main | Variant::Onc) => true,
-            System::Tenon(Variant::Adaptive) | System::Raw => false,
+            System::Tenon(Variant::Adaptive | Variant::Tokio) | System::Raw => false,
         }
     }
 
     /// Whether its server spins in a row, even when it has nothing to do.
     pub fn spins(self, row: &Row) -> bool {
         match self {
-            System::Peer(_) => false,
+            System::Peer(_) | System::Tenon(Variant::Tokio) => false,
             System::Tenon(_) | System::Raw => self.waiting(row) == "spin",
         }
     }
@@ -101,7 +119,7 @@ impl System {
     pub fn server(self, row: &Row) -> Vec<String> {
         let mut command = self.command("server");
         match self {
-            System::Peer(_) => {}
+            System::Peer(_) | System::Tenon(Variant::Tokio) => {}
             System::Tenon(_) => command.push(self.waiting(row).to_owned()),
             System::Raw => {
                 command.push(self.waiting(row).to_owned());
@@ -109,7 +127,9 @@ impl System {
             }
         }
         command.push(match row.transport {
-            Transport::Unix => format!("unix={}", self.socket().display()),
+            path @ (Transport::Unix | Transport::Shm) => {
+                format!("{path}={}", self.socket().display())
+            }
             other => other.to_string(),
         });
         command
@@ -119,7 +139,7 @@ impl System {
     pub fn client(self, row: &Row) -> Vec<String> {
         let mut command = self.command("client");
         match self {
-            System::Peer(_) => command.extend(task(row)),
+            System::Peer(_) | System::Tenon(Variant::Tokio) => command.extend(task(row)),
             System::Tenon(variant) => {
                 let protocol = variant.protocol(row.transport).name();
                 command.extend([protocol, self.waiting(row)].map(str::to_owned));
@@ -142,12 +162,11 @@ impl System {
 
     fn command(self, role: &str) -> Vec<String> {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
-        let own = |name| {
-            let program = target.join(format!("release/{name}_{role}"));
-            vec![program.display().to_string()]
-        };
+        let program = |name: &str| target.join("release").join(name).display().to_string();
+        let own = |name| vec![program(&format!("{name}_{role}"))];
         match self {
             System::Peer(peer) => peer.command(&target, role),
+            System::Tenon(Variant::Tokio) => vec![program("tenon_tokio"), role.to_owned()],
             System::Tenon(_) => own("tenon"),
             System::Raw => own("raw"),
         }

@@ -66,7 +66,11 @@ pub fn run_server(arguments: &[String], server: impl AsyncFnOnce(Listener) -> Ou
     block_on(async { server(Listener::bind(listen).await?).await })
 }
 
-fn block_on(program: impl Future<Output = Outcome>) -> Outcome {
+/// Runs a program on the thread that it has.
+///
+/// # Errors
+/// It fails.
+pub fn block_on(program: impl Future<Output = Outcome>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -85,7 +89,7 @@ pub async fn connect(address: &Address) -> io::Result<Stream> {
             Ok(Either::Left(stream))
         }
         Address::Unix(path) => Ok(Either::Right(UnixStream::connect(path).await?)),
-        Address::Udp(_) => Err(io::ErrorKind::Unsupported.into()),
+        Address::Udp(_) | Address::Shm(_) => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 
