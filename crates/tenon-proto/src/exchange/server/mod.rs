@@ -252,7 +252,8 @@ impl<A: Address> ServerEngine<A> {
         }
     }
 
-    /// Answers a call: `message` is what [`Reply`] has written, from its beginning. An empty buffer is
+    /// Answers a call: `message` is what [`Reply`](crate::lean::server::Reply) has written, from its
+    /// beginning. An empty buffer is
     /// given back for it. False if nobody waits for the answer.
     pub fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {
         self.core.reply(key, message)
