@@ -79,6 +79,9 @@ impl Peer {
             Peer::Tarpc | Peer::Capnp if members(row) > 1024 => {
                 Some("takes rustc too long over more than 1024 members")
             }
+            Peer::Volo if row.transport == Transport::Unix => {
+                Some("refuses a connection over Unix sockets now and then")
+            }
             Peer::Volo if members(row) > 128 => {
                 Some("takes rustc too long over more than 128 members")
             }
