@@ -319,7 +319,9 @@ impl fmt::Display for Problem {
             Self::BareIpv6 => "put the IPv6 address in brackets, as in tcp://[::1]:2049",
             Self::OpenBracket => "the bracket is not closed; write tcp://[::1]:2049",
             Self::BadPort => "the port is a number from 0 to 65535 behind a colon",
-            Self::RelativePath => "the path is absolute, as in unix:///run/server.sock",
+            Self::RelativePath => {
+                "the path is absolute: three slashes, as in unix:///run/server.sock"
+            }
             Self::NulInPath => "a path holds no zero byte",
         })
     }

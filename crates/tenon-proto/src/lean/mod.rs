@@ -90,6 +90,7 @@ mod message;
 mod order;
 mod preamble;
 mod reader;
+mod reply;
 pub mod server;
 mod stamps;
 

@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
+use tenon_net::is_deadline;
+
 use super::Channel;
 use super::broken::Broken;
 use super::connection::Connection;
 use super::state::State;
-use tenon_net::is_deadline;
 
 /// Bytes that are gathered at most; the call that would be beyond them takes them along.
 pub(super) const GATHERED_MAX: usize = 64 << 10;
@@ -57,7 +58,7 @@ impl Channel {
         let Some(connection) = state.begin_front() else {
             return state;
         };
-        let mut front = state.take_front();
+        let front = state.take_front();
         drop(state);
         let sent = self.transmit(&connection, front.as_slice(), deadline);
         let mut state = self.lock();
@@ -69,7 +70,6 @@ impl Channel {
                 broken => state.break_line(&connection, broken),
             }
         }
-        front.clear();
         state.buffers.put(front);
         state.stop_sending(&connection);
         self.pass_turn(&state);

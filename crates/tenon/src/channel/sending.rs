@@ -229,15 +229,20 @@ impl Channel {
         watcher: impl Watcher,
     ) -> Result<MutexGuard<'s, State>, Unsent> {
         watcher.at(Step::Sending);
-        if let Way::Gathered = turn.way {
-            state.gather(packet);
-            watcher.at(Step::Sent);
-            return Ok(state);
-        }
-        drop(state);
         let sent = match turn.way {
-            Way::BehindFront => self.transmit_behind(&turn.connection, packet, timer),
-            Way::Alone | Way::Gathered => self.transmit(&turn.connection, packet, timer.deadline),
+            Way::Gathered => {
+                state.gather(packet);
+                watcher.at(Step::Sent);
+                return Ok(state);
+            }
+            Way::BehindFront => {
+                drop(state);
+                self.transmit_behind(&turn.connection, packet, timer)
+            }
+            Way::Alone => {
+                drop(state);
+                self.transmit(&turn.connection, packet, timer.deadline)
+            }
         };
         watcher.at(Step::Sent);
         sent.map(|()| self.lock())
