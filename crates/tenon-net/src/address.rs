@@ -39,6 +39,8 @@ pub enum Address {
     Unix(PathBuf),
     /// `lean+tcp://host[:port]`.
     LeanTcp(Host),
+    /// `lean+udp://host[:port]`: lean messages in the packet exchange.
+    LeanUdp(Host),
     /// `lean+unix:///path`.
     LeanUnix(PathBuf),
     /// `shm:///path`: shared memory, which a Unix socket at the path hands over. Only the lean
@@ -66,7 +68,6 @@ pub struct AddressError {
 enum Problem {
     NoScheme,
     UnknownScheme,
-    LeanUdp,
     OncShm,
     NoHost,
     BadHost,
@@ -82,7 +83,7 @@ impl Address {
     pub fn transport(&self) -> Transport {
         match self {
             Self::Tcp(_) | Self::LeanTcp(_) => Transport::Tcp,
-            Self::Udp(_) => Transport::Udp,
+            Self::Udp(_) | Self::LeanUdp(_) => Transport::Udp,
             Self::Unix(_) | Self::LeanUnix(_) => Transport::Unix,
             Self::Shm(_) => Transport::Shm,
         }
@@ -92,7 +93,9 @@ impl Address {
     pub fn protocol(&self) -> Protocol {
         match self {
             Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Protocol::Onc,
-            Self::LeanTcp(_) | Self::LeanUnix(_) | Self::Shm(_) => Protocol::Lean,
+            Self::LeanTcp(_) | Self::LeanUdp(_) | Self::LeanUnix(_) | Self::Shm(_) => {
+                Protocol::Lean
+            }
         }
     }
 
@@ -101,20 +104,21 @@ impl Address {
     pub fn over_onc(self) -> Option<Self> {
         match self {
             Self::LeanTcp(host) => Some(Self::Tcp(host)),
+            Self::LeanUdp(host) => Some(Self::Udp(host)),
             Self::LeanUnix(path) => Some(Self::Unix(path)),
             Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Some(self),
             Self::Shm(_) => None,
         }
     }
 
-    /// The same place for a client that speaks the lean protocol; none for datagrams.
+    /// The same place for a client that speaks the lean protocol.
     #[must_use]
-    pub fn over_lean(self) -> Option<Self> {
+    pub fn over_lean(self) -> Self {
         match self {
-            Self::Tcp(host) => Some(Self::LeanTcp(host)),
-            Self::Unix(path) => Some(Self::LeanUnix(path)),
-            Self::LeanTcp(_) | Self::LeanUnix(_) | Self::Shm(_) => Some(self),
-            Self::Udp(_) => None,
+            Self::Tcp(host) => Self::LeanTcp(host),
+            Self::Udp(host) => Self::LeanUdp(host),
+            Self::Unix(path) => Self::LeanUnix(path),
+            Self::LeanTcp(_) | Self::LeanUdp(_) | Self::LeanUnix(_) | Self::Shm(_) => self,
         }
     }
 
@@ -126,7 +130,9 @@ impl Address {
     /// The host; none for a path.
     pub fn host(&self) -> Option<&Host> {
         match self {
-            Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) => Some(host),
+            Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) | Self::LeanUdp(host) => {
+                Some(host)
+            }
             Self::Unix(_) | Self::LeanUnix(_) | Self::Shm(_) => None,
         }
     }
@@ -134,8 +140,11 @@ impl Address {
     /// The same place at `port`; a path stays what it is.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
-        if let Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) = &mut self {
-            host.port = Some(port);
+        match &mut self {
+            Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) | Self::LeanUdp(host) => {
+                host.port = Some(port);
+            }
+            Self::Unix(_) | Self::LeanUnix(_) | Self::Shm(_) => {}
         }
         self
     }
@@ -191,9 +200,9 @@ fn parse(text: &str) -> Result<Address, Problem> {
         "udp" | "onc+udp" => parse_host(rest).map(Address::Udp),
         "unix" | "onc+unix" => parse_path(rest).map(Address::Unix),
         "lean+tcp" => parse_host(rest).map(Address::LeanTcp),
+        "lean+udp" => parse_host(rest).map(Address::LeanUdp),
         "lean+unix" => parse_path(rest).map(Address::LeanUnix),
         "shm" | "lean+shm" => parse_path(rest).map(Address::Shm),
-        "lean+udp" => Err(Problem::LeanUdp),
         "onc+shm" => Err(Problem::OncShm),
         _ => Err(Problem::UnknownScheme),
     }
@@ -253,6 +262,7 @@ impl fmt::Display for Address {
             Self::Udp(host) => write!(f, "udp://{host}"),
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
             Self::LeanTcp(host) => write!(f, "lean+tcp://{host}"),
+            Self::LeanUdp(host) => write!(f, "lean+udp://{host}"),
             Self::LeanUnix(path) => write!(f, "lean+unix://{}", path.display()),
             Self::Shm(path) => write!(f, "shm://{}", path.display()),
         }
@@ -304,11 +314,8 @@ impl fmt::Display for Problem {
         f.write_str(match self {
             Self::NoScheme => "write tcp://host:port, udp://host:port, unix:///path or shm:///path",
             Self::UnknownScheme => {
-                "the schemes are tcp, udp and unix, with onc+ in front of them or without, \
-                 lean+tcp and lean+unix, and shm"
-            }
-            Self::LeanUdp => {
-                "the lean protocol needs a stream; write lean+tcp://host:port or lean+unix:///path"
+                "the schemes are tcp, udp and unix, with onc+ or lean+ in front of them or \
+                 without, and shm"
             }
             Self::OncShm => {
                 "only the lean protocol goes over shared memory; write shm:///path, or \
@@ -350,6 +357,7 @@ mod tests {
         check("unix:///run/a b.sock", "unix:///run/a b.sock");
         check("onc+unix:///run/a", "unix:///run/a");
         check("lean+tcp://[::1]:7", "lean+tcp://[::1]:7");
+        check("lean+udp://h:7", "lean+udp://h:7");
         check("lean+unix:///run/a", "lean+unix:///run/a");
         check("shm:///run/a", "shm:///run/a");
         check("lean+shm:///run/a", "shm:///run/a");
@@ -360,7 +368,7 @@ mod tests {
         for (text, hint) in [
             ("localhost:2049", "write tcp://host:port"),
             ("http://a", "the schemes are"),
-            ("lean+udp://h:7", "needs a stream"),
+            ("lean+udp:///a", "host is missing"),
             ("lean+unix://a", "absolute"),
             ("shm://a", "absolute"),
             ("onc+shm:///a", "only the lean protocol"),
@@ -397,18 +405,18 @@ mod tests {
 
     #[test]
     fn one_place_is_reached_by_either_protocol() {
-        for place in ["tcp://h:7", "unix:///p"] {
+        for place in ["tcp://h:7", "udp://h:7", "unix:///p"] {
             let onc: Address = place.parse().unwrap();
             let lean: Address = format!("lean+{place}").parse().unwrap();
             assert_eq!(onc.protocol(), Protocol::Onc);
             assert_eq!(lean.protocol(), Protocol::Lean);
             assert_eq!(onc.transport(), lean.transport());
             assert_eq!(lean.clone().over_onc(), Some(onc.clone()));
-            assert_eq!(onc.over_lean(), Some(lean));
+            assert_eq!(onc.over_lean(), lean);
         }
         let shm: Address = "shm:///p".parse().unwrap();
         assert_eq!(shm.protocol(), Protocol::Lean);
         assert_eq!(shm.clone().over_onc(), None);
-        assert_eq!(shm.clone().over_lean(), Some(shm));
+        assert_eq!(shm.clone().over_lean(), shm);
     }
 }

@@ -162,13 +162,14 @@ impl AsRawFd for Datagram {
 
 fn udp_host(address: &Address) -> io::Result<&Host> {
     match address {
-        Address::Udp(host) => Ok(host),
+        Address::Udp(host) | Address::LeanUdp(host) => Ok(host),
         Address::Tcp(_)
         | Address::Unix(_)
         | Address::LeanTcp(_)
         | Address::LeanUnix(_)
         | Address::Shm(_) => {
-            let message = format!("{address} does not lead to a datagram socket: use udp://");
+            let message =
+                format!("{address} does not lead to a datagram socket: use udp:// or lean+udp://");
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))
         }
     }

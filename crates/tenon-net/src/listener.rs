@@ -46,7 +46,9 @@ impl Listener {
             Address::Tcp(host) => first_that_works(host, Self::bind_tcp),
             Address::Unix(path) | Address::Shm(path) => Self::bind_path(path, address.clone()),
             Address::Udp(_) => Err(not_a_stream(address)),
-            Address::LeanTcp(_) | Address::LeanUnix(_) => Err(serves_both(address)),
+            Address::LeanTcp(_) | Address::LeanUdp(_) | Address::LeanUnix(_) => {
+                Err(serves_both(address))
+            }
         }
     }
 
@@ -129,7 +131,11 @@ impl Listener {
                     return Ok(None);
                 }
             },
-            Address::Tcp(_) | Address::Udp(_) | Address::LeanTcp(_) | Address::LeanUnix(_) => {
+            Address::Tcp(_)
+            | Address::Udp(_)
+            | Address::LeanTcp(_)
+            | Address::LeanUdp(_)
+            | Address::LeanUnix(_) => {
                 let peer = peer.ok_or(io::ErrorKind::NotConnected)?;
                 Stream::accepted(fd, Some(SocketAddr::try_from(peer)?))?
             }

@@ -116,6 +116,12 @@ pub enum Misbehavior {
         /// What is wrong, and where.
         violation: lean::Violation,
     },
+    /// What it sent in the packet exchange is not the lean protocol.
+    #[error("{violation}")]
+    Exchange {
+        /// What is wrong, and where in the answer.
+        violation: lean::Violation,
+    },
     /// Its stream makes no sense any more.
     #[error("{0}; if the peer is right, raise ChannelOptions::receive_max")]
     Record(RecordError),
@@ -265,7 +271,9 @@ fn advice_on_size(datagram: bool) -> &'static str {
 
 fn advice_on_protocol(spoken: Protocol) -> &'static str {
     match spoken {
-        Protocol::Onc => "connect to lean+tcp:// or lean+unix:// for calls by the lean protocol",
+        Protocol::Onc => {
+            "connect to lean+tcp://, lean+udp:// or lean+unix:// for calls by the lean protocol"
+        }
         Protocol::Lean => "connect to tcp://, udp:// or unix:// for calls by ONC RPC",
     }
 }

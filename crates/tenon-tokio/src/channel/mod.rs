@@ -26,9 +26,7 @@ use tenon::runtime::{
     Followed, Form, REST, SlotId, Socket, Timer, calls_max, connect_timeout, counters,
 };
 use tenon::wire::Buffer;
-use tenon::{
-    Address, CallError, ChannelCounters, ChannelOptions, ConnectError, Transport, WaitCounters,
-};
+use tenon::{Address, CallError, ChannelCounters, ChannelOptions, ConnectError, WaitCounters};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
@@ -104,9 +102,18 @@ impl Channel {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address.clone()));
         }
-        if address.transport() == Transport::Shm {
+        let instead = match address {
+            Address::Shm(_) => Some("lean+unix://"),
+            Address::LeanUdp(_) => Some("lean+tcp://"),
+            Address::Tcp(_)
+            | Address::Udp(_)
+            | Address::Unix(_)
+            | Address::LeanTcp(_)
+            | Address::LeanUnix(_) => None,
+        };
+        if let Some(instead) = instead {
             let message =
-                "a channel of tasks goes over sockets: use lean+unix://, or tenon::Channel";
+                format!("a channel of tasks does not go there: use {instead}, or tenon::Channel");
             let error = io::Error::new(io::ErrorKind::Unsupported, message);
             return Err(state::unreachable_at(address, error));
         }

@@ -123,7 +123,7 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.batches -= 1;
-        if state.batches == 0 && state.has_front() {
+        if state.batches == 0 && (state.has_front() || state.has_packets()) {
             state.flush();
         }
     }

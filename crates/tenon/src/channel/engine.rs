@@ -1,9 +1,10 @@
 //! The protocol that a channel speaks: which calls are in flight on it, and what a message means.
 
 use std::io;
+use std::ops::Range;
 use std::time::Instant;
 
-use tenon_net::{Address, Protocol, Transport};
+use tenon_net::{Address, Protocol};
 use tenon_proto::lean::client::{self as lean, Event, HandshakeError, NotStarted};
 use tenon_proto::lean::{
     ByteOrder, Features, Goodbye, Incoming, Message, Preamble, Reason, Status, Violation,
@@ -13,6 +14,7 @@ use tenon_wire::Buffer;
 
 use super::Timer;
 use super::broken::Broken;
+use super::exchange::ExchangeEngine;
 use super::form::{Form, Started};
 use super::inbox::Received;
 use super::sending::Obstacle;
@@ -25,8 +27,10 @@ use crate::options::ChannelOptions;
 pub enum Engine {
     /// That of ONC RPC.
     Onc(onc::ClientEngine<SlotId>),
-    /// That of the lean protocol.
+    /// That of the lean protocol over a stream.
     Lean(LeanEngine),
+    /// That of the packet exchange, which carries lean messages in datagrams.
+    Exchange(Box<ExchangeEngine>),
 }
 
 /// The bookkeeping of the lean protocol.
@@ -62,8 +66,8 @@ pub struct Answer<'m> {
     pub order: ByteOrder,
     /// Whether the answer may say something of the call's way; see [`Inbox::note`](super::inbox::Inbox::note).
     pub is_noted: bool,
-    /// Where the results begin in what [`Inbox::message`](super::inbox::Inbox::message) returns.
-    pub start: usize,
+    /// Where the results are in what [`Inbox::message`](super::inbox::Inbox::message) returns.
+    pub place: Range<usize>,
     /// The encoded results. The error is seldom there and large, and an answer is moved several
     /// times.
     pub outcome: Result<&'m [u8], Box<CallError>>,
@@ -95,17 +99,16 @@ pub fn preamble(options: &ChannelOptions) -> Preamble {
 impl Engine {
     /// The bookkeeping of a channel to `address`. `seed` is the number of the first call.
     pub fn new(address: &Address, options: &ChannelOptions, seed: u32) -> Self {
-        match (address.protocol(), address.transport()) {
-            (Protocol::Lean, _) => Self::Lean(LeanEngine {
-                calls: lean::ClientEngine::new(preamble(options), seed),
-                violations: 0,
-            }),
-            (Protocol::Onc, Transport::Udp) => {
-                Self::Onc(onc::ClientEngine::datagram(seed, options.retransmission))
+        match address {
+            Address::LeanTcp(_) | Address::LeanUnix(_) | Address::Shm(_) => {
+                Self::Lean(LeanEngine {
+                    calls: lean::ClientEngine::new(preamble(options), seed),
+                    violations: 0,
+                })
             }
-            (Protocol::Onc, Transport::Tcp | Transport::Unix | Transport::Shm) => {
-                Self::Onc(onc::ClientEngine::stream(seed))
-            }
+            Address::LeanUdp(_) => Self::Exchange(Box::new(ExchangeEngine::new(options))),
+            Address::Udp(_) => Self::Onc(onc::ClientEngine::datagram(seed, options.retransmission)),
+            Address::Tcp(_) | Address::Unix(_) => Self::Onc(onc::ClientEngine::stream(seed)),
         }
     }
 
@@ -114,10 +117,12 @@ impl Engine {
         match self {
             Self::Onc(_) => {}
             Self::Lean(engine) => engine.calls.renew(),
+            Self::Exchange(engine) => engine.renew(),
         }
     }
 
-    /// Puts a call in flight and gives it its number.
+    /// Puts a call in flight and gives it its number. One of the packet exchange
+    /// [enters](ExchangeEngine::start) with its message instead.
     ///
     /// # Errors
     /// Something is in the way.
@@ -146,7 +151,10 @@ impl Engine {
                 let id = calls.start(&outgoing, slot).map_err(unstarted)?;
                 Ok(Started { id, service })
             }
-            (engine @ (Self::Onc(_) | Self::Lean(_)), Form::Onc | Form::Lean(_)) => {
+            (
+                engine @ (Self::Onc(_) | Self::Lean(_) | Self::Exchange(_)),
+                Form::Onc | Form::Lean(_),
+            ) => {
                 let spoken = engine.protocol();
                 Err(CallError::OtherProtocol { spoken }.into())
             }
@@ -156,7 +164,7 @@ impl Engine {
     fn protocol(&self) -> Protocol {
         match self {
             Self::Onc(_) => Protocol::Onc,
-            Self::Lean(_) => Protocol::Lean,
+            Self::Lean(_) | Self::Exchange(_) => Protocol::Lean,
         }
     }
 
@@ -178,9 +186,13 @@ impl Engine {
                 let greeted = engine.calls.handle_preamble(&theirs);
                 greeted.map(|()| Meaning::Handled).map_err(Broken::from)
             }
-            (Self::Onc(_), Received::Lean(_)) | (Self::Lean(_), Received::Record(_)) => {
-                unreachable!("an inbox is made for its protocol")
+            (Self::Exchange(engine), Received::Packet(packet, whole)) => {
+                Ok(engine.take_in(packet, whole))
             }
+            (
+                Self::Onc(_) | Self::Lean(_) | Self::Exchange(_),
+                Received::Record(_) | Received::Lean(_) | Received::Packet(..),
+            ) => unreachable!("an inbox is made for its protocol"),
         }
     }
 
@@ -196,6 +208,16 @@ impl Engine {
         match self {
             Self::Onc(engine) => engine.next_timeout(id),
             Self::Lean(engine) => engine.calls.next_timeout(id),
+            Self::Exchange(engine) => engine.next_timeout(id),
+        }
+    }
+
+    /// When whoever reads has something to do, who waits for this call.
+    #[inline]
+    pub fn next_timeout_of_reader(&self, id: u32) -> Option<Instant> {
+        match self {
+            Self::Onc(_) | Self::Lean(_) => self.next_timeout(id),
+            Self::Exchange(engine) => engine.next_timeout_of_all(),
         }
     }
 
@@ -210,6 +232,11 @@ impl Engine {
                     lean::Timeout::Expired(slot) => Timeout::Expired(slot),
                 })
             }
+            // Whose time has run out is among those who failed.
+            Self::Exchange(engine) => {
+                engine.handle_timeout(now);
+                engine.next_timeout(id).map(Timeout::Wait)
+            }
         }
     }
 
@@ -219,6 +246,7 @@ impl Engine {
         match self {
             Self::Onc(engine) => engine.cancel(id),
             Self::Lean(engine) => engine.calls.cancel(id),
+            Self::Exchange(engine) => engine.cancel(id),
         };
     }
 
@@ -227,6 +255,7 @@ impl Engine {
         match self {
             Self::Onc(engine) => engine.cancel(id),
             Self::Lean(engine) => engine.calls.withdraw(id),
+            Self::Exchange(engine) => engine.cancel(id),
         };
     }
 
@@ -235,6 +264,7 @@ impl Engine {
         match self {
             Self::Onc(engine) => engine.cancel_all().map(|(_, slot)| slot).collect(),
             Self::Lean(engine) => engine.calls.cancel_all().map(|(_, slot)| slot).collect(),
+            Self::Exchange(engine) => engine.cancel_all(),
         }
     }
 
@@ -243,6 +273,7 @@ impl Engine {
         match self {
             Self::Onc(engine) => engine.in_flight(),
             Self::Lean(engine) => engine.calls.in_flight(),
+            Self::Exchange(engine) => engine.in_flight(),
         }
     }
 
@@ -252,20 +283,32 @@ impl Engine {
         match self {
             Self::Onc(_) => false,
             Self::Lean(engine) => engine.calls.has_transmit(),
+            Self::Exchange(engine) => engine.has_transmit(),
         }
     }
 
-    /// Appends what the engine itself has to say.
+    /// Appends what the engine itself has to say: of the packet exchange one packet.
     pub fn poll_transmit(&mut self, out: &mut Buffer) {
-        if let Self::Lean(engine) = self {
-            engine.calls.poll_transmit(out);
+        match self {
+            Self::Onc(_) => false,
+            Self::Lean(engine) => engine.calls.poll_transmit(out),
+            Self::Exchange(engine) => engine.poll_packet(out),
+        };
+    }
+
+    /// The next call that came to nothing without an answer, and why.
+    #[inline]
+    pub fn poll_failure(&mut self) -> Option<(SlotId, CallError)> {
+        match self {
+            Self::Onc(_) | Self::Lean(_) => None,
+            Self::Exchange(engine) => engine.poll_failure(),
         }
     }
 
     /// Has the peer told that no further call will come, if it can be told.
     pub fn goodbye(&mut self) {
         match self {
-            Self::Onc(_) => {}
+            Self::Onc(_) | Self::Exchange(_) => {}
             Self::Lean(engine) => engine.calls.goodbye(Reason::DONE, ""),
         }
     }
@@ -273,7 +316,7 @@ impl Engine {
     /// Whether the peer is known to say when a call passed it, if it is asked for that.
     pub fn gives_stamps(&self) -> bool {
         match self {
-            Self::Onc(_) => false,
+            Self::Onc(_) | Self::Exchange(_) => false,
             Self::Lean(engine) => engine.calls.features().has(Features::STAMPS),
         }
     }
@@ -282,6 +325,7 @@ impl Engine {
     pub fn counters(&self) -> ClientCounters {
         match self {
             Self::Onc(engine) => engine.counters(),
+            Self::Exchange(engine) => engine.counters(),
             Self::Lean(engine) => {
                 let counters = engine.calls.counters();
                 ClientCounters {
@@ -299,7 +343,8 @@ impl Engine {
     }
 }
 
-fn unstarted(reason: NotStarted) -> Unstarted {
+/// What keeps a lean call from being started.
+pub(super) fn unstarted(reason: NotStarted) -> Unstarted {
     match reason {
         NotStarted::TooLarge { size, limit } => CallError::TooLargeForPeer { size, limit }.into(),
         NotStarted::AwaitsPreamble { .. } | NotStarted::TooManyCalls { .. } => {
@@ -322,7 +367,7 @@ fn take_in_onc<'m>(
         slot: answer.waiter,
         order: ByteOrder::Big,
         is_noted: false,
-        start: message.len() - answer.outcome.map_or(0, <[u8]>::len),
+        place: message.len() - answer.outcome.map_or(0, <[u8]>::len)..message.len(),
         outcome: answer.outcome.map_err(|error| Box::new(error.into())),
     }))
 }
@@ -335,7 +380,7 @@ impl LeanEngine {
                 slot: answer.waiter,
                 order: answer.order,
                 is_noted: !answer.extensions.is_empty(),
-                start: 0,
+                place: 0..answer.outcome.as_ref().map_or(0, |results| results.len()),
                 outcome: answer.outcome.map_err(|error| Box::new(error.into())),
             }),
             Event::Goodbye(goodbye) => self.part(&goodbye)?,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenon_net::{Address, Datagram, Transport};
+use tenon_net::{Address, Datagram};
 use tenon_proto::lean::{Draft, Interface};
 use tenon_proto::onc::message::set_xid;
 use tenon_proto::onc::record::{self, MARK};
@@ -47,7 +47,7 @@ impl Form<'_> {
         address: &Address,
         options: &ChannelOptions,
     ) -> Result<usize, CallError> {
-        let datagram = address.transport() == Transport::Udp;
+        let datagram = is_datagram(address);
         let size = self.seal(message);
         let limit = match datagram {
             true => options.send_max.min(Datagram::SIZE_MAX),
@@ -82,10 +82,18 @@ impl Form<'_> {
             Self::Onc => set_xid(message, started.id),
             Self::Lean(form) => {
                 form.draft.stamp(message, started.id, started.service);
-                if form.tells_timeout {
-                    form.draft.set_time_left(message, timer.left());
-                }
+                form.tell_time(message, timer);
             }
+        }
+    }
+}
+
+impl LeanForm<'_> {
+    /// Writes how much time is left, if that is to be told.
+    #[inline]
+    pub(super) fn tell_time(&self, message: &mut Buffer, timer: &Timer) {
+        if self.tells_timeout {
+            self.draft.set_time_left(message, timer.left());
         }
     }
 }
@@ -102,8 +110,22 @@ pub struct Started {
 /// What the socket is given of a call to `address`.
 #[inline]
 pub fn packet<'m>(address: &Address, message: &'m Buffer) -> &'m [u8] {
-    match address.transport() {
-        Transport::Udp => record::message(message),
-        Transport::Tcp | Transport::Unix | Transport::Shm => message.as_slice(),
+    match is_datagram(address) {
+        true => record::message(message),
+        false => message.as_slice(),
+    }
+}
+
+/// Whether a call to `address` is one datagram.
+#[inline]
+pub(super) fn is_datagram(address: &Address) -> bool {
+    match address {
+        Address::Udp(_) => true,
+        Address::Tcp(_)
+        | Address::Unix(_)
+        | Address::LeanTcp(_)
+        | Address::LeanUdp(_)
+        | Address::LeanUnix(_)
+        | Address::Shm(_) => false,
     }
 }

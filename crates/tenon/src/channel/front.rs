@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tenon_wire::Buffer;
 
 use super::connection::Connection;
+use super::engine::Engine;
 use super::sending::Unsent;
 use super::state::State;
 use super::{Channel, Timer};
@@ -79,6 +80,9 @@ impl State {
     /// Sends what goes in front of the next call, as far as there is room for it and nobody sends.
     #[cold]
     pub(super) fn flush(&mut self) {
+        if let Engine::Exchange(_) = &self.engine {
+            return self.flush_packets();
+        }
         let line = self.line.as_ref().filter(|line| !line.is_sending);
         let Some(connection) = line.map(|line| Arc::clone(&line.connection)) else {
             return;

@@ -2,12 +2,15 @@
 
 use std::io;
 
-use tenon_net::{Address, Datagram, Protocol, Transport, is_deadline};
+use tenon_net::{Address, Datagram, is_deadline};
+use tenon_proto::exchange::PACKET_HEADER;
+use tenon_proto::exchange::client::Whole;
 use tenon_proto::lean::{Incoming, MessageReader, Stamps};
 use tenon_proto::onc::record::RecordReader;
 
 use super::broken::Broken;
 use super::engine::preamble;
+use super::exchange::exchange_preamble;
 use crate::account::Note;
 use crate::error::Misbehavior;
 use crate::options::ChannelOptions;
@@ -24,6 +27,7 @@ enum Reader {
     Records(RecordReader),
     Messages(MessageReader),
     Datagram(LastDatagram),
+    Packets(Box<Packets>),
 }
 
 /// What has been received whole.
@@ -33,6 +37,15 @@ pub enum Received<'m> {
     Record(&'m [u8]),
     /// What has come by the lean protocol.
     Lean(Incoming<'m>),
+    /// A packet of the exchange, and where an answer of several is put together.
+    Packet(&'m [u8], &'m mut Whole),
+}
+
+/// What has come of the packet exchange.
+#[derive(Debug)]
+struct Packets {
+    last: LastDatagram,
+    whole: Whole,
 }
 
 /// Room for the largest datagram there is, and how much of it the last one filled.
@@ -53,18 +66,36 @@ impl Default for LastDatagram {
     }
 }
 
+impl LastDatagram {
+    #[inline]
+    fn fill(&mut self, receive: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<()> {
+        self.length = receive(&mut self.room)?;
+        self.is_new = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn datagram(&self) -> &[u8] {
+        &self.room[..self.length]
+    }
+}
+
 impl Inbox {
     /// An inbox for what comes from `address`.
     pub fn new(address: &Address, options: &ChannelOptions) -> Self {
-        Self(match (address.protocol(), address.transport()) {
-            (Protocol::Lean, _) => {
+        Self(match address {
+            Address::LeanTcp(_) | Address::LeanUnix(_) | Address::Shm(_) => {
                 let limit = preamble(options).message_max as usize;
                 Reader::Messages(MessageReader::new(limit))
             }
-            (Protocol::Onc, Transport::Tcp | Transport::Unix | Transport::Shm) => {
+            Address::LeanUdp(_) => Reader::Packets(Box::new(Packets {
+                last: LastDatagram::default(),
+                whole: Whole::new(&exchange_preamble(options)),
+            })),
+            Address::Tcp(_) | Address::Unix(_) => {
                 Reader::Records(RecordReader::new(options.receive_max))
             }
-            (Protocol::Onc, Transport::Udp) => Reader::Datagram(LastDatagram::default()),
+            Address::Udp(_) => Reader::Datagram(LastDatagram::default()),
         })
     }
 
@@ -88,10 +119,8 @@ impl Inbox {
                 }
                 Err(error) => return Err(may_not_be_lean(messages, error)),
             },
-            Reader::Datagram(last) => {
-                last.length = receive(&mut last.room)?;
-                last.is_new = true;
-            }
+            Reader::Datagram(last) => last.fill(receive)?,
+            Reader::Packets(packets) => packets.last.fill(receive)?,
         }
         Ok(())
     }
@@ -110,12 +139,19 @@ impl Inbox {
             Reader::Messages(messages) => Ok(messages.next_message()?.map(Received::Lean)),
             Reader::Datagram(last) => {
                 let is_new = std::mem::take(&mut last.is_new);
-                Ok(is_new.then(|| Received::Record(&last.room[..last.length])))
+                Ok(is_new.then(|| Received::Record(last.datagram())))
+            }
+            Reader::Packets(packets) => {
+                let Packets { last, whole } = &mut **packets;
+                let is_new = std::mem::take(&mut last.is_new);
+                whole.clear();
+                Ok(is_new.then(|| Received::Packet(last.datagram(), whole)))
             }
         }
     }
 
-    /// The message that [`next`](Reader::next) returned last; of a lean one its body.
+    /// The message that [`next_received`](Self::next_received) returned last; of a lean one its body, of a
+    /// packet the answer that it made whole.
     pub fn message(&self) -> &[u8] {
         match &self.0 {
             Reader::Records(records) => records.record(),
@@ -123,7 +159,15 @@ impl Inbox {
                 let parts = messages.message().and_then(|message| message.parts().ok());
                 parts.map_or(&[], |parts| parts.body)
             }
-            Reader::Datagram(last) => &last.room[..last.length],
+            Reader::Datagram(last) => last.datagram(),
+            Reader::Packets(packets) => match packets.whole.answer() {
+                [] => packets
+                    .last
+                    .datagram()
+                    .get(PACKET_HEADER..)
+                    .unwrap_or_default(),
+                whole => whole,
+            },
         }
     }
 
@@ -131,7 +175,7 @@ impl Inbox {
     /// its call.
     pub fn stamps(&self) -> Option<Stamps> {
         match &self.0 {
-            Reader::Records(_) | Reader::Datagram(_) => None,
+            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => None,
             Reader::Messages(messages) => {
                 let parts = messages.message()?.parts().ok()?;
                 Stamps::find(parts.extensions)
@@ -151,6 +195,7 @@ impl Inbox {
             Reader::Records(records) => records.shrink_to(KEPT_MAX),
             Reader::Messages(messages) => messages.shrink_to(KEPT_MAX),
             Reader::Datagram(_) => {}
+            Reader::Packets(packets) => packets.whole.shrink_to(KEPT_MAX),
         }
     }
 }

@@ -19,9 +19,11 @@ mod buffers;
 mod connecting;
 mod connection;
 mod engine;
+mod exchange;
 mod form;
 mod front;
 mod inbox;
+mod packets;
 mod receiving;
 mod sending;
 mod slots;
@@ -111,13 +113,13 @@ impl Channel {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address.clone()));
         }
-        let deadline = Timer::start(options.connect_timeout).deadline;
+        let timer = Timer::start(options.connect_timeout);
         let waits = Arc::default();
-        let connection = Connection::open(address, &options, &waits, deadline)
+        let connection = Connection::open(address, &options, &waits, timer.deadline)
             .map_err(|error| ConnectError::unreachable(address, error))?;
         let mut state = State::new(address, &options);
         state.connected(connection);
-        Ok(Self {
+        let channel = Self {
             shared: Arc::new(Shared {
                 address: address.clone(),
                 options,
@@ -127,7 +129,13 @@ impl Channel {
                 waits,
                 listening: WaitTally::default(),
             }),
-        })
+        };
+        let greeted = channel.greet(&timer);
+        greeted.map_err(|cause| ConnectError::Unreachable {
+            address: address.clone(),
+            cause,
+        })?;
+        Ok(channel)
     }
 
     /// Where the peer is.

@@ -2,6 +2,7 @@
 //! reader has brought it or has left.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -35,14 +36,17 @@ pub(crate) enum Reply<'t> {
 
 /// The results of a call where they were received.
 pub(crate) struct InPlace {
-    start: usize,
+    place: Range<usize>,
     order: ByteOrder,
 }
 
 impl Reply<'_> {
     pub(crate) fn results(&self) -> &[u8] {
         match self {
-            Self::InPlace { reader, own } => &reader.desk.inbox.message()[own.start..],
+            Self::InPlace { reader, own } => {
+                let message = reader.desk.inbox.message();
+                message.get(own.place.clone()).unwrap_or_default()
+            }
             Self::Copied { results, .. } => results.bytes.as_slice(),
         }
     }
@@ -101,7 +105,7 @@ enum Step<'t> {
 }
 
 /// What came of taking in a message.
-enum Taken {
+pub(super) enum Taken {
     /// There was none.
     Nothing,
     /// It was for others, or for the channel.
@@ -111,7 +115,7 @@ enum Taken {
 }
 
 /// The reply for whoever reads. An error is seldom there and large, and this is moved several times.
-type Own = Result<InPlace, Box<CallError>>;
+pub(super) type Own = Result<InPlace, Box<CallError>>;
 
 impl Channel {
     /// Waits for the reply to the call of `ticket`, until `until` or the call's own deadline. None
@@ -128,6 +132,9 @@ impl Channel {
             // The peer may lack this very call.
             if state.has_front() {
                 state = self.send_front(state, until);
+            }
+            if state.has_packets() {
+                state.flush_packets();
             }
             let next_timeout = match self.next_step(state, ticket) {
                 Step::Finish(outcome) => return self.finish(ticket, outcome).map(Some),
@@ -178,13 +185,18 @@ impl Channel {
             return Step::Finish(outcome);
         }
         let deadline = ticket.timer.deadline;
-        let next_timeout = state.engine.next_timeout(ticket.xid).unwrap_or(deadline);
+        let reader = self.read_on(&ticket.connection);
+        let next_timeout = match &reader {
+            Some(_) => state.engine.next_timeout_of_reader(ticket.xid),
+            None => state.engine.next_timeout(ticket.xid),
+        };
+        let next_timeout = next_timeout.unwrap_or(deadline);
         let next_timeout = match state.has_front() {
             // Somebody else sends now, and may leave that for later.
             true => next_timeout.min(Instant::now() + GLANCE),
             false => next_timeout,
         };
-        match self.read_on(&ticket.connection) {
+        match reader {
             Some(reader) => Step::Read(reader, next_timeout),
             None => {
                 let bell = state.slots.fall_asleep(ticket.slot);
@@ -219,6 +231,7 @@ impl Channel {
     fn handle_timeout(&self, ticket: &Ticket, now: Instant) -> Result<(), CallError> {
         let mut state = self.lock();
         let timeout = state.engine.handle_timeout(ticket.xid, now);
+        state.end_failed(None);
         self.flush(&mut state);
         drop(state);
         match timeout {
@@ -292,8 +305,22 @@ impl<'t> Reader<'t> {
         match self.connection.receive(&mut self.desk, until) {
             Ok(()) => Ok(true),
             Err(error) if is_deadline(&error) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => self.failed(error).map(|()| false),
         }
+    }
+
+    /// The packet exchange outlives its server. What was sent to a closed port ends calls, not the line.
+    #[cold]
+    fn failed(&self, error: io::Error) -> Result<(), Broken> {
+        let channel = self.succession.0;
+        if !channel.is_exchange() || error.kind() != io::ErrorKind::ConnectionRefused {
+            return Err(error.into());
+        }
+        let mut state = channel.lock();
+        if state.is_line(self.connection) {
+            state.refused(error);
+        }
+        Ok(())
     }
 
     /// Brings every message that has come to its owner. Stops at the reply for `own`, if it comes
@@ -324,9 +351,12 @@ impl<'t> Reader<'t> {
             Meaning::Answer(answer) => {
                 state.back_off.reset();
                 channel.hint(&state);
+                if state.has_packets() {
+                    state.flush_packets();
+                }
                 if own == Some(answer.slot) {
-                    let (start, order) = (answer.start, answer.order);
-                    let own = answer.outcome.map(|_| InPlace { start, order });
+                    let (place, order) = (answer.place, answer.order);
+                    let own = answer.outcome.map(|_| InPlace { place, order });
                     state.release(answer.slot);
                     return Ok(Taken::Own(own));
                 }
@@ -351,9 +381,10 @@ impl<'t> Reader<'t> {
                 Ok(state.give_back(cause, &unbegun, own))
             }
             Meaning::Handled => {
+                let taken = state.end_failed(own);
                 channel.hint_all(&state);
                 channel.flush(&mut state);
-                Ok(Taken::Other)
+                Ok(taken)
             }
         }
     }
@@ -385,17 +416,32 @@ impl State {
         };
         let mut taken = Taken::Other;
         for slot in unbegun {
-            match own == Some(*slot) {
-                true => {
-                    self.release(*slot);
-                    taken = Taken::Own(Err(Box::new(error.clone())));
-                }
-                false => {
-                    let outcome = Outcome::Answered(Err(error.clone()));
-                    self.slots.deliver(*slot, outcome).inspect(Sleeper::wake);
-                }
-            }
+            self.fail(*slot, error.clone(), own, &mut taken);
         }
         taken
+    }
+
+    /// Tells the owners of calls that came to nothing without an answer.
+    #[inline]
+    pub(super) fn end_failed(&mut self, own: Option<SlotId>) -> Taken {
+        let mut taken = Taken::Other;
+        while let Some((slot, error)) = self.engine.poll_failure() {
+            self.fail(slot, error, own, &mut taken);
+        }
+        taken
+    }
+
+    #[cold]
+    fn fail(&mut self, slot: SlotId, error: CallError, own: Option<SlotId>, taken: &mut Taken) {
+        match own == Some(slot) {
+            true => {
+                self.release(slot);
+                *taken = Taken::Own(Err(Box::new(error)));
+            }
+            false => {
+                let outcome = Outcome::Answered(Err(error));
+                self.slots.deliver(slot, outcome).inspect(Sleeper::wake);
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use tenon_net::{Ready, Transport, is_deadline};
+use tenon_net::{Ready, is_deadline};
 use tenon_proto::onc::record;
 use tenon_wire::Buffer;
 
@@ -192,6 +192,9 @@ impl Channel {
         watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let size = form.prepare(&mut message, self.address(), self.options())?;
+        if self.is_exchange() {
+            return self.send_packets(message, form, timer, watcher);
+        }
         loop {
             let (state, turn) = self.take_turn(form, size, &timer)?;
             form.stamp(&mut message, turn.started, &timer);
@@ -249,7 +252,7 @@ impl Channel {
     }
 
     fn is_datagram(&self) -> bool {
-        self.address().transport() == Transport::Udp
+        form::is_datagram(self.address())
     }
 
     /// Becomes the one who sends, with a call in flight.
@@ -271,23 +274,32 @@ impl Channel {
                     return Err(error);
                 }
             };
-            state = match obstacle {
-                Obstacle::NoLine => self.reconnect(state, timer)?,
-                Obstacle::SomebodySends => self.wait_to_send(state, timer)?,
-                Obstacle::Rested => {
-                    drop(state);
-                    self.look_after_rest();
-                    self.lock()
-                }
-                Obstacle::PeerIsBusy => self.wait_for_peer(state, timer)?,
-                Obstacle::Closing if state.engine.in_flight() > 0 => {
-                    self.wait_for_peer(state, timer)?
-                }
-                Obstacle::Closing => {
-                    state.close_line();
-                    state
-                }
-            };
+            state = self.overcome(state, obstacle, timer)?;
+        }
+    }
+
+    /// Does what there is to do about an obstacle; the call may be tried again then.
+    #[cold]
+    pub(super) fn overcome<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        obstacle: Obstacle,
+        timer: &Timer,
+    ) -> Result<MutexGuard<'s, State>, CallError> {
+        match obstacle {
+            Obstacle::NoLine => self.reconnect(state, timer),
+            Obstacle::SomebodySends => self.wait_to_send(state, timer),
+            Obstacle::Rested => {
+                drop(state);
+                self.look_after_rest();
+                Ok(self.lock())
+            }
+            Obstacle::PeerIsBusy => self.wait_for_peer(state, timer),
+            Obstacle::Closing if state.engine.in_flight() > 0 => self.wait_for_peer(state, timer),
+            Obstacle::Closing => {
+                state.close_line();
+                Ok(state)
+            }
         }
     }
 
@@ -421,7 +433,7 @@ impl Channel {
 }
 
 impl State {
-    fn obstacle(&self, now: Instant) -> Option<Obstacle> {
+    pub(super) fn obstacle(&self, now: Instant) -> Option<Obstacle> {
         match &self.line {
             None => Some(Obstacle::NoLine),
             Some(line) if line.is_sending => Some(Obstacle::SomebodySends),

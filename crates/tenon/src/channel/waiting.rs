@@ -58,10 +58,12 @@ impl Channel {
         let Some(mut reader) = self.read_on(&connection) else {
             return self.wait_for_reader(state, timer);
         };
+        let until = state.next_look(timer.deadline);
         drop(state);
-        let taken = reader.take_in_by(timer.deadline);
+        let taken = reader.take_in_by(until);
         drop(reader);
         let mut state = self.lock();
+        self.look_at_time(&mut state);
         if let Err(broken) = taken {
             state.break_line(&connection, &broken);
         }

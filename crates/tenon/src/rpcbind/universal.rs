@@ -29,8 +29,8 @@ pub(super) fn netid(address: &Address) -> &'static str {
     match (address, is_ipv6(address)) {
         (Address::Tcp(_) | Address::LeanTcp(_), false) => "tcp",
         (Address::Tcp(_) | Address::LeanTcp(_), true) => "tcp6",
-        (Address::Udp(_), false) => "udp",
-        (Address::Udp(_), true) => "udp6",
+        (Address::Udp(_) | Address::LeanUdp(_), false) => "udp",
+        (Address::Udp(_) | Address::LeanUdp(_), true) => "udp6",
         (Address::Unix(_) | Address::LeanUnix(_), _) => "local",
         // RFC 1833 has none.
         (Address::Shm(_), _) => "shm",
@@ -65,7 +65,10 @@ pub(super) fn with_port(host: &str, port: u16) -> String {
 /// The universal form of an address.
 pub(super) fn universal(address: &Address) -> Result<String, UniversalAddressError> {
     match address {
-        Address::Tcp(host) | Address::Udp(host) | Address::LeanTcp(host) => {
+        Address::Tcp(host)
+        | Address::Udp(host)
+        | Address::LeanTcp(host)
+        | Address::LeanUdp(host) => {
             let numeric: IpAddr = host.name.parse().map_err(|_| error(address))?;
             let port = host.port.ok_or_else(|| error(address))?;
             Ok(with_port(&numeric.to_string(), port))

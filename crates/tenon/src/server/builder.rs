@@ -324,6 +324,7 @@ impl Places {
             Address::Tcp(_)
             | Address::Unix(_)
             | Address::LeanTcp(_)
+            | Address::LeanUdp(_)
             | Address::LeanUnix(_)
             | Address::Shm(_) => {
                 let mut listener = Listener::bind(address)?;

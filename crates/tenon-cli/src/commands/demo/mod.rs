@@ -108,5 +108,5 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
 /// The addresses of one place by the protocols that lead there.
 fn by_both_protocols(address: Address) -> Vec<Address> {
     let lean = address.clone().over_lean();
-    address.over_onc().into_iter().chain(lean).collect()
+    address.over_onc().into_iter().chain([lean]).collect()
 }

@@ -10,7 +10,7 @@ use super::{Binding, BindingState, CallId, ClientEvent, Core, Link, Outgoing};
 use crate::exchange::PREFIX_MAX;
 use crate::exchange::failure::{Failure, Reason};
 use crate::lean::client::{BindError, NotStarted};
-use crate::lean::{Bind, ByteOrder, CALLS_MIN, HEADER, Interface, MESSAGE_MIN};
+use crate::lean::{Bind, ByteOrder, CALLS_MIN, HEADER, Interface};
 
 impl<W> Core<W> {
     #[inline]
@@ -55,6 +55,7 @@ impl<W> Core<W> {
         };
         let lane = &mut self.lanes[usize::from(number)];
         lane.begin(pending);
+        self.calling += 1;
         lane.sending.begin(message, usize::MAX, |_| {});
         self.counters.calls += 1;
         match self.link {
@@ -67,16 +68,15 @@ impl<W> Core<W> {
 
     /// A lane for a message of so many bytes.
     fn free_lane(&mut self, size: usize) -> Result<u16, NotStarted> {
-        let (message_max, calls_max) = match &self.peer {
-            Some(peer) => (peer.message_max, peer.calls_max),
-            None => (MESSAGE_MIN, CALLS_MIN),
+        let calls_max = match &self.peer {
+            Some(peer) if size > peer.message_max as usize => {
+                let limit = peer.message_max as usize;
+                return Err(NotStarted::TooLarge { size, limit });
+            }
+            Some(peer) => peer.calls_max,
+            // Calls wait here until the server has said what it takes in.
+            None => CALLS_MIN,
         };
-        let limit = message_max as usize;
-        match (size > limit, &self.peer) {
-            (true, None) => return Err(NotStarted::AwaitsPreamble { size }),
-            (true, Some(_)) => return Err(NotStarted::TooLarge { size, limit }),
-            (false, _) => {}
-        }
         let limit = (calls_max as usize).min(usize::from(u16::MAX));
         if self.lanes.len() - self.free.len() >= limit {
             return Err(NotStarted::TooManyCalls { limit });
@@ -136,12 +136,17 @@ impl<W> Core<W> {
         }
     }
 
-    pub(super) fn cancel(&mut self, id: CallId) -> Option<W> {
+    /// The lane that carries a call, if it is in flight.
+    pub(super) fn lane_with(&self, id: CallId) -> Option<&Lane<W>> {
         let lane = self.lanes.get(usize::from(id.lane))?;
         match &lane.stage {
-            Stage::Calling(pending) if pending.serial == id.serial => {}
-            Stage::Calling(_) | Stage::GivenUp | Stage::Free => return None,
+            Stage::Calling(pending) if pending.serial == id.serial => Some(lane),
+            Stage::Calling(_) | Stage::GivenUp | Stage::Free => None,
         }
+    }
+
+    pub(super) fn cancel(&mut self, id: CallId) -> Option<W> {
+        self.lane_with(id)?;
         self.counters.cancellations += 1;
         self.give_up(id.lane).map(|pending| pending.waiter)
     }
@@ -156,6 +161,7 @@ impl<W> Core<W> {
         let Stage::Calling(pending) = std::mem::replace(&mut lane.stage, Stage::GivenUp) else {
             return None;
         };
+        self.calling -= 1;
         self.clear(number);
         let lane = &mut self.lanes[usize::from(number)];
         lane.owes_cancel = true;
@@ -190,6 +196,7 @@ impl<W> Core<W> {
                 None
             }
             Stage::Calling(pending) => {
+                self.calling -= 1;
                 self.free.push(number);
                 Some(pending)
             }
@@ -210,6 +217,16 @@ impl<W> Core<W> {
         if let Some(pending) = self.give_up(number) {
             self.report(number, pending, reason, may_have_run);
         }
+    }
+
+    #[cold]
+    pub(super) fn break_off(&mut self) -> Vec<W> {
+        self.forget_conversation();
+        let mut waiters = Vec::new();
+        for number in 0..self.lanes.len() {
+            waiters.extend(self.end(number as u16).map(|pending| pending.waiter));
+        }
+        waiters
     }
 
     pub(super) fn report(

@@ -27,7 +27,17 @@ impl<W> Core<W> {
             sent_at: now,
             began_at: now,
             timer: now,
+            is_awaited: false,
         });
+    }
+
+    pub(super) fn greet_without_call(&mut self, now: Instant) {
+        if matches!(self.link, Link::Idle) {
+            self.greet(now);
+        }
+        if let Link::Greeting(greeting) = &mut self.link {
+            greeting.is_awaited = true;
+        }
     }
 
     #[cold]
@@ -122,12 +132,43 @@ impl<W> Core<W> {
         Ok(())
     }
 
-    /// Begins another conversation. Calls that may have been carried out fail.
-    pub(super) fn renew(&mut self, now: Instant, memory: Duration, reason: Reason) {
+    #[cold]
+    pub(super) fn handle_refusal(&mut self, now: Instant) {
+        match &self.link {
+            Link::Idle => {}
+            Link::Greeting(_) => self.give_all_up(),
+            Link::Open(_) => {
+                self.renew(now, Duration::ZERO, Reason::Unreachable);
+                self.give_all_up();
+            }
+        }
+    }
+
+    /// The server is not there: calls that wait for a conversation wait in vain.
+    pub(super) fn give_all_up(&mut self) {
+        self.link = Link::Idle;
+        for number in 0..self.lanes.len() {
+            if self.lanes[number].is_calling() {
+                self.fail(number as u16, Reason::Unreachable);
+            }
+        }
+    }
+
+    pub(super) fn forget_conversation(&mut self) {
         self.link = Link::Idle;
         for binding in &mut self.bindings {
             binding.state = BindingState::Asked;
         }
+        self.ready.clear();
+        for lane in &mut self.lanes {
+            lane.is_ready = false;
+        }
+        self.congestion = Congestion::new();
+    }
+
+    /// Begins another conversation. Calls that may have been carried out fail.
+    pub(super) fn renew(&mut self, now: Instant, memory: Duration, reason: Reason) {
+        self.link = Link::Idle;
         let mut goes_on = false;
         for number in 0..self.lanes.len() {
             let lane = &mut self.lanes[number];
@@ -145,11 +186,7 @@ impl<W> Core<W> {
                 }
             }
         }
-        self.ready.clear();
-        for lane in &mut self.lanes {
-            lane.is_ready = false;
-        }
-        self.congestion = Congestion::new();
+        self.forget_conversation();
         if goes_on {
             self.greet(now);
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::lane::{Lane, Stage};
 use super::{Answer, BindingState, CallId, Complete, Core, Link};
 use crate::exchange::ack::{Arrived, Progress};
-use crate::exchange::assembly::{NotTaken, Taken};
+use crate::exchange::assembly::{NotTaken, Taken, whole};
 use crate::exchange::content::Answered;
 use crate::exchange::failure::Reason;
 use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind, decode};
@@ -207,6 +207,26 @@ impl<W> Core<W> {
         }
     }
 
+    #[inline]
+    pub(super) fn take_in<'d>(
+        &mut self,
+        now: Instant,
+        datagram: &'d [u8],
+        taken: &'d mut Storage,
+    ) -> Option<Answer<'d, W>> {
+        match self.handle(now, datagram, taken) {
+            Ok(None) => None,
+            Ok(Some(complete)) => {
+                let answer = complete.datagram.unwrap_or_else(|| whole(taken));
+                self.settle(complete.lane, answer)
+            }
+            Err(ignored) => {
+                self.counters.ignored.count(ignored);
+                None
+            }
+        }
+    }
+
     /// Ends a call with its answer.
     #[inline]
     pub(super) fn settle<'m>(&mut self, number: u16, answer: &'m [u8]) -> Option<Answer<'m, W>> {
@@ -241,6 +261,9 @@ impl<W> Core<W> {
             waiter: pending.waiter,
             order,
             extensions,
+            start: outcome
+                .as_ref()
+                .map_or(0, |results| offset(results, answer)),
             outcome,
         })
     }
@@ -284,6 +307,12 @@ impl<W> Core<W> {
         binding.state = BindingState::Refused(Arc::clone(&refusal));
         Ok(Some(refusal))
     }
+}
+
+/// Where a part of `whole` begins.
+#[inline]
+fn offset(part: &[u8], whole: &[u8]) -> usize {
+    part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr())
 }
 
 type Understood<'m> = (Extensions<'m>, Result<&'m [u8], ReplyError<'m>>);

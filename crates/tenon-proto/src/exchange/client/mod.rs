@@ -27,7 +27,7 @@ use crate::exchange::{PREFIX_MAX, datagram_max};
 use crate::lean::client::{BindError, NotStarted, ReplyError};
 use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
 use crate::storage::Storage;
-use lane::{Lane, Stage};
+use lane::Lane;
 
 /// What a client takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +88,8 @@ pub struct Answer<'m, W> {
     pub order: ByteOrder,
     /// What the answer carries beside.
     pub extensions: Extensions<'m>,
+    /// Where the results begin in the whole answer.
+    pub start: usize,
     /// The encoded results, where they were received.
     pub outcome: Result<&'m [u8], ReplyError<'m>>,
 }
@@ -104,6 +106,40 @@ pub enum ClientEvent<W> {
         /// Why.
         failure: Failure,
     },
+}
+
+/// Where an answer is put together that comes in several packets, outside of the engine.
+#[derive(Debug)]
+pub struct Whole(Storage);
+
+impl Whole {
+    /// For answers to a client that says of itself what `preamble` says.
+    pub fn new(preamble: &Preamble) -> Self {
+        Self(Assembly::receiver(answer_max(preamble)))
+    }
+
+    /// The answer; empty if the last one came in a single packet.
+    pub fn answer(&self) -> &[u8] {
+        whole(&self.0)
+    }
+
+    /// Forgets the answer.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.truncate(self.0.base());
+    }
+
+    /// Gives memory back if it has more than so many bytes. The answer is forgotten then.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if self.0.capacity() > bytes {
+            self.0.release();
+        }
+    }
+}
+
+/// Bytes of the largest answer.
+fn answer_max(preamble: &Preamble) -> usize {
+    preamble.message_max as usize + PREFIX_MAX
 }
 
 /// What a client has seen.
@@ -159,6 +195,8 @@ struct Greeting {
     began_at: Instant,
     /// When the next one is to be sent.
     timer: Instant,
+    /// Whether it was asked for without a call.
+    is_awaited: bool,
 }
 
 #[derive(Debug)]
@@ -201,6 +239,8 @@ struct Core<W> {
     link: Link,
     lanes: Vec<Lane<W>>,
     free: Vec<u16>,
+    /// Lanes with a call that somebody waits for.
+    calling: usize,
     ready: VecDeque<u16>,
     bindings: Vec<Binding>,
     events: VecDeque<ClientEvent<W>>,
@@ -227,7 +267,7 @@ struct Complete<'d> {
 impl<W> ClientEngine<W> {
     /// A client of a server that it has not talked to. `preamble` says what it is.
     pub fn new(preamble: Preamble, limits: ClientLimits, secrets: ClientSecrets) -> Self {
-        let bytes_max = preamble.message_max as usize + PREFIX_MAX;
+        let bytes_max = answer_max(&preamble);
         Self {
             core: Core {
                 own: Facts {
@@ -240,6 +280,7 @@ impl<W> ClientEngine<W> {
                 link: Link::Idle,
                 lanes: Vec::new(),
                 free: Vec::new(),
+                calling: 0,
                 ready: VecDeque::new(),
                 bindings: Vec::new(),
                 events: VecDeque::new(),
@@ -271,6 +312,16 @@ impl<W> ClientEngine<W> {
         self.core.bind(interface)
     }
 
+    /// Asks for a conversation before there is a call, unless there is one or it is asked for already.
+    pub fn greet(&mut self, now: Instant) {
+        self.core.greet_without_call(now);
+    }
+
+    /// Whether a conversation is asked for.
+    pub fn is_greeting(&self) -> bool {
+        matches!(self.core.link, Link::Greeting(_))
+    }
+
     /// Puts a call in flight. `message` is what [`Draft`](crate::lean::Draft) has written, from its
     /// beginning; number and service are filled in. An empty buffer is given back for it.
     ///
@@ -297,18 +348,21 @@ impl<W> ClientEngine<W> {
         now: Instant,
         datagram: &'d [u8],
     ) -> Option<Answer<'d, W>> {
-        let Self { core, whole: taken } = self;
-        match core.handle(now, datagram, taken) {
-            Ok(None) => None,
-            Ok(Some(complete)) => {
-                let answer = complete.datagram.unwrap_or_else(|| whole(taken));
-                core.settle(complete.lane, answer)
-            }
-            Err(ignored) => {
-                core.counters.ignored.count(ignored);
-                None
-            }
-        }
+        let Self { core, whole } = self;
+        core.take_in(now, datagram, whole)
+    }
+
+    /// The same for an owner that keeps the answer while the engine goes on: one of several packets
+    /// is left in `taken`, one of a single packet stands behind its
+    /// [header](super::PACKET_HEADER).
+    #[inline]
+    pub fn handle_datagram_into<'d>(
+        &mut self,
+        now: Instant,
+        datagram: &'d [u8],
+        taken: &'d mut Whole,
+    ) -> Option<Answer<'d, W>> {
+        self.core.take_in(now, datagram, &mut taken.0)
     }
 
     /// Appends the next datagram that is to be sent; false if there is none.
@@ -317,7 +371,17 @@ impl<W> ClientEngine<W> {
         self.core.poll_transmit(now, out)
     }
 
+    /// Whether there may be something to send.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        match &self.core.link {
+            Link::Greeting(greeting) => greeting.sent == 0,
+            Link::Idle | Link::Open(_) => !self.core.ready.is_empty(),
+        }
+    }
+
     /// What happened without an answer.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<ClientEvent<W>> {
         self.core.events.pop_front()
     }
@@ -327,9 +391,26 @@ impl<W> ClientEngine<W> {
         self.core.poll_timeout()
     }
 
+    /// When there is something to do for a call; `None` if it is not in flight.
+    pub fn next_timeout(&self, id: CallId) -> Option<Instant> {
+        self.core.lane_with(id)?.next_timeout()
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.core.handle_timeout(now);
+    }
+
+    /// Nobody listens where the server should be, as the system has found out: the calls in flight come to
+    /// nothing. Those that are started later ask for another conversation.
+    pub fn handle_refusal(&mut self, now: Instant) {
+        self.core.handle_refusal(now);
+    }
+
+    /// Ends the conversation and gives all calls up, of which the server is not told; returns who waits
+    /// for them.
+    pub fn break_off(&mut self) -> Vec<W> {
+        self.core.break_off()
     }
 
     /// Gives a call up; the server is told so, and its answer will be ignored. `None` if it is no
@@ -340,10 +421,7 @@ impl<W> ClientEngine<W> {
 
     /// Calls in flight.
     pub fn in_flight(&self) -> usize {
-        let lanes = self.core.lanes.iter();
-        lanes
-            .filter(|lane| matches!(lane.stage, Stage::Calling(_)))
-            .count()
+        self.core.calling
     }
 
     /// Calls in flight, and those that were given up and of which the server has not said yet that

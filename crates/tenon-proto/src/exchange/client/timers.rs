@@ -79,17 +79,12 @@ impl<W> Core<W> {
         let Link::Greeting(greeting) = &self.link else {
             return;
         };
-        let is_wanted = self.lanes.iter().any(Lane::is_calling);
+        let is_wanted = greeting.is_awaited || self.lanes.iter().any(Lane::is_calling);
         let asked_for = now.saturating_duration_since(greeting.began_at);
         let is_silent = greeting.sent > IN_VAIN_MIN && asked_for >= self.limits.patience.silence;
         if is_wanted && !is_silent {
             return;
         }
-        self.link = Link::Idle;
-        for number in 0..self.lanes.len() {
-            if self.lanes[number].is_calling() {
-                self.fail(number as u16, Reason::Unreachable);
-            }
-        }
+        self.give_all_up();
     }
 }

@@ -1,0 +1,248 @@
+//! Calls of the packet exchange: what the engine has to send goes out packet by packet, by whoever
+//! made it so.
+//!
+//! Packets may overtake each other on their way. So there is no turn to send: every caller sends for
+//! itself, at the same time as others.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tenon_net::{Address, Ready};
+use tenon_wire::Buffer;
+
+use super::connection::Connection;
+use super::engine::{Engine, Unstarted};
+use super::form::{Form, LeanForm};
+use super::sending::{Locked, Ticket};
+use super::slots::SlotId;
+use super::state::State;
+use super::{Channel, Timer};
+use crate::account::{Step, Watcher};
+use crate::error::CallError;
+
+/// How long a packet waits for room in the socket before it counts as lost.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Calls that are gathered at most while a batch is open.
+const GATHERED_MAX: usize = 64;
+
+impl Channel {
+    /// Whether calls go by the packet exchange.
+    #[inline]
+    pub(super) fn is_exchange(&self) -> bool {
+        matches!(self.address(), Address::LeanUdp(_))
+    }
+
+    /// Asks the server for a conversation and waits until it has answered: so what is no server is found
+    /// out when a channel is made, and calls that are started later go out without waiting.
+    pub(super) fn greet(&self, timer: &Timer) -> Result<(), Arc<io::Error>> {
+        let mut state = self.lock();
+        if let Engine::Exchange(engine) = &mut state.engine {
+            engine.greet();
+        }
+        while state.is_greeting()? {
+            let waited = self.wait_for_peer(state, timer);
+            state = waited.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a call by the packet exchange. What it lacks it is given by the engine.
+    pub(super) fn send_packets(
+        &self,
+        mut message: Buffer,
+        form: &Form<'_>,
+        timer: Timer,
+        watcher: impl Watcher,
+    ) -> Result<(Locked<'_>, Ticket), CallError> {
+        let Form::Lean(form) = form else {
+            let spoken = self.address().protocol();
+            return Err(CallError::OtherProtocol { spoken });
+        };
+        form.tell_time(&mut message, &timer);
+        let mut state = self.lock();
+        let (connection, slot) = loop {
+            match state.enter(self, form, &mut message, &timer) {
+                Ok(entered) => break entered,
+                Err(Unstarted::Obstacle(obstacle)) => {
+                    state = self.overcome(state, obstacle, &timer)?;
+                    form.tell_time(&mut message, &timer);
+                }
+                Err(Unstarted::Error(error)) => return Err(error),
+            }
+        };
+        state.buffers.put(message);
+        watcher.at(Step::Sending);
+        if !state.gathers_packets() {
+            state = self.transmit_packets(state, &connection);
+        }
+        watcher.at(Step::Sent);
+        let ticket = Ticket {
+            channel: self.clone(),
+            connection,
+            xid: slot.index() as u32,
+            slot,
+            timer,
+            message: None,
+            is_over: AtomicBool::new(false),
+        };
+        Ok((Locked(state), ticket))
+    }
+
+    /// Does what is due while somebody waits who has no call in flight.
+    pub(super) fn look_at_time(&self, state: &mut State) {
+        let now = Instant::now();
+        let Engine::Exchange(engine) = &mut state.engine else {
+            return;
+        };
+        if engine.next_timeout_of_all().is_some_and(|at| at <= now) {
+            engine.handle_timeout(now);
+            state.end_failed(None);
+            self.flush(state);
+        }
+    }
+
+    /// Sends what is to be sent, and leaves the bookkeeping to others meanwhile.
+    #[inline]
+    fn transmit_packets<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        connection: &Connection,
+    ) -> MutexGuard<'s, State> {
+        let mut packet = state.buffers.take();
+        while state.poll_packet(&mut packet) {
+            drop(state);
+            let sent = send(connection, packet.as_slice());
+            packet.clear();
+            state = self.lock();
+            state.note_sent(sent);
+        }
+        state.buffers.put(packet);
+        state
+    }
+}
+
+impl State {
+    /// Puts a call in flight, if nothing is in the way.
+    #[inline]
+    fn enter(
+        &mut self,
+        channel: &Channel,
+        form: &LeanForm<'_>,
+        message: &mut Buffer,
+        timer: &Timer,
+    ) -> Result<(Arc<Connection>, SlotId), Unstarted> {
+        if let Some(obstacle) = self.obstacle(timer.started) {
+            return Err(Unstarted::Obstacle(obstacle));
+        }
+        let limit = channel.options().calls_max;
+        if self.engine.in_flight() >= limit {
+            return Err(CallError::TooManyCalls { limit }.into());
+        }
+        let slot = self.slots.take();
+        let Engine::Exchange(engine) = &mut self.engine else {
+            unreachable!("an engine is made for its address");
+        };
+        let started = engine.start(form, message, timer, slot);
+        started.inspect_err(|_| self.release(slot))?;
+        let Some(line) = &mut self.line else {
+            unreachable!("no line is an obstacle");
+        };
+        line.used_at = timer.started;
+        Ok((Arc::clone(&line.connection), slot))
+    }
+
+    fn is_greeting(&self) -> Result<bool, Arc<io::Error>> {
+        match &self.engine {
+            Engine::Exchange(engine) => engine.is_greeting(),
+            Engine::Onc(_) | Engine::Lean(_) => Ok(false),
+        }
+    }
+
+    /// Whether calls wait for others that are sent with them.
+    #[inline]
+    fn gathers_packets(&self) -> bool {
+        self.batches > 0 && !self.engine.in_flight().is_multiple_of(GATHERED_MAX)
+    }
+
+    /// Whether packets wait to be sent.
+    #[inline]
+    pub(super) fn has_packets(&self) -> bool {
+        match &self.engine {
+            Engine::Exchange(engine) => engine.has_transmit(),
+            Engine::Onc(_) | Engine::Lean(_) => false,
+        }
+    }
+
+    #[inline]
+    fn poll_packet(&mut self, out: &mut Buffer) -> bool {
+        match &mut self.engine {
+            Engine::Exchange(engine) => engine.poll_packet(out),
+            Engine::Onc(_) | Engine::Lean(_) => false,
+        }
+    }
+
+    #[inline]
+    fn note_sent(&mut self, sent: io::Result<()>) {
+        if let (Err(error), Engine::Exchange(engine)) = (sent, &mut self.engine) {
+            engine.note_fault(error);
+        }
+    }
+
+    /// How long may be read before something is due, if not until `deadline`.
+    pub(super) fn next_look(&self, deadline: Instant) -> Instant {
+        match &self.engine {
+            Engine::Exchange(engine) => {
+                let next = engine.next_timeout_of_all();
+                next.map_or(deadline, |next| next.min(deadline))
+            }
+            Engine::Onc(_) | Engine::Lean(_) => deadline,
+        }
+    }
+
+    /// Nobody listens at the peer's port: calls in flight fail.
+    #[cold]
+    pub(super) fn refused(&mut self, error: io::Error) {
+        if let Engine::Exchange(engine) = &mut self.engine {
+            engine.refused(error);
+        }
+        self.end_failed(None);
+    }
+
+    /// Sends what is to be sent at once.
+    pub(super) fn flush_packets(&mut self) {
+        let Some(line) = &self.line else { return };
+        let connection = Arc::clone(&line.connection);
+        let mut packet = self.buffers.take();
+        while self.poll_packet(&mut packet) {
+            let sent = send(&connection, packet.as_slice());
+            packet.clear();
+            self.note_sent(sent);
+        }
+        self.buffers.put(packet);
+    }
+}
+
+/// Sends a packet. What finds no room for long enough is lost, as it may be anywhere on its way.
+#[inline]
+fn send(connection: &Connection, packet: &[u8]) -> io::Result<()> {
+    match connection.try_send(packet, 0) {
+        Ok(_) => Ok(()),
+        Err(error) => send_again(connection, packet, error),
+    }
+}
+
+#[cold]
+fn send_again(connection: &Connection, packet: &[u8], error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            connection.wait(Ready::WRITABLE, Instant::now() + PATIENCE)?;
+        }
+        // An earlier packet met a closed port; this one was not sent.
+        io::ErrorKind::ConnectionRefused => {}
+        _ => return Err(error),
+    }
+    connection.try_send(packet, 0).map(|_| ())
+}

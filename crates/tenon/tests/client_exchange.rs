@@ -1,0 +1,439 @@
+//! Channels that call by the packet exchange, at live servers and through a relay that does to real
+//! datagrams what networks do.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+#[path = "common/lean.rs"]
+mod lean_caller;
+#[path = "common/relay.rs"]
+mod relay;
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use caller::{PATIENCE, PROGRAM, VERSION};
+use lean_caller::{ECHO, FAIL, LeanObliging, SLEEP, interface};
+use relay::{Faults, Relay};
+use tenon::lean::{Interface, Status};
+use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
+use tenon::{
+    CallError, CallInfo, ChannelOptions, Client, ConnectError, LeanInput, LeanService, PendingCall,
+    Refusal, Server, ServerBuilder, ServerLimits, Service, Waiting,
+};
+
+fn put(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError> + '_ {
+    |out| {
+        out.room(bytes.len()).copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn get(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
+    match input {
+        LeanInput::Native(input) => Ok(input.take(input.left())?.to_vec()),
+        LeanInput::Swapped(input) => Ok(input.take(input.left())?.to_vec()),
+    }
+}
+
+fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
+    client.call_lean(procedure.into(), put(bytes), get)
+}
+
+fn start(client: &Client, procedure: u16, bytes: &[u8]) -> PendingCall<Vec<u8>> {
+    client
+        .start_lean(procedure.into(), put(bytes), get)
+        .unwrap()
+}
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 7 + at / 256) as u8).collect()
+}
+
+/// A server that takes large messages, of workers where there are any.
+fn server(workers: usize) -> Server {
+    let limits = ServerLimits {
+        record_bytes: 64 << 20,
+        ..ServerLimits::default()
+    };
+    let builder = Server::builder().limits(limits);
+    start_server(builder.listen("udp://127.0.0.1:0").unwrap(), workers)
+}
+
+fn start_server(builder: ServerBuilder, workers: usize) -> Server {
+    match workers {
+        0 => builder.service(LeanObliging).start().unwrap(),
+        _ => {
+            let builder = builder.service_on_workers(LeanObliging).workers(workers);
+            builder.start().unwrap()
+        }
+    }
+}
+
+fn at(server: &Server) -> SocketAddr {
+    let address = server.addresses()[0].to_string();
+    address.strip_prefix("udp://").unwrap().parse().unwrap()
+}
+
+fn client_with(at: SocketAddr, options: ChannelOptions) -> Client {
+    let address = format!("lean+udp://{at}");
+    let client = Client::connect_with(&address, PROGRAM, VERSION, options).unwrap();
+    let client = client.with_interface(Arc::new(interface()));
+    client.with_timeout(PATIENCE)
+}
+
+fn client(server: &Server) -> Client {
+    client_with(at(server), ChannelOptions::default())
+}
+
+#[test]
+fn messages_of_all_sizes_come_back_however_is_waited() {
+    for (_, waiting) in Waiting::ALL {
+        for workers in [0, 2] {
+            let server = server(workers);
+            let options = ChannelOptions::default().waiting(waiting);
+            let client = client_with(at(&server), options);
+            let sizes = [
+                300_000, 0, 1, 8, 1350, 1360, 1370, 1399, 1400, 1401, 1416, 2800,
+            ];
+            for size in sizes
+                .into_iter()
+                .chain([20_000, 65_536, 1 << 20, 5_000_000])
+            {
+                let sent = pattern(size);
+                let echoed = call(&client, ECHO, &sent).unwrap();
+                assert!(echoed == sent, "{size} bytes, {waiting}");
+            }
+            let counters = client.channel().counters();
+            assert_eq!((counters.connections, counters.in_flight), (1, 0));
+            assert_eq!(
+                (counters.calls.successes, counters.calls.violations),
+                (16, 0)
+            );
+        }
+    }
+}
+
+#[test]
+fn many_threads_with_many_calls_share_a_channel() {
+    const THREADS: u32 = 6;
+    const CALLS: u32 = 100;
+    let server = server(3);
+    let client = client(&server);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let client = &client;
+            scope.spawn(move || {
+                for number in 0..CALLS {
+                    let token = (thread << 16 | number).to_be_bytes();
+                    let size = 40 * number as usize;
+                    let large = start(client, ECHO, &pattern(size));
+                    assert_eq!(call(client, ECHO, &token).unwrap(), token);
+                    assert!(large.wait().unwrap() == pattern(size));
+                }
+            });
+        }
+    });
+    let counters = client.channel().counters();
+    assert_eq!(counters.calls.successes, u64::from(2 * THREADS * CALLS));
+    assert_eq!((counters.in_flight, counters.connections), (0, 1));
+    assert_eq!(server.counters().calls, u64::from(2 * THREADS * CALLS));
+}
+
+/// More calls than the server grants wait for others, the first of all for the server's word.
+#[test]
+fn batches_of_calls_are_all_answered() {
+    let limits = ServerLimits {
+        connection_calls_in_flight: 20,
+        ..ServerLimits::default()
+    };
+    let builder = Server::builder().limits(limits);
+    let server = start_server(builder.listen("udp://127.0.0.1:0").unwrap(), 2);
+    let client = client(&server);
+    for _ in 0..3 {
+        let batch = client.channel().batch();
+        let calls: Vec<_> = (0..100_u32)
+            .map(|number| (number, start(&client, ECHO, &number.to_be_bytes())))
+            .collect();
+        drop(batch);
+        for (number, pending) in calls.into_iter().rev() {
+            assert_eq!(pending.wait().unwrap(), number.to_be_bytes());
+        }
+    }
+}
+
+/// Nobody has to wait for it.
+#[test]
+fn a_batch_sends_what_it_has_gathered() {
+    let server = server(0);
+    let client = client(&server);
+    call(&client, ECHO, b"").unwrap();
+    let batch = client.channel().batch();
+    let pending = start(&client, ECHO, b"gathered");
+    assert_eq!(server.counters().calls, 1);
+    drop(batch);
+    caller::eventually("the call", || server.counters().calls == 2);
+    assert_eq!(pending.wait().unwrap(), b"gathered");
+}
+
+#[test]
+fn time_runs_out_for_one_call_only() {
+    const SHORT: Duration = Duration::from_millis(60);
+    let server = server(2);
+    let client = client(&server);
+    let patient = start(&client, SLEEP, &400_u32.to_ne_bytes());
+    let hasty = client.with_timeout(SHORT);
+    let error = call(&hasty, SLEEP, &300_u32.to_ne_bytes()).unwrap_err();
+    assert!(
+        matches!(error, CallError::TimedOut { limit: SHORT, .. }),
+        "{error:?}"
+    );
+    assert!(error.may_have_executed());
+    assert_eq!(patient.wait().unwrap(), b"slept");
+    assert_eq!(call(&client, ECHO, b"next").unwrap(), b"next");
+    let calls = client.channel().counters().calls;
+    assert_eq!((calls.timeouts, calls.successes), (1, 2));
+}
+
+#[test]
+fn calls_that_are_given_up_leave_nothing_behind() {
+    let server = server(4);
+    let client = client(&server);
+    for _ in 0..100 {
+        drop(start(&client, SLEEP, &1_u32.to_ne_bytes()));
+    }
+    assert_eq!(call(&client, ECHO, b"next").unwrap(), b"next");
+    assert_eq!(client.channel().counters().in_flight, 0);
+}
+
+#[test]
+fn refusals_say_why() {
+    let limits = ServerLimits {
+        record_bytes: 100 << 10,
+        ..ServerLimits::default()
+    };
+    let builder = Server::builder().limits(limits);
+    let server = start_server(builder.listen("udp://127.0.0.1:0").unwrap(), 0);
+    let client = client(&server);
+    // The first call of all, before the server has said what it takes in.
+    for _ in 0..2 {
+        let error = call(&client, ECHO, &[7; 200_000]).unwrap_err();
+        assert!(
+            matches!(error, CallError::TooLargeForPeer { .. }),
+            "{error:?}"
+        );
+        assert!(!error.may_have_executed());
+    }
+    match call(&client, FAIL, b"").unwrap_err() {
+        CallError::Exception(exception) => assert_eq!(exception.status, Status::FAILED),
+        other => panic!("{other:?}"),
+    }
+    let other = client.with_interface(Arc::new(Interface::unknown(77, 1)));
+    let error = call(&other, ECHO, b"").unwrap_err();
+    assert!(matches!(error, CallError::Unbound(_)), "{error:?}");
+    assert_eq!(call(&client, ECHO, b"next").unwrap(), b"next");
+    let onc = client.call(1, |_| Ok(()), |_| Ok(())).unwrap_err();
+    assert!(matches!(onc, CallError::OtherProtocol { .. }), "{onc:?}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told() {
+    let place = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = format!("lean+udp://{}", place.local_addr().unwrap());
+    let hasty = ChannelOptions::default().connect_timeout(Duration::from_millis(50));
+    let unreachable = || match Client::connect_with(&address, PROGRAM, VERSION, hasty.clone()) {
+        Err(ConnectError::Unreachable { cause, .. }) => cause.kind(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(unreachable(), ErrorKind::TimedOut);
+    drop(place);
+    assert_eq!(unreachable(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_server_that_has_gone_is_missed() {
+    let server = server(0);
+    let client = client(&server);
+    assert_eq!(call(&client, ECHO, b"").unwrap(), b"");
+    drop(server);
+    let mut unknown = 0;
+    for _ in 0..20 {
+        match call(&client, ECHO, b"").unwrap_err() {
+            CallError::Disconnected {
+                cause,
+                may_have_executed,
+            } => {
+                assert_eq!(cause.kind(), ErrorKind::ConnectionRefused);
+                unknown += u32::from(may_have_executed);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // The first was sent to whom it knew; the others asked whether somebody is there.
+    assert_eq!(unknown, 1);
+}
+
+const FAULTLESS: Faults = Faults {
+    loss: 0,
+    duplication: 0,
+    delay_us: 0,
+};
+
+/// Another run of the server at a place that the last one has just left.
+fn restart(place: SocketAddr) -> Server {
+    let mut server = None;
+    caller::eventually("the port", || {
+        let builder = Server::builder().listen(&format!("udp://{place}")).unwrap();
+        server = builder.service(LeanObliging).start().ok();
+        server.is_some()
+    });
+    server.unwrap()
+}
+
+#[test]
+fn a_server_that_was_restarted_between_two_calls_is_not_missed() {
+    let mut server = server(0);
+    let (place, client) = (at(&server), client(&server));
+    for round in 0..5 {
+        let sent = pattern(1000 * round);
+        assert!(call(&client, ECHO, &sent).unwrap() == sent);
+        drop(server);
+        server = restart(place);
+        // What a server remembers that has just started reaches no further back.
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(call(&client, ECHO, b"last").unwrap(), b"last");
+    let counters = client.channel().counters();
+    assert_eq!((counters.connections, counters.calls.successes), (1, 6));
+}
+
+/// What a server was doing may have been done, and who was calling is told so; nobody else is.
+#[test]
+fn a_server_that_was_restarted_in_the_middle_of_a_call_is_told() {
+    let (first, second) = (server(1), server(1));
+    let relay = Relay::before(at(&first), FAULTLESS);
+    let client = client_with(relay.address, ChannelOptions::default());
+    let sleeping = start(&client, SLEEP, &100_u32.to_ne_bytes());
+    caller::eventually("the call", || first.counters().calls == 1);
+    relay.lead_to(at(&second));
+    match sleeping.wait().unwrap_err() {
+        error @ CallError::Disconnected { .. } => assert!(error.may_have_executed()),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(call(&client, ECHO, b"next").unwrap(), b"next");
+    assert_eq!(client.channel().counters().connections, 1);
+}
+
+// ---- The network does what it likes ----
+
+/// Says what it was told backwards and inverted, and counts how often by the first bytes.
+#[derive(Clone, Default)]
+struct Counting(Arc<Mutex<HashMap<Vec<u8>, u32>>>);
+
+fn result_of(arguments: &[u8]) -> Vec<u8> {
+    arguments.iter().rev().map(|byte| !byte).collect()
+}
+
+impl Service for Counting {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn call(
+        &self,
+        _call: &CallInfo<'_>,
+        _arguments: &mut Decoder<'_>,
+        _result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::ProcedureUnavailable)
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for Counting {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(interface())
+    }
+
+    fn call_lean(
+        &self,
+        _call: &CallInfo<'_>,
+        arguments: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let arguments = match &arguments {
+            LeanInput::Native(arguments) => arguments.rest(),
+            LeanInput::Swapped(arguments) => arguments.rest(),
+        };
+        let name = arguments[..8].to_vec();
+        *self.0.lock().unwrap().entry(name).or_default() += 1;
+        let backwards = result_of(arguments);
+        result.room(backwards.len()).copy_from_slice(&backwards);
+        Ok(())
+    }
+}
+
+/// Two channels with two threads each call a service through a relay; what it has lost.
+fn run(faults: Faults, calls: u32, workers: usize) -> u64 {
+    let service = Counting::default();
+    let builder = Server::builder().listen("udp://127.0.0.1:0").unwrap();
+    let server = match workers {
+        0 => builder.service(service.clone()),
+        _ => builder.service_on_workers(service.clone()).workers(workers),
+    };
+    let server = server.start().unwrap();
+    let relay = Relay::before(at(&server), faults);
+    let clients = [(); 2].map(|()| client_with(relay.address, ChannelOptions::default()));
+    thread::scope(|scope| {
+        for thread in 0..4_u32 {
+            let client = &clients[thread as usize % 2];
+            scope.spawn(move || call_again_and_again(client, thread, calls));
+        }
+    });
+    let executed = service.0.lock().unwrap();
+    assert_eq!(executed.len() as u32, 4 * calls);
+    assert!(executed.values().all(|times| *times == 1), "at most once");
+    relay.lost()
+}
+
+fn call_again_and_again(client: &Client, thread: u32, calls: u32) {
+    let client = client.with_timeout(6 * PATIENCE);
+    for number in 0..calls {
+        let size = match number % 10 {
+            0 => 100_000,
+            5 => 9000,
+            _ => 100 * number as usize,
+        };
+        let mut arguments = [thread.to_be_bytes(), number.to_be_bytes()].concat();
+        arguments.extend(pattern(size));
+        let pending = start(&client, ECHO, &arguments);
+        assert!(pending.wait().unwrap() == result_of(&arguments));
+    }
+}
+
+#[test]
+fn calls_through_a_relay_that_does_nothing_to_them() {
+    assert_eq!(run(FAULTLESS, 40, 0), 0);
+}
+
+#[test]
+fn calls_through_a_relay_that_loses_doubles_delays_and_reorders() {
+    let faults = Faults {
+        loss: 50,
+        duplication: 100,
+        delay_us: 2000,
+    };
+    assert!(run(faults, 40, 0) > 0);
+    assert!(run(faults, 40, 3) > 0);
+}
