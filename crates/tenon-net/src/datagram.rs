@@ -57,6 +57,13 @@ impl Datagram {
         Ok(Address::of_socket(crate::Transport::Udp, at))
     }
 
+    /// Whether it is connected to an address that only this machine has.
+    pub fn is_here(&self) -> bool {
+        let peer = net::getpeername(&self.socket).ok().flatten();
+        let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+        peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback())
+    }
+
     /// Sends one datagram to the connected peer.
     ///
     /// # Errors

@@ -14,16 +14,13 @@ mod lean_steady;
 use counting::{orders, system_calls_of};
 use lean_caller::lean_builder;
 use lean_steady::{call, client_with};
-use tenon::{ChannelOptions, Transport, Waiting};
+use tenon::{ChannelOptions, Waiting};
 
 #[test]
 fn a_warm_lean_call_makes_two_system_calls() {
     const CALLS: u32 = 1000;
     let server = lean_builder().start().unwrap();
     for address in server.addresses() {
-        if address.transport() == Transport::Udp {
-            continue;
-        }
         let child = "make_the_calls_that_are_ordered";
         let counts = system_calls_of(child, &format!("lean+{address}"), CALLS);
         let (sent, received) = (counts["sendto"], counts["recvfrom"]);

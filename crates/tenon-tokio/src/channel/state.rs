@@ -89,7 +89,7 @@ impl State {
     /// Goes on with a connection that was just made.
     pub(super) fn connected(&mut self) {
         self.connections += 1;
-        self.engine.renew();
+        self.engine.renew(false);
         self.is_connected = true;
         self.has_rested = false;
         self.used_at = Instant::now();

@@ -96,6 +96,11 @@ impl Connection {
         self.socket.try_send(call, sent)
     }
 
+    /// As [`Socket::is_here`].
+    pub(super) fn is_here(&self) -> bool {
+        self.socket.is_here()
+    }
+
     /// As [`Socket::refresh`].
     pub(super) fn refresh(&self) {
         self.socket.refresh();

@@ -112,12 +112,13 @@ impl Engine {
         }
     }
 
-    /// Goes on with a new connection. No call is in flight.
-    pub fn renew(&mut self) {
+    /// Goes on with a new connection, which leads to another process of this machine if `is_here`. No call is
+    /// in flight.
+    pub fn renew(&mut self, is_here: bool) {
         match self {
             Self::Onc(_) => {}
             Self::Lean(engine) => engine.calls.renew(),
-            Self::Exchange(engine) => engine.renew(),
+            Self::Exchange(engine) => engine.renew(is_here),
         }
     }
 

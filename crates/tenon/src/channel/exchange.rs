@@ -8,7 +8,7 @@ use std::time::Instant;
 use tenon_proto::exchange::client::{
     CallId, ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing, Whole,
 };
-use tenon_proto::exchange::{Failure, Ignored, Reason};
+use tenon_proto::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE, Failure, Ignored, Reason};
 use tenon_proto::lean::{Preamble, Status};
 use tenon_proto::onc::client::ClientCounters;
 use tenon_wire::Buffer;
@@ -58,9 +58,14 @@ impl ExchangeEngine {
         }
     }
 
-    /// Goes on over another socket, whose address is in no conversation.
-    pub(super) fn renew(&mut self) {
+    /// Goes on over another socket, whose address is in no conversation; `is_here` if it leads to another
+    /// process of this machine.
+    pub(super) fn renew(&mut self, is_here: bool) {
         self.cancel_all();
+        self.calls.set_datagram_max(match is_here {
+            true => DATAGRAM_HERE,
+            false => DATAGRAM_DEFAULT,
+        });
     }
 
     /// Asks for a conversation, if there is none.

@@ -128,6 +128,14 @@ impl Socket {
         }
     }
 
+    /// Whether datagrams go to another process of this machine.
+    pub fn is_here(&self) -> bool {
+        match self {
+            Self::Stream(_) => false,
+            Self::Datagram(socket) => socket.is_here(),
+        }
+    }
+
     /// As [`Stream::refresh`].
     pub(super) fn refresh(&self) {
         match self {

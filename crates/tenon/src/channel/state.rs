@@ -70,7 +70,7 @@ impl State {
 
     pub(super) fn connected(&mut self, connection: Connection) {
         self.connections += 1;
-        self.engine.renew();
+        self.engine.renew(connection.is_here());
         self.line = Some(Line {
             connection: Arc::new(connection),
             is_sending: false,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use tenon_net::Transport;
+use tenon_proto::exchange::DATAGRAM_HERE;
 use tenon_proto::exchange::server::{
     CallKey, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
 };
@@ -39,6 +40,7 @@ impl Exchange {
             ..lean::preamble(limits)
         };
         let exchange_limits = ExchangeLimits {
+            datagram_max_here: DATAGRAM_HERE,
             bytes: limits.receive_bytes,
             ..ExchangeLimits::default()
         };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tenon::{Address, ChannelOptions, Client, LeanInput, Transport};
+use tenon::{Address, ChannelOptions, Client, LeanInput};
 
 use crate::caller::{PROGRAM, VERSION};
 use crate::lean_caller::{ECHO, interface};
@@ -11,12 +11,10 @@ use crate::lean_caller::{ECHO, interface};
 /// Bytes of the larger call and its result.
 const LARGE: usize = 1440;
 
-/// A client over every stream that a server has.
+/// A client over everything that a server listens at.
 pub fn clients(addresses: &[Address]) -> Vec<Client> {
-    let streams = addresses
-        .iter()
-        .filter(|address| address.transport() != Transport::Udp);
-    streams
+    let addresses = addresses.iter();
+    addresses
         .map(|address| client(&format!("lean+{address}")))
         .collect()
 }

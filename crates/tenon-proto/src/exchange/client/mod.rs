@@ -312,6 +312,11 @@ impl<W> ClientEngine<W> {
         self.core.bind(interface)
     }
 
+    /// Says how large the datagrams may be from the next conversation on.
+    pub fn set_datagram_max(&mut self, bytes: usize) {
+        self.core.own.datagram_max = datagram_max(bytes, usize::MAX) as u32;
+    }
+
     /// Asks for a conversation before there is a call, unless there is one or it is asked for already.
     pub fn greet(&mut self, now: Instant) {
         self.core.greet_without_call(now);

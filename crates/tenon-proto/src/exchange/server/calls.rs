@@ -19,8 +19,8 @@ impl<A: Address> Core<A> {
         body: &'d [u8],
         taken: &mut Storage,
     ) -> Result<Option<Complete<'d>>, Ignored> {
-        let lanes_max = self.own.preamble.calls_max;
-        let bytes_max = self.own.preamble.message_max as usize + PREFIX_MAX;
+        let lanes_max = self.preamble.calls_max;
+        let bytes_max = self.preamble.message_max as usize + PREFIX_MAX;
         if u32::from(header.lane) >= lanes_max {
             return Err(Ignored::Malformed);
         }

@@ -22,7 +22,7 @@ impl<A: Address> Core<A> {
         body: &[u8],
     ) -> Result<(), Ignored> {
         let theirs = Facts::of_hello(body)?.preamble;
-        let ours = self.own.preamble;
+        let ours = self.preamble;
         let reason = match ours.versions.common(theirs.versions) {
             _ if self.is_closed => Some(RefusalReason::STOPPING),
             _ if theirs.refusal.is_some() => return Err(Ignored::Malformed),
@@ -35,7 +35,7 @@ impl<A: Address> Core<A> {
         let welcome = Welcome {
             facts: Facts {
                 preamble,
-                ..self.own
+                ..self.facts_for(from)
             },
             incarnation: self.incarnation,
             cookie: self.cookies.give(now, &from),
@@ -109,7 +109,7 @@ impl<A: Address> Core<A> {
             return Err(Ignored::Full);
         }
         let datagram = datagram_max(
-            self.own.datagram_max as usize,
+            self.facts_for(from).datagram_max as usize,
             opening.facts.datagram_max as usize,
         );
         let conversation = Conversation::new(

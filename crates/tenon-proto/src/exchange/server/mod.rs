@@ -36,6 +36,12 @@ pub trait Address: Copy + Eq + Hash + Debug {
     /// What conversations are counted by: the host, or as much of its address as it cannot choose.
     #[must_use]
     fn host(&self) -> Self;
+
+    /// Whether only this machine has it, so that what it says comes from here.
+    #[must_use]
+    fn is_here(&self) -> bool {
+        false
+    }
 }
 
 impl Address for SocketAddr {
@@ -49,6 +55,10 @@ impl Address for SocketAddr {
         };
         Self::new(ip, 0)
     }
+
+    fn is_here(&self) -> bool {
+        self.ip().to_canonical().is_loopback()
+    }
 }
 
 /// What a server takes.
@@ -56,6 +66,8 @@ impl Address for SocketAddr {
 pub struct ServerLimits {
     /// Bytes of the largest datagram that it sends and takes in.
     pub datagram_max: usize,
+    /// The same for clients at addresses of this machine.
+    pub datagram_max_here: usize,
     /// Conversations that are known at once.
     pub conversations: usize,
     /// Conversations of one host.
@@ -76,6 +88,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             datagram_max: super::DATAGRAM_DEFAULT,
+            datagram_max_here: super::DATAGRAM_DEFAULT,
             conversations: 4096,
             conversations_of_host: 512,
             bytes_of_conversation: 160 << 20,
@@ -151,7 +164,7 @@ pub struct ServerEngine<A> {
 
 #[derive(Debug)]
 struct Core<A> {
-    own: Facts,
+    preamble: Preamble,
     limits: ServerLimits,
     cookies: Cookies,
     incarnation: u32,
@@ -202,10 +215,7 @@ impl<A: Address> ServerEngine<A> {
         let bytes_max = preamble.message_max as usize + PREFIX_MAX;
         Self {
             core: Core {
-                own: Facts {
-                    preamble,
-                    datagram_max: datagram_max(limits.datagram_max, usize::MAX) as u32,
-                },
+                preamble,
                 limits,
                 cookies: Cookies::new(secrets.key, now, limits.cookie),
                 incarnation: secrets.incarnation,
@@ -310,6 +320,18 @@ impl<A: Address> ServerEngine<A> {
 }
 
 impl<A: Address> Core<A> {
+    /// What is said of this end to a client.
+    fn facts_for(&self, client: A) -> Facts {
+        let limit = match client.is_here() {
+            true => self.limits.datagram_max_here,
+            false => self.limits.datagram_max,
+        };
+        Facts {
+            preamble: self.preamble,
+            datagram_max: datagram_max(limit, usize::MAX) as u32,
+        }
+    }
+
     fn handle<'d>(
         &mut self,
         now: Instant,

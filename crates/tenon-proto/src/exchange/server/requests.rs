@@ -33,7 +33,7 @@ impl<A: Address> Core<A> {
         };
         let caller = Caller::new(
             &question.call.header,
-            self.own.preamble.order,
+            self.preamble.order,
             conversation.client.message_max,
         );
         conversation.lanes[index].caller = Some(caller);
@@ -42,7 +42,7 @@ impl<A: Address> Core<A> {
             let found = catalog.find(bind);
             if let Err(unbound) = found.and_then(|found| conversation.bind(index, number, found)) {
                 self.scratch.clear();
-                unbound.encode(&mut self.scratch, self.own.preamble.order, number);
+                unbound.encode(&mut self.scratch, self.preamble.order, number);
                 return self.refuse(key, caller, &Exception::new(Status::UNBOUND, ""));
             }
         }
@@ -145,7 +145,7 @@ impl<A: Address> Core<A> {
         let Some(index) = conversation.index_of(key.lane) else {
             return;
         };
-        conversation.begin_answer(index, message, self.own.preamble.order);
+        conversation.begin_answer(index, message, self.preamble.order);
         self.wait_for(key.conversation, index);
         self.charge(key.conversation, index);
         self.make_ready(key.conversation, key.lane);
