@@ -2,7 +2,7 @@
 
 use tenon::{CallError, ChannelOptions, Protocol, ServerLimits};
 
-use crate::rows::{Execution, Row, rows, stream_rows};
+use crate::rows::{Execution, Row, rows, sized_rows, stream_rows};
 use crate::service::{ECHO, GROW, Obliging, pattern};
 
 /// Bytes that headers may take of a message, in either direction.
@@ -98,7 +98,7 @@ fn what_is_too_large_for_the_sender_is_said_and_harms_no_other_call() {
 
 #[test]
 fn what_is_too_large_for_the_server_is_refused_and_it_serves_on() {
-    for row in stream_rows() {
+    for row in sized_rows() {
         let limits = ServerLimits {
             record_bytes: 100 << 10,
             ..ServerLimits::default()

@@ -4,7 +4,7 @@ use std::thread;
 
 use tenon::ServerLimits;
 
-use crate::rows::{Client, Execution, Pending, rows, stream_rows};
+use crate::rows::{Client, Execution, Pending, rows, sized_rows, stream_rows};
 use crate::service::{ECHO, HOLD, NOTE, Obliging};
 
 /// Calls of a test.
@@ -43,7 +43,7 @@ fn calls_of_one_connection_are_carried_out_in_their_order() {
 
 #[test]
 fn replies_find_their_callers_in_any_order() {
-    for row in stream_rows() {
+    for row in sized_rows() {
         let server = row.server(&Obliging::default(), Execution::Workers(4));
         let client = row.client(&server.address());
         let calls = start_many(&client, ECHO);
@@ -59,7 +59,7 @@ fn replies_find_their_callers_in_any_order() {
 #[test]
 fn more_calls_than_the_server_takes_are_all_answered() {
     const LIMIT: usize = 16;
-    for row in stream_rows() {
+    for row in sized_rows() {
         let service = Obliging::default();
         let limits = ServerLimits {
             connection_calls_in_flight: LIMIT,

@@ -35,6 +35,11 @@ pub struct Carrier {
     pub is_plain: bool,
     /// Bytes of the largest message, if messages are not cut.
     pub message_max: Option<usize>,
+    /// Whether what is damaged is noticed.
+    pub has_check: bool,
+    /// Why there is no connection, if there is none: nothing that keeps calls in their order, that ends with
+    /// an end, or that a socket alone could speak for.
+    pub no_connection: Option<&'static str>,
 }
 
 impl Carrier {
@@ -47,7 +52,7 @@ impl Carrier {
 
     /// Servers of tasks take no datagrams.
     fn servers(&self) -> &'static [End] {
-        match self.message_max {
+        match self.no_connection {
             None => self.clients(),
             Some(_) => &[End::Threads],
         }
@@ -55,7 +60,7 @@ impl Carrier {
 }
 
 /// Everything that carries messages.
-pub const CARRIERS: [Carrier; 4] = [
+pub const CARRIERS: [Carrier; 5] = [
     Carrier {
         name: "tcp",
         listen: || "tcp://127.0.0.1:0".to_owned(),
@@ -63,6 +68,8 @@ pub const CARRIERS: [Carrier; 4] = [
         has_tasks: true,
         is_plain: true,
         message_max: None,
+        has_check: false,
+        no_connection: None,
     },
     Carrier {
         name: "unix",
@@ -71,6 +78,8 @@ pub const CARRIERS: [Carrier; 4] = [
         has_tasks: true,
         is_plain: true,
         message_max: None,
+        has_check: false,
+        no_connection: None,
     },
     Carrier {
         name: "udp",
@@ -79,6 +88,19 @@ pub const CARRIERS: [Carrier; 4] = [
         has_tasks: true,
         is_plain: true,
         message_max: Some(65_507),
+        has_check: false,
+        no_connection: Some("a call is a datagram"),
+    },
+    Carrier {
+        name: "exchange",
+        listen: || "udp://127.0.0.1:0".to_owned(),
+        protocols: &[Protocol::Lean],
+        has_tasks: false,
+        is_plain: true,
+        message_max: None,
+        no_connection: Some(
+            "packets overtake each other, and what is damaged or lost is sent again",
+        ),
     },
     Carrier {
         name: "shm",
@@ -87,6 +109,8 @@ pub const CARRIERS: [Carrier; 4] = [
         has_tasks: false,
         is_plain: false,
         message_max: None,
+        has_check: false,
+        no_connection: None,
     },
 ];
 
@@ -153,11 +177,24 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// Those over connections.
-pub fn stream_rows() -> Vec<Row> {
+/// Those that carry messages of every size, and lose none.
+pub fn sized_rows() -> Vec<Row> {
     let rows = rows().into_iter();
     rows.filter(|row| row.carrier.message_max.is_none())
         .collect()
+}
+
+/// Those over connections. Which are left out is said.
+pub fn stream_rows() -> Vec<Row> {
+    let rows = rows().into_iter();
+    rows.filter(|row| match row.carrier.no_connection {
+        None => true,
+        Some(reason) => {
+            eprintln!("{row}: left out: {reason}");
+            false
+        }
+    })
+    .collect()
 }
 
 /// Those over connections that anybody can make who has a socket.

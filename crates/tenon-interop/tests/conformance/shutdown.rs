@@ -3,12 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::rows::{Execution, rows, stream_rows};
+use crate::rows::{Execution, rows, sized_rows};
 use crate::service::{ECHO, HOLD, Obliging};
 
 #[test]
 fn calls_in_flight_are_answered_and_later_ones_refused() {
-    for row in stream_rows() {
+    for row in sized_rows() {
         let service = Obliging::default();
         let server = row.server(&service, Execution::Waiting);
         let client = row.client(&server.address());
@@ -29,7 +29,11 @@ fn calls_in_flight_are_answered_and_later_ones_refused() {
         thread::sleep(Duration::from_millis(120));
         let late = client.within(Duration::from_millis(50));
         let error = late.call(ECHO, b"late").unwrap_err();
-        assert!(!error.may_have_executed(), "{row}: {error:?}");
+        match row.carrier.no_connection {
+            None => assert!(!error.may_have_executed(), "{row}: {error:?}"),
+            // Who met a closed port cannot tell which of its packets did.
+            Some(reason) => eprintln!("{row}: whether it was begun is left out: {reason}"),
+        }
     }
 }
 
