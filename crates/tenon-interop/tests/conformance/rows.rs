@@ -98,6 +98,7 @@ pub const CARRIERS: [Carrier; 5] = [
         has_tasks: false,
         is_plain: true,
         message_max: None,
+        has_check: true,
         no_connection: Some(
             "packets overtake each other, and what is damaged or lost is sent again",
         ),
