@@ -67,6 +67,7 @@ Examples:
   tenon call tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
   tenon call lean+tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'     by the lean protocol
   tenon call udp://127.0.0.1:4000 demo.x AVERAGE '[1, 2, 6]'
+  tenon call lean+udp://127.0.0.1:4000 demo.x AVERAGE '[1, 2, 6]'     by the packet exchange
   tenon call tcp://fileserver mount3.x MOUNTPROC3_EXPORT          rpcbind knows the port
   tenon call tcp://fileserver mount3.x MOUNTPROC3_MNT '\"/export\"' --auth sys
   tenon call shm:///run/demo.shm demo.x AVERAGE '[1, 2, 6]'           through shared memory
@@ -78,8 +79,8 @@ arrays and linked lists, null for an absent optional, objects for structs, and
 {\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. Several arguments: an object
 by name or an array by position. `tenon explain FILE PROCEDURE` shows what is asked for.
 
-The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+unix:// and shm:// the
-lean protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
+The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://, lean+unix://
+and shm:// the lean protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
 from: if a type differs, the error names it.")]
     Call(CallArgs),
 
@@ -350,8 +351,8 @@ pub struct CallOptions {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+unix:// and shm:// for
-    /// the lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://
+    /// and shm:// for the lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// The interface file
@@ -382,8 +383,8 @@ pub struct CallArgs {
 
 #[derive(Debug, Args)]
 pub struct AccountArgs {
-    /// lean+tcp://HOST[:PORT], lean+unix:///PATH or shm:///PATH; with tcp://, udp:// and unix:// only the client's side
-    /// is known
+    /// lean+tcp://HOST[:PORT], lean+unix:///PATH or shm:///PATH; with tcp://, udp://, unix:// and lean+udp:// only
+    /// the client's side is known
     pub address: String,
 
     /// The interface file
@@ -434,8 +435,8 @@ pub struct ProgramVersion {
 
 #[derive(Debug, Args)]
 pub struct PingArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+unix:// and shm:// for
-    /// the lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://
+    /// and shm:// for the lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for

@@ -41,8 +41,8 @@ pub struct Client {
 
 impl Client {
     /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or
-    /// `unix:///path` for calls by ONC RPC, `lean+tcp://host:port` or `lean+unix:///path` for calls
-    /// by the lean protocol. Without a port the host's rpcbind is asked for it.
+    /// `unix:///path` for calls by ONC RPC, `lean+tcp://host:port`, `lean+udp://host:port` or
+    /// `lean+unix:///path` for calls by the lean protocol. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
     /// The text is no address, the peer cannot be reached, or its rpcbind does not know the

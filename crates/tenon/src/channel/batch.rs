@@ -18,7 +18,7 @@ pub(super) const GATHERED_MAX: usize = 64 << 10;
 /// Gathers the calls that are started on a channel, by whomever, and sends them together when it is
 /// dropped, as far as there is room for them. They are sent earlier when somebody waits for a reply
 /// over this channel, or when there are 64 KiB of them; so an open batch delays calls, but holds
-/// nothing up that is waited for. Datagrams are not gathered.
+/// nothing up that is waited for. Calls by ONC RPC over UDP are not gathered.
 ///
 /// A system call costs more than everything else that is done for a small call: many calls in flight
 /// are several times faster by batches.

@@ -6,7 +6,8 @@
 //! reader's role to a caller that waits. When the [connection] breaks, the calls in flight fail and
 //! the next one [connects](connecting) again.
 //!
-//! A channel speaks [one protocol](engine), which its address says.
+//! A channel speaks [one protocol](engine), which its address says. In the packet exchange the engine has
+//! the calls, and says what [packets] are to be sent.
 //!
 //! One lock guards the bookkeeping. It is never held over a system call that waits, nor over code
 //! of the user.
