@@ -368,7 +368,7 @@ mod tests {
         for (text, hint) in [
             ("localhost:2049", "write tcp://host:port"),
             ("http://a", "the schemes are"),
-            ("lean+udp:///a", "host is missing"),
+            ("lean+udp://:7", "host is missing"),
             ("lean+unix://a", "absolute"),
             ("shm://a", "absolute"),
             ("onc+shm:///a", "only the lean protocol"),

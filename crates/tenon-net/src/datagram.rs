@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketType};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType};
 
 use crate::socket::{Ready, Socket, retry};
 use crate::stream::{family, first_that_works};
@@ -30,7 +31,7 @@ impl Datagram {
     /// `InvalidInput` for an address without a port or of another transport.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         first_that_works(udp_host(address)?, |peer| {
-            let socket = Socket::open(family(peer), SocketType::DGRAM)?;
+            let socket = open(family(peer))?;
             socket.connect(&peer, deadline)?;
             Ok(Self { socket })
         })
@@ -42,7 +43,7 @@ impl Datagram {
     /// `InvalidInput` for an address without a port or of another transport, `AddrInUse`.
     pub fn bind(address: &Address) -> io::Result<Self> {
         first_that_works(udp_host(address)?, |at| {
-            let socket = Socket::open(family(at), SocketType::DGRAM)?;
+            let socket = open(family(at))?;
             net::bind(&socket, &at)?;
             Ok(Self { socket })
         })
@@ -165,6 +166,15 @@ impl AsRawFd for Datagram {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
+}
+
+/// What the system keeps of what nobody has received yet. Where it may not be so much it is less.
+const KEPT: usize = 1 << 20;
+
+fn open(family: AddressFamily) -> io::Result<Socket> {
+    let socket = Socket::open(family, SocketType::DGRAM)?;
+    set_socket_recv_buffer_size(&socket, KEPT)?;
+    Ok(socket)
 }
 
 fn udp_host(address: &Address) -> io::Result<&Host> {

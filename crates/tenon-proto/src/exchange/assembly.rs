@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::sending::{FRAGMENT_MIN, WINDOW};
+use super::spare::Spare;
 use crate::storage::Storage;
 
 /// Every message begins at a multiple of so many bytes in memory.
@@ -96,6 +97,7 @@ impl Assembly {
         fragment: u32,
         count: u32,
         data: &[u8],
+        spare: &mut Spare,
     ) -> Result<Taken, NotTaken> {
         let is_sound = match self.count {
             0 => count > 1,
@@ -114,6 +116,9 @@ impl Assembly {
         }
         if self.bytes() + data.len() > self.bytes_max {
             return Err(NotTaken::TooLarge);
+        }
+        if self.count == 0 {
+            spare.lend_storage(&mut self.storage);
         }
         self.count = count;
         if fragment > self.below {
@@ -161,9 +166,9 @@ impl Assembly {
     }
 
     /// Hands the whole message over to `whole`, and begins anew.
-    pub(super) fn hand_over(&mut self, whole: &mut Storage) {
-        whole.release();
+    pub(super) fn hand_over(&mut self, whole: &mut Storage, spare: &mut Spare) {
         std::mem::swap(&mut self.storage, whole);
+        spare.take_storage(&mut self.storage);
         self.clear();
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::DATAGRAM_DEFAULT;
 use super::sending::WINDOW;
 
 /// Packets at first (RFC 6928, RFC 9002, 7.2).
@@ -10,10 +11,15 @@ const FIRST: u32 = 10;
 /// Packets that may always be under way (RFC 9002, 7.2).
 const LEAST: u32 = 2;
 
+/// Bytes that may be under way between processes of one machine, where no network drops what is too much,
+/// but the receiver's socket does: as many as Linux lets it keep if it asks for as many as it may.
+const BYTES_HERE: usize = 256 << 10;
+
 /// What may be under way to the other end of a conversation, for all of its calls together.
 #[derive(Debug)]
 pub(super) struct Congestion {
     window: u32,
+    window_max: u32,
     /// Packets acknowledged since the window grew last, once it is above the threshold.
     acknowledged: u32,
     threshold: u32,
@@ -23,9 +29,16 @@ pub(super) struct Congestion {
 }
 
 impl Congestion {
-    pub(super) fn new() -> Self {
+    /// For fragments of so many bytes.
+    pub(super) fn new(fragment_bytes: usize) -> Self {
+        let window_max = match fragment_bytes > DATAGRAM_DEFAULT {
+            true => (BYTES_HERE / fragment_bytes) as u32,
+            false => WINDOW,
+        };
+        let window_max = window_max.clamp(LEAST, WINDOW);
         Self {
-            window: FIRST,
+            window: FIRST.min(window_max),
+            window_max,
             acknowledged: 0,
             threshold: WINDOW,
             under_way: 0,
@@ -42,6 +55,12 @@ impl Congestion {
         self.under_way + 1 >= self.window
     }
 
+    /// Whether a packet more is half of a window that does not grow: who hears then that it has arrived
+    /// need not stop.
+    pub(super) fn is_half(&self) -> bool {
+        self.window_max < WINDOW && self.under_way + 1 == self.window / 2
+    }
+
     pub(super) fn sent(&mut self) {
         self.under_way += 1;
     }
@@ -56,13 +75,13 @@ impl Congestion {
             return;
         }
         if self.window < self.threshold {
-            self.window = (self.window + packets).min(WINDOW);
+            self.window = (self.window + packets).min(self.window_max);
             return;
         }
         self.acknowledged += packets;
         if self.acknowledged >= self.window {
             self.acknowledged -= self.window;
-            self.window = (self.window + 1).min(WINDOW);
+            self.window = (self.window + 1).min(self.window_max);
         }
     }
 

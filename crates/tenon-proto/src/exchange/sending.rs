@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tenon_wire::Buffer;
 
 use super::ack::Arrived;
+use super::spare::Spare;
 
 /// Fragments of a message, from the first that has not arrived, that may be under way.
 pub(super) const WINDOW: u32 = 1024;
@@ -15,9 +16,6 @@ pub(super) const FRAGMENT_MIN: usize = 1024;
 
 /// A fragment is lost if so many that were sent after it have arrived (RFC 9002, 6.1.1).
 const REORDERED_MAX: u64 = 3;
-
-/// Bytes of a buffer that a message leaves behind; larger ones go back to the allocator.
-const KEPT_MAX: usize = 64 << 10;
 
 /// A message that is being sent, or was, and may be again.
 #[derive(Debug, Default)]
@@ -103,16 +101,20 @@ impl Sending {
         self.lost.clear();
     }
 
-    /// Drops the message.
+    /// Drops the message. Its memory is [still there](Self::spare).
     pub(super) fn forget(&mut self) {
         self.message.clear();
-        self.message.shrink_to(KEPT_MAX);
         self.prefix.clear();
-        self.prefix.shrink_to(KEPT_MAX);
         self.count = 0;
         (self.arrived_below, self.next) = (0, 0);
         self.flights.clear();
         self.lost.clear();
+    }
+
+    /// Gives the memory of a message back that was dropped.
+    #[inline]
+    pub(super) fn spare(&mut self, spare: &mut Spare) {
+        spare.take_message(&mut self.message);
     }
 
     pub(super) fn message_mut(&mut self) -> &mut Buffer {

@@ -57,6 +57,7 @@ impl<W> Core<W> {
         lane.begin(pending);
         self.calling += 1;
         lane.sending.begin(message, usize::MAX, |_| {});
+        self.spare.lend_message(message);
         self.counters.calls += 1;
         match self.link {
             Link::Open(_) => self.prepare(number),
@@ -176,6 +177,7 @@ impl<W> Core<W> {
         let lane = &mut self.lanes[usize::from(number)];
         self.congestion.forget(lane.sending.under_way());
         lane.sending.forget();
+        lane.sending.spare(&mut self.spare);
         if lane.assembly.is_begun() {
             self.bytes -= lane.assembly.bytes();
             lane.assembly.clear();

@@ -8,10 +8,10 @@ use siphasher::sip::SipHasher24;
 use super::lane::Stage;
 use super::{BindingState, Core, Greeting, Link, Open};
 use crate::exchange::congestion::Congestion;
-use crate::exchange::datagram_max;
 use crate::exchange::failure::Reason;
 use crate::exchange::opening::{Facts, Opening, Welcome};
 use crate::exchange::packet::{Header, Ignored, PACKET_HEADER, Prototype};
+use crate::exchange::{DATAGRAM_DEFAULT, datagram_max};
 use crate::lean::{CALLS_MIN, Preamble, RefusalReason, Refused};
 
 impl<W> Core<W> {
@@ -82,8 +82,8 @@ impl<W> Core<W> {
     }
 
     pub(super) fn open(&mut self, open: Open) {
+        self.congestion = Congestion::new(open.room);
         self.link = Link::Open(open);
-        self.congestion = Congestion::new();
     }
 
     fn be_refused(&mut self, refused: Refused) {
@@ -163,7 +163,7 @@ impl<W> Core<W> {
         for lane in &mut self.lanes {
             lane.is_ready = false;
         }
-        self.congestion = Congestion::new();
+        self.congestion = Congestion::new(DATAGRAM_DEFAULT);
     }
 
     /// Begins another conversation. Calls that may have been carried out fail.

@@ -175,7 +175,9 @@ impl<W> Core<W> {
         let before = lane.assembly.bytes();
         let fragment = match self.bytes + body.len() > self.limits.bytes {
             true => Err(NotTaken::TooLarge),
-            false => lane.assembly.take(header.fragment, header.fragments, body),
+            false => lane
+                .assembly
+                .take(header.fragment, header.fragments, body, &mut self.spare),
         };
         self.bytes += lane.assembly.bytes() - before;
         match fragment {
@@ -183,7 +185,7 @@ impl<W> Core<W> {
                 lane.answer_count = header.fragments;
                 lane.owes_ack = true;
                 self.bytes -= lane.assembly.bytes();
-                lane.assembly.hand_over(taken);
+                lane.assembly.hand_over(taken, &mut self.spare);
                 let (lane, datagram) = (header.lane, None);
                 Ok(Some(Complete { lane, datagram }))
             }

@@ -22,6 +22,7 @@ use crate::exchange::congestion::Congestion;
 use crate::exchange::failure::Failure;
 use crate::exchange::opening::{Facts, OPENING, Opening};
 use crate::exchange::packet::{IgnoredCounters, Prototype};
+use crate::exchange::spare::Spare;
 use crate::exchange::time::{Chance, Patience, RoundTrip};
 use crate::exchange::{PREFIX_MAX, datagram_max};
 use crate::lean::client::{BindError, NotStarted, ReplyError};
@@ -244,6 +245,7 @@ struct Core<W> {
     ready: VecDeque<u16>,
     bindings: Vec<Binding>,
     events: VecDeque<ClientEvent<W>>,
+    spare: Spare,
     congestion: Congestion,
     round_trip: RoundTrip,
     /// A call waits for room in the window.
@@ -284,7 +286,8 @@ impl<W> ClientEngine<W> {
                 ready: VecDeque::new(),
                 bindings: Vec::new(),
                 events: VecDeque::new(),
-                congestion: Congestion::new(),
+                spare: Spare::new(Assembly::receiver(bytes_max)),
+                congestion: Congestion::new(super::DATAGRAM_DEFAULT),
                 round_trip: RoundTrip::new(limits.patience),
                 has_waiting: false,
                 bytes: 0,

@@ -96,7 +96,8 @@ impl<W> Core<W> {
         }
         let is_repeated = lane.sending.is_repeated(fragment);
         let count = lane.sending.count();
-        let is_pause = lane.sending.is_end(fragment) || self.congestion.is_last();
+        let is_pause =
+            lane.sending.is_end(fragment) || self.congestion.is_last() || self.congestion.is_half();
         let asks = match is_retrying || is_repeated || count > 1 && is_pause {
             true => ASKS,
             false => 0,

@@ -85,9 +85,12 @@ impl<A: Address> Core<A> {
                 return Err(Ignored::Repeated);
             }
         }
-        let lane = self.lane(header.conversation, index)?;
+        let Some(conversation) = self.conversations.get_mut(&header.conversation) else {
+            return Err(Ignored::Stale);
+        };
+        let lane = &mut conversation.lanes[index];
         let count = lane.assembly.count();
-        lane.assembly.hand_over(taken);
+        lane.assembly.hand_over(taken, &mut self.spare);
         lane.begin_running(count);
         self.charge(header.conversation, index);
         self.owe_ack(header, index);
@@ -106,7 +109,9 @@ impl<A: Address> Core<A> {
         let lane = &mut conversation.lanes[index];
         let taken = match is_full {
             true => Err(NotTaken::TooLarge),
-            false => lane.assembly.take(header.fragment, header.fragments, body),
+            false => lane
+                .assembly
+                .take(header.fragment, header.fragments, body, &mut self.spare),
         };
         let taken = match taken {
             Ok(taken) => Ok(taken),
@@ -254,6 +259,7 @@ impl<A: Address> Core<A> {
             return;
         };
         let lane = &mut conversation.lanes[index];
+        lane.sending.spare(&mut self.spare);
         let bytes = lane.assembly.bytes() + lane.sending.bytes();
         let before = std::mem::replace(&mut lane.charged, bytes);
         conversation.bytes = conversation.bytes - before + bytes;

@@ -156,7 +156,7 @@ impl<A> Conversation<A> {
             bound: Vec::new(),
             lanes: Vec::new(),
             bytes: 0,
-            congestion: Congestion::new(),
+            congestion: Congestion::new(fragment_bytes),
             round_trip: RoundTrip::new(patience),
             has_waiting: false,
         }
@@ -377,7 +377,8 @@ impl<A> Conversation<A> {
         let asks = is_retrying
             || lane.sending.is_repeated(fragment)
             || lane.sending.is_end(fragment)
-            || self.congestion.is_last();
+            || self.congestion.is_last()
+            || self.congestion.is_half();
         *order += 1;
         if lane.sending.sent(fragment, *order, now) {
             self.congestion.sent();

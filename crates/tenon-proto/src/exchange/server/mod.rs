@@ -24,6 +24,7 @@ use crate::exchange::assembly::{Assembly, whole};
 use crate::exchange::cookie::Cookies;
 use crate::exchange::opening::{Facts, Welcome};
 use crate::exchange::packet::{Header, Ignored, IgnoredCounters, PacketKind, decode};
+use crate::exchange::spare::Spare;
 use crate::exchange::time::{Chance, Patience};
 use crate::exchange::{PREFIX_MAX, datagram_max};
 use crate::lean::Preamble;
@@ -178,6 +179,7 @@ struct Core<A> {
     stray: VecDeque<Stray<A>>,
     events: VecDeque<ServerEvent>,
     scratch: Buffer,
+    spare: Spare,
     bytes: usize,
     sweep_at: Instant,
     /// Packets sent.
@@ -227,6 +229,7 @@ impl<A: Address> ServerEngine<A> {
                 stray: VecDeque::new(),
                 events: VecDeque::new(),
                 scratch: Buffer::default(),
+                spare: Spare::new(Assembly::receiver(bytes_max)),
                 bytes: 0,
                 sweep_at: now + limits.retention / 4,
                 order: 0,

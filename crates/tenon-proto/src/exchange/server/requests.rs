@@ -146,6 +146,7 @@ impl<A: Address> Core<A> {
             return;
         };
         conversation.begin_answer(index, message, self.preamble.order);
+        self.spare.lend_message(message);
         self.wait_for(key.conversation, index);
         self.charge(key.conversation, index);
         self.make_ready(key.conversation, key.lane);
