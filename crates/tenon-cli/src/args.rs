@@ -4,6 +4,7 @@
     reason = "comments here are help texts, and `[...]` in them is what may be left out"
 )]
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -50,6 +51,24 @@ Examples:
 
 In a Cargo project the crate `tenon-build` does the same from build.rs.")]
     Gen(GenArgs),
+
+    /// Write C as rpcgen does, for programs that stand on libtirpc
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Examples:
+  tenon rpcgen nfs3.x                    writes nfs3.h, nfs3_xdr.c, nfs3_clnt.c and nfs3_svc.c
+  tenon rpcgen -N -M -h -o nfs3.h nfs3.x
+  ln -s tenon /usr/local/bin/rpcgen      the same under the old name
+
+`tenon rpcgen --help` lists the options, which are rpcgen's. docs/c.md says what is the same and what is
+better."
+    )]
+    Rpcgen {
+        /// The command line of rpcgen
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 
     /// Show the plan by which a type or procedure is marshalled
     #[command(after_help = "\

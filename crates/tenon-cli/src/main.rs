@@ -6,6 +6,8 @@ mod failure;
 mod interface;
 mod output;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,8 +15,13 @@ use clap::Parser;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(arguments) = rpcgen_arguments(&words) {
+        return commands::rpcgen::run(arguments);
+    }
     let outcome = match Cli::parse().command {
         Command::Check(args) => commands::check::run(&args),
+        Command::Rpcgen { arguments } => return commands::rpcgen::run(&arguments),
         Command::Gen(args) => commands::generate::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Call(args) => commands::call::run(&args),
@@ -29,4 +36,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// What stands behind the name, if the program goes by the name of rpcgen.
+fn rpcgen_arguments(words: &[OsString]) -> Option<&[OsString]> {
+    let (name, arguments) = words.split_first()?;
+    let is_rpcgen = Path::new(name).file_name()? == "rpcgen";
+    is_rpcgen.then_some(arguments)
 }

@@ -3,5 +3,6 @@
 //! Each language decides names and types first; bodies of marshalling code then come from an
 //! exhaustive match over the operations of the plan, and printing decides nothing.
 
+pub mod c;
 pub mod rust;
 mod writer;

@@ -14,6 +14,7 @@ const INDENT: &str = "    ";
 pub struct Writer {
     text: String,
     depth: usize,
+    tabs: bool,
 }
 
 /// What fills a hole.
@@ -30,6 +31,14 @@ impl Writer {
         Self::default()
     }
 
+    /// Nothing written yet; indents with tabs, as is the habit of C.
+    pub fn with_tabs() -> Self {
+        Self {
+            tabs: true,
+            ..Self::default()
+        }
+    }
+
     /// What has been written.
     pub fn finish(self) -> String {
         self.text
@@ -44,10 +53,32 @@ impl Writer {
     pub fn line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
         if !line.is_empty() {
-            self.text.extend(std::iter::repeat_n(INDENT, self.depth));
+            let indent = match self.tabs {
+                true => "\t",
+                false => INDENT,
+            };
+            self.text.extend(std::iter::repeat_n(indent, self.depth));
             self.text.push_str(line);
         }
         self.text.push('\n');
+    }
+
+    /// Writes lines as they are, whatever the indentation.
+    pub fn raw(&mut self, lines: &str) {
+        self.text.push_str(lines);
+        self.text.push('\n');
+    }
+
+    /// Writes text as it is: whole lines, or nothing.
+    pub fn raw_text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Writes `{` on a line of its own, the lines, and `}`.
+    pub fn braces_below(&mut self, lines: impl FnOnce(&mut Self)) {
+        self.line("{");
+        self.indented(lines);
+        self.line("}");
     }
 
     /// Writes an empty line, unless nothing stands before it.

@@ -44,10 +44,11 @@ mod token;
 use std::path::Path;
 
 use tenon_schema::Schema;
+use tenon_schema::written::Written;
 
 pub use diagnostics::{Diagnostic, Related, Report, Severity};
 pub use dump::dump;
-pub use options::{Define, Files, Limits, Options, Output};
+pub use options::{Define, Files, Limits, Options, Output, Undeclared};
 pub use render::{Style, render};
 pub use source::{FileId, Location, Sources, Span};
 
@@ -58,6 +59,8 @@ use diagnostics::Diagnostics;
 pub struct Parsed {
     /// What it means; `None` if there is an error among the diagnostics.
     pub schema: Option<Schema>,
+    /// How it is written, beside the schema and like it.
+    pub written: Option<Written>,
     /// What there is to say about it, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// The texts that the diagnostics point into.
@@ -101,6 +104,7 @@ pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
 fn unreadable(message: String) -> Parsed {
     Parsed {
         schema: None,
+        written: None,
         diagnostics: vec![Diagnostic::without_place(message)],
         sources: Sources::default(),
     }
@@ -111,15 +115,17 @@ fn read_text(path: &Path, text: String, options: &Options) -> Parsed {
     let mut diagnostics = Diagnostics::new();
     let unit = preprocess::preprocess(path, text, options, &mut sources, &mut diagnostics);
     let definitions = parser::parse(&unit, &sources, options, &mut diagnostics);
-    let schema = resolve::resolve(
+    let (schema, written) = resolve::resolve(
         definitions,
         &unit.passthrough,
         &sources,
         options,
         &mut diagnostics,
     );
+    let is_whole = !diagnostics.has_errors();
     Parsed {
-        schema: (!diagnostics.has_errors()).then_some(schema),
+        schema: is_whole.then_some(schema),
+        written: is_whole.then_some(written),
         diagnostics: diagnostics.into_list(),
         sources,
     }

@@ -14,6 +14,8 @@ pub struct Options {
     pub output: Output,
     /// Refuse what Debian's rpcgen 1.4.3 refuses; see the crate's documentation for the list.
     pub strict_rpcgen: bool,
+    /// What is known of types that are not declared.
+    pub undeclared: Undeclared,
     /// Where files come from.
     pub files: Files,
     /// How much a file may ask for.
@@ -38,6 +40,17 @@ impl Define {
             value: value.to_string(),
         }
     }
+}
+
+/// What is known of types that an interface uses and does not declare.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Undeclared {
+    /// Those that C's headers declare by these names; a warning for any other.
+    #[default]
+    Usual,
+    /// The numbers of libtirpc's own `xdr_` routines. Any other is the program's, and so is its routine,
+    /// as rpcgen has it: not worth a warning.
+    OfLibtirpc,
 }
 
 /// rpcgen reads an interface once per output file, each time with another symbol defined.

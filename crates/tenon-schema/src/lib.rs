@@ -4,6 +4,8 @@
 //! Names are the interface's own spelling. Each back end turns them into identifiers of its
 //! language in one place of its own.
 
+pub mod written;
+
 use std::fmt;
 
 /// A type of [`Schema::types`], by position.

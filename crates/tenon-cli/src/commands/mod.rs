@@ -11,5 +11,6 @@ pub mod dynamic;
 pub mod explain;
 pub mod generate;
 pub mod ping;
+pub mod rpcgen;
 pub mod study;
 pub mod table;

@@ -2,8 +2,41 @@
 
 use tenon_schema::{Length, Type};
 
+use crate::options::Undeclared;
+
+/// The type that is called `name`, as far as it is known. Only asked when the interface does not
+/// declare it.
+pub(super) fn undeclared(name: &str, known: Undeclared) -> Option<Type> {
+    match known {
+        Undeclared::Usual => type_called(name),
+        Undeclared::OfLibtirpc => type_called(name).filter(|_| OF_LIBTIRPC.contains(&name)),
+    }
+}
+
+/// The names of numbers for which libtirpc has `xdr_` routines.
+const OF_LIBTIRPC: [&str; 18] = [
+    "u_int",
+    "u_long",
+    "u_short",
+    "u_char",
+    "int8_t",
+    "uint8_t",
+    "u_int8_t",
+    "int16_t",
+    "uint16_t",
+    "u_int16_t",
+    "int32_t",
+    "uint32_t",
+    "u_int32_t",
+    "int64_t",
+    "uint64_t",
+    "u_int64_t",
+    "quad_t",
+    "u_quad_t",
+];
+
 /// The type that C's headers declare as `name`. Only asked when the interface does not.
-pub(super) fn type_called(name: &str) -> Option<Type> {
+fn type_called(name: &str) -> Option<Type> {
     Some(match name {
         "u_int" | "uint" | "u_long" | "ulong" | "uint32_t" | "u_int32_t" | "uint32" | "u_int32"
         | "rpcprog_t" | "rpcvers_t" | "rpcproc_t" | "rpcprot_t" | "rpcport_t" => Type::Uint,

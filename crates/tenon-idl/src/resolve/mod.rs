@@ -7,9 +7,11 @@ mod known;
 mod programs;
 mod types;
 mod unions;
+mod written;
 
 use std::collections::HashMap;
 
+use tenon_schema::written::Written;
 use tenon_schema::{Constant, ConstantValue, Passthrough, Schema, TypeDef, TypeId, TypeKind};
 
 use crate::ast::{Body, Definition, DefinitionKind, Name};
@@ -28,7 +30,7 @@ pub(crate) fn resolve(
     sources: &Sources,
     options: &Options,
     diagnostics: &mut Diagnostics,
-) -> Schema {
+) -> (Schema, Written) {
     let definitions = flatten::flatten(definitions);
     let constants = Constants::collect(&definitions, sources, diagnostics);
     let mut resolver = Resolver {
@@ -51,7 +53,9 @@ pub(crate) fn resolve(
     resolver.check_programs_apart();
     checks::check_sizes(&mut resolver);
     resolver.passthrough(passthrough);
-    resolver.schema
+    let schema = resolver.schema;
+    let written = written::written(&definitions, passthrough, &schema, sources);
+    (schema, written)
 }
 
 struct Resolver<'a> {

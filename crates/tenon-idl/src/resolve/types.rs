@@ -7,6 +7,7 @@ use tenon_schema::{EnumMember, Field, Length, Type};
 use crate::ast::{Bound, Declaration, Expression, Member, Name, TypeUse, TypeUseKind};
 use crate::diagnostics::Diagnostic;
 use crate::expression::NoValue;
+use crate::options::Undeclared;
 use crate::source::Span;
 
 use super::{Resolver, known};
@@ -32,14 +33,21 @@ impl Resolver<'_> {
         if let Some(id) = self.names.get(&name.text) {
             return Type::Named(*id);
         }
-        if let Some(ty) = known::type_called(&name.text) {
+        if let Some(ty) = known::undeclared(&name.text, self.options.undeclared) {
             return ty;
+        }
+        if self.options.undeclared == Undeclared::OfLibtirpc {
+            return self.external(name);
         }
         let message = format!("the type `{}` is not defined in this interface", name.text);
         let warning = Diagnostic::warning(name.span, message);
         let warning = warning.label("taken to be declared elsewhere");
         self.diagnostics
             .push(warning.hint("only generated code that supplies its marshalling can use it"));
+        self.external(name)
+    }
+
+    fn external(&mut self, name: &Name) -> Type {
         let id = self.add_type(name, String::new());
         self.names.insert(name.text.clone(), id);
         Type::Named(id)

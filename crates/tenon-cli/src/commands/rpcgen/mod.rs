@@ -1,0 +1,314 @@
+//! `tenon rpcgen`, and `tenon` under the name `rpcgen`.
+
+mod options;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tenon_gen::c::{self, Interface, Server, Transport};
+use tenon_idl::{Output, Parsed, Undeclared};
+use tenon_schema::{Schema, Type, TypeKind};
+
+use crate::failure::Failure;
+use crate::interface;
+use crate::output;
+
+use options::{Only, Options, Request};
+
+/// What `--version` prints: programs look for the last word.
+const VERSION: &str = concat!(
+    "rpcgen (tenon ",
+    env!("CARGO_PKG_VERSION"),
+    ", in place of rpcsvc-proto) 1.4.3\n"
+);
+
+const USAGE: &str = "\
+usage: rpcgen infile
+	rpcgen [-abkCLNTM][-Dname[=value]] [-i size] [-I [-K seconds]] [-Y path] infile
+	rpcgen [-c | -h | -l | -m | -t | -Sc | -Ss | -Sm] [-o outfile] [infile]
+	rpcgen [-s nettype]* [-o outfile] [infile]
+options:
+-a		every file, samples too
+-b		accepted: sockets are what servers stand on anyway
+-c		xdr routines
+-C		accepted: ANSI C is what is written anyway
+-Dname[=value]	define a symbol
+-h		header file
+-i size		accepted: routines are specialised whatever their size
+-I		server that inetd may start
+-K seconds	such a server ends after so many seconds without a call (-1: never)
+-l		client stubs
+-L		server tells the system's log of errors
+-m		server stubs without main
+-M		reentrant stubs: the caller says where results go
+-n netid	refused, as there is no TLI
+-N		several arguments, passed by value
+-o outfile	name of the output file
+-s nettype	server with main, for udp or tcp
+-Sc		sample client
+-Ss		sample server
+-Sm 		Makefile template
+-t		dispatch table
+-T		dispatch tables, too
+-Y path		accepted: the preprocessor is built in
+--help		this list
+--version	version of the program
+";
+
+/// Runs the command with the arguments behind its name.
+pub fn run(arguments: &[OsString]) -> ExitCode {
+    let outcome = match options::parse(arguments) {
+        Ok(Request::Version) => output::print(VERSION),
+        Ok(Request::Help) => output::print(USAGE),
+        Ok(Request::Generate(options)) => generate(&options),
+        Err(reason) => {
+            if !reason.is_empty() {
+                eprintln!("{reason}");
+            }
+            eprint!("{USAGE}");
+            return ExitCode::from(1);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// A file in the making.
+struct Made {
+    path: Option<PathBuf>,
+    text: String,
+}
+
+fn generate(options: &Options) -> Result<(), Failure> {
+    let run = Run::new(options)?;
+    let made = match options.only {
+        Some(only) => vec![Made {
+            path: options.out.clone(),
+            text: or_nothing(run.text(only)?),
+        }],
+        None => run.all()?,
+    };
+    if let Some(path) = options.out.as_ref().filter(|path| path.exists()) {
+        let path = path.display();
+        return Err(Failure::new(format!(
+            "file `{path}' already exists and may be overwritten"
+        )));
+    }
+    made.iter().try_for_each(write)
+}
+
+/// A file that is asked for by name is there, whatever it holds: rules of Makefiles want it.
+fn or_nothing(text: String) -> String {
+    match text.is_empty() {
+        true => "/* Nothing in the interface belongs here. */\n".to_owned(),
+        false => text,
+    }
+}
+
+fn write(made: &Made) -> Result<(), Failure> {
+    match &made.path {
+        None => output::print(&made.text),
+        Some(_) if made.text.is_empty() => Ok(()),
+        Some(path) => fs::write(path, &made.text)
+            .map_err(|error| Failure::new(format!("unable to open {}: {error}", path.display()))),
+    }
+}
+
+/// One interface and what is to be made of it.
+struct Run<'a> {
+    options: &'a Options,
+    /// The interface file as the user names it, or `stdin`.
+    name: PathBuf,
+    text: String,
+}
+
+impl<'a> Run<'a> {
+    fn new(options: &'a Options) -> Result<Self, Failure> {
+        let (name, text) = match &options.file {
+            Some(path) => {
+                let bytes = fs::read(path)
+                    .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+                (path.clone(), String::from_utf8_lossy(&bytes).into_owned())
+            }
+            None => {
+                let mut bytes = Vec::new();
+                io::stdin().lock().read_to_end(&mut bytes)?;
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                (PathBuf::from("stdin"), text)
+            }
+        };
+        Ok(Self {
+            options,
+            name,
+            text,
+        })
+    }
+
+    /// Every file: those that programs are built of, and samples if they are asked for.
+    fn all(&self) -> Result<Vec<Made>, Failure> {
+        let mut wanted = vec![
+            (Only::Xdr, "_xdr.c"),
+            (Only::Header, ".h"),
+            (Only::Client, "_clnt.c"),
+            (Only::Server, "_svc.c"),
+        ];
+        if self.options.tables {
+            wanted.push((Only::Table, "_tbl.i"));
+        }
+        if self.options.all {
+            wanted.push((Only::SampleServer, "_server.c"));
+            wanted.push((Only::SampleClient, "_client.c"));
+        }
+        let made = wanted.into_iter().map(|(only, ending)| {
+            Ok(Made {
+                path: Some(self.beside(ending)),
+                text: self.text(only)?,
+            })
+        });
+        let mut made = made.collect::<Result<Vec<_>, Failure>>()?;
+        if self.options.all {
+            let stem = self.name.file_stem().unwrap_or_default();
+            let name = format!("Makefile.{}", stem.to_string_lossy());
+            made.push(Made {
+                path: Some(self.name.with_file_name(name)),
+                text: self.text(Only::Makefile)?,
+            });
+        }
+        Ok(made)
+    }
+
+    /// The name of the interface file with another ending.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let stem = self.name.file_stem().unwrap_or_default();
+        let name = format!("{}{ending}", stem.to_string_lossy());
+        self.name.with_file_name(name)
+    }
+
+    fn text(&self, only: Only) -> Result<String, Failure> {
+        let parsed = self.parse(symbol(only));
+        let (Some(schema), Some(written)) = (&parsed.schema, &parsed.written) else {
+            interface::show(&parsed);
+            return Err(Failure::explained());
+        };
+        self.refuse_unwritable(schema)?;
+        let of = Interface { schema, written };
+        let options = self.c_options(only);
+        Ok(match only {
+            Only::Header => of.header(&options),
+            Only::Xdr => of
+                .xdr(&options)
+                .map_err(|error| Failure::new(format!("{}: {error}", self.name.display())))?,
+            Only::Client => of.client(&options),
+            Only::Dispatchers | Only::Server => of.server(&options),
+            Only::Table => of.table(&options),
+            Only::SampleClient => of.sample_client(&options),
+            Only::SampleServer => of.sample_server(&options),
+            Only::Makefile => {
+                of.makefile(&options, &self.options.flags.join(" "), self.options.all)
+            }
+        })
+    }
+
+    fn parse(&self, output: Output) -> Parsed {
+        let options = tenon_idl::Options {
+            defines: self.options.defines.clone(),
+            output,
+            undeclared: Undeclared::OfLibtirpc,
+            ..tenon_idl::Options::default()
+        };
+        tenon_idl::parse_text(&self.name.to_string_lossy(), &self.text, &options)
+    }
+
+    fn c_options(&self, only: Only) -> c::Options {
+        let header = match (only, &self.options.out) {
+            (Only::Header, Some(out)) => out.clone(),
+            _ => self.beside(".h"),
+        };
+        let with_main = only == Only::Server;
+        let transports = match with_main {
+            true if self.options.transports.is_empty() => vec![Transport::Udp, Transport::Tcp],
+            true => self.options.transports.clone(),
+            false => Vec::new(),
+        };
+        c::Options {
+            header: header.to_string_lossy().into_owned(),
+            source: file_name(&self.name),
+            reentrant: self.options.reentrant,
+            by_value: self.options.by_value,
+            tables: self.options.tables,
+            server: Server {
+                transports,
+                inetd: self.options.inetd,
+                idle_seconds: self.options.idle_seconds,
+                syslog: self.options.syslog,
+            },
+        }
+    }
+
+    /// What the language has and C, as rpcgen writes it, has not.
+    fn refuse_unwritable(&self, schema: &Schema) -> Result<(), Failure> {
+        let name = self.name.display();
+        let programs = schema.programs.iter();
+        let versions = programs.flat_map(|program| &program.versions);
+        for procedure in versions.flat_map(|version| &version.procedures) {
+            if procedure.arguments.len() > 1 && !self.options.by_value {
+                let message = format!("{name}: {}: only one argument is allowed", procedure.name);
+                return Err(Failure::new(message).hint("-N allows several"));
+            }
+        }
+        match schema.types.iter().find(|def| has_quadruple(&def.kind)) {
+            Some(def) => Err(Failure::new(format!(
+                "{name}: {}: C has no type for `quadruple`",
+                def.name
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What an interface is read for.
+fn symbol(only: Only) -> Output {
+    match only {
+        Only::Header => Output::Header,
+        Only::Xdr => Output::Xdr,
+        Only::Client => Output::Client,
+        Only::Dispatchers | Only::Server => Output::Server,
+        Only::Table => Output::Table,
+        Only::SampleClient | Only::SampleServer | Only::Makefile => Output::Nothing,
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn has_quadruple(kind: &TypeKind) -> bool {
+    let is = |ty: &Type| is_quadruple(ty);
+    match kind {
+        TypeKind::Enum(_) | TypeKind::External => false,
+        TypeKind::Typedef(ty) => is(ty),
+        TypeKind::Struct(fields) => fields.iter().any(|field| is(&field.ty)),
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
+            let mut fields = arms.chain(union.default.iter().flatten());
+            fields.any(|field| is(&field.ty))
+        }
+    }
+}
+
+fn is_quadruple(ty: &Type) -> bool {
+    match ty {
+        Type::Quadruple => true,
+        Type::Array(element, _) => is_quadruple(element),
+        Type::Optional(to) => is_quadruple(to),
+        _ => false,
+    }
+}

@@ -1,0 +1,64 @@
+//! How things are declared in C: what rpcgen makes of arrays, pointers and strings.
+
+use tenon_schema::written::Spelling;
+use tenon_schema::{Length, Type};
+
+use super::names;
+use crate::writer::Writer;
+
+/// Something with a name and a type.
+#[derive(Debug, Clone, Copy)]
+pub struct Declared<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its type.
+    pub ty: &'a Type,
+    /// How that is written.
+    pub spelling: &'a Spelling,
+}
+
+impl Declared<'_> {
+    /// As a part of a struct or union; `owner` is the type that the part may point to before it has
+    /// a name without `struct`.
+    pub fn member(self, w: &mut Writer, owner: &str) {
+        let is_own = self.spelling.base == owner && self.spelling.tag.is_none();
+        let of = match is_own && matches!(self.ty, Type::Optional(_)) {
+            true => format!("struct {owner}"),
+            false => names::c_type(self.spelling),
+        };
+        self.write(w, &of, "");
+    }
+
+    /// As a typedef; `of` is what its words are there.
+    pub fn typedef(self, w: &mut Writer, of: &str) {
+        self.write(w, of, "typedef ");
+    }
+
+    fn write(self, w: &mut Writer, of: &str, lead: &str) {
+        let (name, bound) = (self.name, self.spelling.bound.as_deref().unwrap_or("0"));
+        match self.ty {
+            Type::String(_) => w.line(format!("{lead}char *{name};")),
+            Type::Optional(_) => w.line(format!("{lead}{}*{name};", spaced(of))),
+            Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)) => {
+                w.line(format!("{lead}{}{name}[{bound}];", spaced(of)));
+            }
+            Type::Array(_, Length::Counted(_)) | Type::Opaque(Length::Counted(_)) => {
+                w.line(format!("{lead}struct {{"));
+                w.indented(|w| {
+                    w.line(format!("u_int {name}_len;"));
+                    w.line(format!("{}*{name}_val;", spaced(of)));
+                });
+                w.line(format!("}} {name};"));
+            }
+            _ => w.line(format!("{lead}{}{name};", spaced(of))),
+        }
+    }
+}
+
+/// A type in front of a name: with a space between them, unless a star ends it.
+pub fn spaced(of: &str) -> String {
+    match of.ends_with('*') {
+        true => of.to_owned(),
+        false => format!("{of} "),
+    }
+}

@@ -1,0 +1,120 @@
+//! What names and words of an interface are in C: the one place where they are decided.
+
+use tenon_schema::written::{Item, Spelling, WrittenType};
+use tenon_schema::{Length, Type, TypeDef, TypeId, TypeKind};
+
+use super::Interface;
+
+/// What the words of a type are in C: `u_int`, `struct node`, `char *`.
+pub fn c_type(spelling: &Spelling) -> String {
+    match &spelling.tag {
+        Some(tag) => format!("{tag} {}", spelling.base),
+        None => words(&spelling.base).to_owned(),
+    }
+}
+
+/// The same without `struct`, `union` or `enum`.
+pub fn bare_type(spelling: &Spelling) -> &str {
+    words(&spelling.base)
+}
+
+/// The routine that moves such a value.
+pub fn routine(spelling: &Spelling) -> String {
+    match spelling.base.as_str() {
+        "bool" => "xdr_bool".to_owned(),
+        "string" => "xdr_wrapstring".to_owned(),
+        _ => format!("xdr_{}", bare_type(spelling)),
+    }
+}
+
+/// A routine as clients and servers of libtirpc take it. `xdr_void` is declared without parameters, so
+/// compilers are told that the cast is meant.
+pub fn cast_routine(routine: &str) -> String {
+    match routine {
+        "xdr_void" => "(xdrproc_t) (void (*) (void)) xdr_void".to_owned(),
+        routine => format!("(xdrproc_t) {routine}"),
+    }
+}
+
+/// C's name of what the language has words for; any other name is C's, too.
+fn words(base: &str) -> &str {
+    let has = |wanted: &str| base.split(' ').any(|word| word == wanted);
+    let longs = base.split(' ').filter(|word| *word == "long").count();
+    let integers = match () {
+        () if has("hyper") || longs > 1 => ("quad_t", "u_quad_t"),
+        () if has("char") => ("char", "u_char"),
+        () if has("short") => ("short", "u_short"),
+        () if longs > 0 => ("long", "u_long"),
+        () => ("int", "u_int"),
+    };
+    match base {
+        "bool" => "bool_t",
+        "string" => "char *",
+        "opaque" => "char",
+        _ if has("unsigned") => integers.1,
+        "int" | "long" | "short" | "char" | "hyper" => integers.0,
+        _ if base.contains(' ') || base == "signed" => integers.0,
+        name => name,
+    }
+}
+
+/// Whether the words are a C integer whose size in memory is that of a pointer and not that on the
+/// wire.
+pub fn is_long(spelling: &Spelling) -> bool {
+    matches!(words(&spelling.base), "long" | "u_long")
+}
+
+/// How the name of a procedure begins in C: in lower case, with the version behind it.
+pub fn procedure(name: &str, version: u32) -> String {
+    format!("{}_{version}", name.to_lowercase())
+}
+
+/// The guard of a header file.
+pub fn guard(header: &str) -> String {
+    let name = header.rsplit('/').next().unwrap_or(header);
+    let stem = name.strip_suffix(".h").unwrap_or(name);
+    let letters = stem.chars().map(|char| match char {
+        char if char.is_ascii_alphanumeric() => char.to_ascii_uppercase(),
+        _ => '_',
+    });
+    format!("_{}_H_RPCGEN", letters.collect::<String>())
+}
+
+impl<'a> Interface<'a> {
+    /// How the type `id` is written.
+    pub fn written_type(self, id: TypeId) -> &'a WrittenType {
+        &self.written.types[id.0 as usize]
+    }
+
+    /// What a typedef stands for, if `id` is one.
+    pub fn alias(self, id: TypeId) -> Option<(&'a Type, &'a Spelling)> {
+        match (&self.schema.type_def(id).kind, self.written_type(id)) {
+            (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => Some((ty, spelling)),
+            _ => None,
+        }
+    }
+
+    /// The definition of a type, and what it stands for, if `ty` is the name of an array of fixed
+    /// length: what C passes as a pointer to its first element.
+    pub fn vector(self, ty: &'a Type) -> Option<(&'a TypeDef, &'a Spelling)> {
+        let mut at = ty;
+        for _ in 0..=self.schema.types.len() {
+            let Type::Named(id) = at else { return None };
+            let (to, spelling) = self.alias(*id)?;
+            if let Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)) = to {
+                return Some((self.schema.type_def(*id), spelling));
+            }
+            at = to;
+        }
+        None
+    }
+
+    /// The types that are defined in front of the item at `position`.
+    pub fn defined_before(self, position: usize) -> impl Iterator<Item = TypeId> {
+        let items = self.written.items[..position].iter();
+        items.filter_map(|item| match item {
+            Item::Type(id) => Some(*id),
+            Item::Passthrough(_) | Item::Constant { .. } | Item::Program(_) => None,
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! Blocks of fixed size, cut into what a routine asks a stream for at once.
+
+use tenon_plan::{Body, Op, Place, Representation, Scalar};
+
+use super::spot::Spot;
+use crate::c::Interface;
+
+/// Most bytes of a block that go through a space on the stack where a stream gives no room. A larger
+/// one is asked for in pieces, which costs nothing beside moving it.
+pub const SPACE_MAX: u32 = 1024;
+
+/// A part of a block.
+pub enum Piece<'p> {
+    /// Items that are moved with one check.
+    Items {
+        /// Where the first one lies in the block.
+        start: u32,
+        /// Bytes.
+        bytes: u32,
+        /// The items.
+        ops: Vec<&'p Op>,
+    },
+    /// One that is too large for a space.
+    Large(&'p Op),
+}
+
+/// Where an item lies in its block, and its bytes.
+pub fn extent(op: &Op) -> (u32, u32) {
+    match op.fixed(&Representation::XDR) {
+        Some((offset, bytes)) => (offset, narrow(bytes)),
+        None => unreachable!("the item lies in a block"),
+    }
+}
+
+/// Bytes of an item: fewer than 2^30, or the plan refuses it.
+pub fn narrow(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Cuts a block up.
+pub fn pieces(block: &[Op]) -> Vec<Piece<'_>> {
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    for op in block {
+        let (offset, size) = extent(op);
+        match pieces.last_mut() {
+            _ if size == 0 => {}
+            _ if size > SPACE_MAX => pieces.push(Piece::Large(op)),
+            Some(Piece::Items { bytes, ops, .. }) if *bytes + size <= SPACE_MAX => {
+                *bytes += size;
+                ops.push(op);
+            }
+            _ => pieces.push(Piece::Items {
+                start: offset,
+                bytes: size,
+                ops: vec![op],
+            }),
+        }
+    }
+    pieces
+}
+
+/// A step of a body: a block of fixed size, or an operation that makes its own check.
+pub enum Step<'p> {
+    /// A block.
+    Block(&'p [Op]),
+    /// An operation.
+    Op(&'p Op),
+}
+
+/// The steps of a body.
+pub fn steps(body: &Body) -> Vec<Step<'_>> {
+    let mut steps = Vec::new();
+    let mut rest = body.as_slice();
+    while let [first, behind @ ..] = rest {
+        let items = behind.iter().take_while(|op| op.is_fixed()).count();
+        rest = match first {
+            Op::Reserve { .. } => {
+                steps.push(Step::Block(&behind[..items]));
+                &behind[items..]
+            }
+            op => {
+                steps.push(Step::Op(op));
+                behind
+            }
+        };
+    }
+    steps
+}
+
+/// How C holds numbers of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// As they lie on the wire, but for the order of so many bytes.
+    Plain(u32),
+    /// In another size or with other values: one by one.
+    Single,
+}
+
+/// How C holds the numbers of the array at `spot`.
+pub fn numbers<'a>(of: Interface<'a>, spot: &Spot<'a>, scalar: Scalar) -> Numbers {
+    match scalar {
+        Scalar::I32 | Scalar::U32 if spot.element(of, "0").has_long(of) => Numbers::Single,
+        Scalar::I32 | Scalar::U32 | Scalar::F32 | Scalar::Enum(_) => Numbers::Plain(4),
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => Numbers::Plain(8),
+        Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => Numbers::Single,
+        Scalar::Bool | Scalar::F128 => Numbers::Single,
+    }
+}
+
+/// Whether C has in memory what the blocks of `body` believe: numbers of one size, and no `long`.
+pub fn suits<'a>(of: Interface<'a>, spot: &Spot<'a>, body: &Body) -> bool {
+    body.iter().all(|op| {
+        let at = |place: &Place| spot.at(of, place);
+        match op {
+            Op::Blit { place, item, .. } | Op::BlitCounted { place, item, .. } => {
+                item.unit().is_some_and(|unit| unit != 2) && !at(place).has_long(of)
+            }
+            Op::Loop { place, body, .. } | Op::PutElements { place, body, .. } => {
+                suits(of, &at(place).element(of, "0"), body)
+            }
+            Op::Optional { place, body } => suits(of, &at(place).target(of), body),
+            Op::Switch { arms, default, .. } => {
+                // Arms hold few numbers; those of a block are worth less than telling them apart.
+                let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                !bodies.any(has_blocks)
+            }
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => true,
+            Op::PutArray { .. } | Op::Copy { .. } | Op::CopyCounted { .. } => true,
+            Op::PutCounted { .. } | Op::List { .. } | Op::Call { .. } | Op::External { .. } => true,
+        }
+    })
+}
+
+fn has_blocks(body: &Body) -> bool {
+    body.iter().any(|op| match op {
+        Op::Blit { .. } | Op::BlitCounted { .. } => true,
+        Op::Loop { body, .. } | Op::PutElements { body, .. } | Op::Optional { body, .. } => {
+            has_blocks(body)
+        }
+        Op::Switch { arms, default, .. } => arms
+            .iter()
+            .map(|arm| &arm.body)
+            .chain(default)
+            .any(has_blocks),
+        Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => false,
+        Op::PutArray { .. } | Op::Copy { .. } | Op::CopyCounted { .. } => false,
+        Op::PutCounted { .. } | Op::List { .. } | Op::Call { .. } | Op::External { .. } => false,
+    })
+}

@@ -1,0 +1,278 @@
+//! Where a value is in C: how its name, its address, its length and its elements are written.
+
+use tenon_plan::Place;
+use tenon_schema::written::{Spelling, WrittenType};
+use tenon_schema::{Field, Length, Type, TypeId, TypeKind};
+
+use crate::c::{Interface, names};
+
+/// A value in C.
+#[derive(Debug, Clone)]
+pub struct Spot<'a> {
+    access: Access,
+    what: What<'a>,
+}
+
+/// How one gets at a value.
+#[derive(Debug, Clone)]
+enum Access {
+    /// By an expression that is the value.
+    Value(String),
+    /// By an expression that points to it.
+    Behind(String),
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy)]
+enum What<'a> {
+    /// One of a type that the interface defines.
+    Definition(TypeId),
+    /// The record of the arguments of a procedure.
+    Record(&'a [Field], &'a [Spelling]),
+    /// What is declared with a type; the name is that of a counted array's length and elements.
+    Declared(&'a Type, &'a Spelling, &'a str),
+}
+
+impl<'a> Spot<'a> {
+    /// What the routine of the type `id` is handed as `objp`.
+    pub fn of_type(of: Interface<'a>, id: TypeId) -> Self {
+        let def = of.schema.type_def(id);
+        let (access, what) = match (&def.kind, of.written_type(id)) {
+            (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => {
+                let access = match ty {
+                    Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)) => {
+                        Access::Value("objp".to_owned())
+                    }
+                    _ => Access::Behind("objp".to_owned()),
+                };
+                (access, What::Declared(ty, spelling, &def.name))
+            }
+            _ => (Access::Behind("objp".to_owned()), What::Definition(id)),
+        };
+        Self { access, what }
+    }
+
+    /// What the routine of the arguments of a procedure is handed as `objp`.
+    pub fn of_record(fields: &'a [Field], spellings: &'a [Spelling]) -> Self {
+        Self {
+            access: Access::Behind("objp".to_owned()),
+            what: What::Record(fields, spellings),
+        }
+    }
+
+    /// The value itself.
+    pub fn value(&self) -> String {
+        match &self.access {
+            Access::Value(value) => value.clone(),
+            Access::Behind(pointer) => format!("(*{pointer})"),
+        }
+    }
+
+    /// A pointer to the value; to its first element, if it is an array of fixed length.
+    pub fn address(&self, of: Interface<'a>) -> String {
+        match &self.access {
+            Access::Value(value) if self.is_vector(of) => value.clone(),
+            Access::Value(value) => format!("&{value}"),
+            Access::Behind(_) if self.is_vector(of) => self.value(),
+            Access::Behind(pointer) => pointer.clone(),
+        }
+    }
+
+    /// A pointer to the value, with the type that its declaration gives it.
+    pub fn pointer(&self) -> String {
+        match &self.access {
+            Access::Value(value) => format!("&{value}"),
+            Access::Behind(pointer) => pointer.clone(),
+        }
+    }
+
+    fn is_vector(&self, of: Interface<'a>) -> bool {
+        let (ty, ..) = self.declared(of);
+        matches!(
+            ty,
+            Some(Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)))
+        )
+    }
+
+    fn member(&self, name: &str) -> String {
+        match &self.access {
+            Access::Value(value) => format!("{value}.{name}"),
+            Access::Behind(pointer) => format!("{pointer}->{name}"),
+        }
+    }
+
+    /// Typedefs followed: the type, how it is written, and the name that it is declared with.
+    fn declared(&self, of: Interface<'a>) -> (Option<&'a Type>, Option<&'a Spelling>, &'a str) {
+        let What::Declared(mut ty, mut spelling, mut name) = self.what else {
+            return (None, None, "");
+        };
+        for _ in 0..=of.schema.types.len() {
+            let Type::Named(id) = ty else { break };
+            let Some((to, written)) = of.alias(*id) else {
+                break;
+            };
+            (ty, spelling, name) = (to, written, &of.schema.type_def(*id).name);
+        }
+        (Some(ty), Some(spelling), name)
+    }
+
+    /// The struct or union that it is.
+    fn definition(&self, of: Interface<'a>) -> Option<TypeId> {
+        match (self.what, self.declared(of).0) {
+            (What::Definition(id), _) => Some(id),
+            (_, Some(Type::Named(id))) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// What is found at `place`.
+    pub fn at(&self, of: Interface<'a>, place: &Place) -> Self {
+        let fields = place.0.iter();
+        fields.fold(self.clone(), |spot, position| {
+            spot.field(of, *position as usize)
+        })
+    }
+
+    fn field(&self, of: Interface<'a>, position: usize) -> Self {
+        let (fields, spellings): (&[Field], &[Spelling]) = match self.what {
+            What::Record(fields, spellings) => (fields, spellings),
+            _ => match self.definition(of).map(|id| record(of, id)) {
+                Some(Some(parts)) => parts,
+                _ => unreachable!("the plan leads through structs"),
+            },
+        };
+        let field = &fields[position];
+        Self {
+            access: Access::Value(self.member(&field.name)),
+            what: What::Declared(&field.ty, &spellings[position], &field.name),
+        }
+    }
+
+    /// What an arm of the union holds.
+    pub fn arm(&self, of: Interface<'a>, field: &'a Field, spelling: &'a Spelling) -> Self {
+        let id = self.definition(of);
+        let name = id.map_or("", |id| &of.schema.type_def(id).name);
+        let part = format!("{name}_u.{}", field.name);
+        Self {
+            access: Access::Value(self.member(&part)),
+            what: What::Declared(&field.ty, spelling, &field.name),
+        }
+    }
+
+    /// A part that is no field of a struct: a discriminant.
+    pub fn discriminant(&self, name: &'a str, ty: &'a Type, spelling: &'a Spelling) -> Self {
+        Self {
+            access: Access::Value(self.member(name)),
+            what: What::Declared(ty, spelling, name),
+        }
+    }
+
+    /// The union that it is.
+    pub fn union(&self, of: Interface<'a>) -> TypeId {
+        match self.definition(of) {
+            Some(id) => id,
+            None => unreachable!("the plan switches by unions"),
+        }
+    }
+
+    /// How many elements or bytes a counted array has: its `_len`.
+    pub fn length(&self, of: Interface<'a>) -> String {
+        self.member(&format!("{}_len", self.declared(of).2))
+    }
+
+    /// Where the elements or bytes of a counted array are: its `_val`.
+    pub fn elements(&self, of: Interface<'a>) -> String {
+        self.member(&format!("{}_val", self.declared(of).2))
+    }
+
+    /// The element `index` of an array.
+    pub fn element(&self, of: Interface<'a>, index: &str) -> Self {
+        let (ty, spelling, name) = self.declared(of);
+        let (Some(Type::Array(element, length)), Some(spelling)) = (ty, spelling) else {
+            unreachable!("the plan loops over arrays")
+        };
+        let array = match length {
+            Length::Fixed(_) => self.value(),
+            Length::Counted(_) => self.elements(of),
+        };
+        Self {
+            access: Access::Value(format!("{array}[{index}]")),
+            what: What::Declared(element, spelling, name),
+        }
+    }
+
+    /// What the pointer points to.
+    pub fn target(&self, of: Interface<'a>) -> Self {
+        let (ty, spelling, name) = self.declared(of);
+        let (Some(Type::Optional(to)), Some(spelling)) = (ty, spelling) else {
+            unreachable!("the plan has pointers for optional data")
+        };
+        Self {
+            access: Access::Behind(self.value()),
+            what: What::Declared(to, spelling, name),
+        }
+    }
+
+    /// C's type of the elements of an array, or of what a pointer points to.
+    pub fn inner_type(&self, of: Interface<'a>) -> String {
+        let spelling = self.declared(of).1;
+        spelling.map_or_else(String::new, names::c_type)
+    }
+
+    /// C's type of a value that is no array, as it is declared.
+    pub fn own_type(&self, of: Interface<'a>) -> String {
+        match self.what {
+            What::Declared(_, spelling, _) => names::c_type(spelling),
+            What::Definition(id) => of.schema.type_def(id).name.clone(),
+            What::Record(..) => String::new(),
+        }
+    }
+
+    /// Whether it is, or consists of, C's `long`, whose size in memory is not that on the wire.
+    pub fn has_long(&self, of: Interface<'a>) -> bool {
+        if let Some(spelling) = self.declared(of).1
+            && names::is_long(spelling)
+        {
+            return true;
+        }
+        match (self.declared(of).0, self.what) {
+            (Some(Type::Array(..)), _) => self.element(of, "0").has_long(of),
+            (Some(Type::Named(_)), _) | (_, What::Definition(_)) => self.has_long_fields(of),
+            _ => false,
+        }
+    }
+
+    fn has_long_fields(&self, of: Interface<'a>) -> bool {
+        let parts = self.definition(of).and_then(|id| record(of, id));
+        let count = parts.map_or(0, |(fields, _)| fields.len());
+        (0..count).any(|position| {
+            let field = self.field(of, position);
+            match field.declared(of).0 {
+                Some(Type::Optional(_)) => false,
+                _ => field.has_long(of),
+            }
+        })
+    }
+
+    /// The type that the plan calls for it.
+    pub fn name(&self, of: Interface<'a>) -> &'a str {
+        self.definition(of)
+            .map_or("", |id| &of.schema.type_def(id).name)
+    }
+}
+
+/// The fields of a struct, the link of a list among them.
+fn record<'a>(of: Interface<'a>, id: TypeId) -> Option<(&'a [Field], &'a [Spelling])> {
+    match (&of.schema.type_def(id).kind, of.written_type(id)) {
+        (TypeKind::Struct(fields), WrittenType::Struct(spellings)) => Some((fields, spellings)),
+        _ => None,
+    }
+}
+
+/// The field of a link that leads to the next element.
+pub fn link<'a>(of: Interface<'a>, id: TypeId) -> &'a str {
+    match record(of, id).and_then(|(fields, _)| fields.last()) {
+        Some(field) => &field.name,
+        None => unreachable!("a link ends in a pointer to itself"),
+    }
+}
