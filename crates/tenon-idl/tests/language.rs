@@ -977,3 +977,123 @@ fn long_honest_text_is_taken() {
         tenon_schema::ConstantValue::Number(99_999)
     );
 }
+
+/// How `text` is written, in C's order and words.
+fn check_written(text: &str, expect: Expect) {
+    let parsed = parse_text("test.x", text, &Options::default());
+    let said = parsed.render(Style::Plain);
+    let written = parsed.written.unwrap_or_else(|| panic!("{said}"));
+    expect.assert_debug_eq(&written);
+}
+
+#[test]
+fn words_and_numbers_are_kept_as_they_are_written() {
+    check_written(
+        "#define FOUR 4\nconst MAX = 0x10;\nstruct s {\n%in front\nunsigned  long a; struct s *b; \
+         opaque c[FOUR]; string d<MAX>; };\n%behind\nenum e { A = 010, B };",
+        expect![[r#"
+            Written {
+                items: [
+                    Constant {
+                        name: "MAX",
+                        value: "0x10",
+                    },
+                    Passthrough(
+                        Passthrough {
+                            text: "in front",
+                            origin: Origin {
+                                file: "test.x",
+                                line: 4,
+                                included: false,
+                            },
+                            after_definitions: 2,
+                        },
+                    ),
+                    Type(
+                        TypeId(
+                            0,
+                        ),
+                    ),
+                    Passthrough(
+                        Passthrough {
+                            text: "behind",
+                            origin: Origin {
+                                file: "test.x",
+                                line: 6,
+                                included: false,
+                            },
+                            after_definitions: 3,
+                        },
+                    ),
+                    Type(
+                        TypeId(
+                            1,
+                        ),
+                    ),
+                ],
+                types: [
+                    Struct(
+                        [
+                            Spelling {
+                                tag: None,
+                                base: "unsigned long",
+                                bound: None,
+                            },
+                            Spelling {
+                                tag: Some(
+                                    "struct",
+                                ),
+                                base: "s",
+                                bound: None,
+                            },
+                            Spelling {
+                                tag: None,
+                                base: "opaque",
+                                bound: Some(
+                                    "4",
+                                ),
+                            },
+                            Spelling {
+                                tag: None,
+                                base: "string",
+                                bound: Some(
+                                    "MAX",
+                                ),
+                            },
+                        ],
+                    ),
+                    Enum(
+                        [
+                            Some(
+                                "010",
+                            ),
+                            None,
+                        ],
+                    ),
+                ],
+                procedures: [],
+                programs: [],
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn only_the_numbers_of_libtirpc_are_known_to_it() {
+    let options = Options {
+        undeclared: tenon_idl::Undeclared::OfLibtirpc,
+        ..Options::default()
+    };
+    check_with(
+        "struct s { uint32_t a; uint32 b; foreign c; };",
+        &options,
+        expect![[r#"
+            struct s
+                a: uint
+                b: uint32
+                c: foreign
+            external uint32
+            external foreign
+        "#]],
+    );
+}

@@ -8,6 +8,7 @@ pub mod compiled;
 mod peers;
 mod private_network;
 mod process;
+mod recoder;
 pub mod services;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub use peers::{Addresses, Peer, Transport, peer, python_script, xdrdump};
 pub use private_network::{in_private_network, start_rpcbind, wait_for_port};
 pub use process::{Process, run};
+pub use recoder::Recoder;
 
 /// The root of the workspace.
 ///

@@ -3,8 +3,6 @@
 //! each reads what the others wrote. In the lean representation, in both orders of bytes, our
 //! interpreter and our stubs have to agree among themselves. No message that is cut short is read.
 
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread;
 
 use tenon::wire::{
@@ -13,7 +11,7 @@ use tenon::wire::{
 use tenon_exec::random::Random;
 use tenon_exec::{Interface, Value};
 use tenon_interop::compiled::{self, INTERFACES, Recode, Recoders};
-use tenon_interop::xdrdump;
+use tenon_interop::{Recoder, xdrdump};
 use tenon_schema::{Type, TypeId};
 
 /// Values per type.
@@ -48,7 +46,7 @@ fn rpcgen_and_tenon_write_and_read_the_same_bytes() {
 /// Compares every type of an interface and returns how many there are.
 fn compare_all(listed: &compiled::Interface) -> usize {
     let subject = Subject::new(listed);
-    let mut theirs = Theirs::start(listed.name);
+    let mut theirs = Recoder::start(xdrdump(listed.name));
     for (name, recoders) in listed.types {
         subject.compare(name, *recoders, &mut theirs);
     }
@@ -77,7 +75,7 @@ impl Subject {
         }
     }
 
-    fn compare(&self, name: &str, recoders: Recoders, theirs: &mut Theirs) {
+    fn compare(&self, name: &str, recoders: Recoders, theirs: &mut Recoder) {
         let id = self.xdr.schema().find_type(name).expect("a type");
         let values = self.random_values(id);
         let ours = self.encode_all::<Xdr>(&self.xdr, id, &values);
@@ -160,83 +158,4 @@ fn decode<R: Representation>(interface: &Interface, id: TypeId, bytes: &[u8]) ->
     let mut input = Decoder::<R>::over(bytes, DecodeMode::Strict, Limits::default());
     let value = interface.decode(id, &mut input).ok()?;
     (input.left() == 0).then_some(value)
-}
-
-/// rpcgen's routines for one interface, in a process that speaks the protocol of `xdrdump.c`.
-struct Theirs {
-    process: Child,
-    input: Option<BufWriter<ChildStdin>>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Theirs {
-    fn start(interface: &str) -> Theirs {
-        let mut process = xdrdump(interface)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("xdrdump starts");
-        Theirs {
-            input: process.stdin.take().map(BufWriter::new),
-            output: BufReader::new(process.stdout.take().expect("a pipe")),
-            process,
-        }
-    }
-
-    /// Sends all encodings and collects the answers at the same time, so that no pipe fills up.
-    fn recode(&mut self, name: &str, encodings: &[Vec<u8>]) -> Vec<Result<Vec<u8>, String>> {
-        let mut input = self.input.take().expect("one batch at a time");
-        thread::scope(|scope| {
-            let writer = scope.spawn(move || {
-                let sent = encodings.iter().try_for_each(|bytes| {
-                    write_sized(&mut input, name.as_bytes())?;
-                    write_sized(&mut input, bytes)
-                });
-                sent.and_then(|()| input.flush()).map(|()| input)
-            });
-            let answers = encodings
-                .iter()
-                .map(|bytes| self.answer(bytes.len()))
-                .collect();
-            let input = writer.join().expect("the writer does not panic");
-            self.input = Some(input.expect("xdrdump takes its requests"));
-            answers
-        })
-    }
-
-    /// One answer to an encoding of `length` bytes.
-    fn answer(&mut self, length: usize) -> Result<Vec<u8>, String> {
-        let mut number = || {
-            let mut word = [0; 4];
-            self.output
-                .read_exact(&mut word)
-                .map(|()| u32::from_be_bytes(word))
-        };
-        let mut numbers = || Ok::<_, io::Error>((number()?, number()?, number()?));
-        let (status, consumed, answered) = numbers().map_err(|error| error.to_string())?;
-        let mut bytes = vec![0; answered as usize];
-        self.output
-            .read_exact(&mut bytes)
-            .map_err(|error| error.to_string())?;
-        match status {
-            0 if consumed as usize == length => Ok(bytes),
-            0 => Err(format!("{consumed} bytes were read of {length}")),
-            1 => Err(format!("does not decode, from byte {consumed} on")),
-            2 => Err("does not encode".to_owned()),
-            _ => Err("does not know the type".to_owned()),
-        }
-    }
-}
-
-impl Drop for Theirs {
-    fn drop(&mut self) {
-        // It ends with its input; if it does not, it is not worth waiting for.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn write_sized(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    to.write_all(&(bytes.len() as u32).to_be_bytes())?;
-    to.write_all(bytes)
 }

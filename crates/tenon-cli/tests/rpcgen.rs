@@ -1,0 +1,142 @@
+//! `tenon rpcgen`, and `tenon` under the name `rpcgen`: the command line, the files, the exit statuses.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const INTERFACE: &str = "\
+#ifdef RPC_HDR
+%/* only the header */
+#endif
+const MAX = 0x10;
+struct pair { int a; string b<MAX>; };
+program DEMO { version FIRST { pair ECHO(pair) = 1; int SUM(int, int) = 2; } = 1; } = 0x20000001;
+";
+
+/// A folder with the interface in it, and `tenon` under the name of rpcgen.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let name = format!("tenon-rpcgen-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("demo.x"), INTERFACE).expect("a file");
+        symlink(env!("CARGO_BIN_EXE_tenon"), folder.join("rpcgen")).expect("a link");
+        Place(folder)
+    }
+
+    fn rpcgen(&self, arguments: &str) -> Output {
+        Command::new(self.0.join("rpcgen"))
+            .current_dir(&self.0)
+            .args(arguments.split_whitespace())
+            .output()
+            .expect("it runs")
+    }
+
+    /// What it prints; it has to succeed.
+    fn prints(&self, arguments: &str) -> String {
+        let output = self.rpcgen(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {said}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// What it says when it fails.
+    fn refuses(&self, arguments: &str) -> String {
+        let output = self.rpcgen(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("a folder").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names
+            .filter(|name| name != "demo.x" && name != "rpcgen")
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn files_have_the_names_that_rpcgen_gives_them() {
+    let place = Place::new("names");
+    assert_eq!(place.prints("-N demo.x"), "");
+    let built = ["demo.h", "demo_clnt.c", "demo_svc.c", "demo_xdr.c"];
+    assert_eq!(place.files(), built);
+    place.prints("-a -N demo.x");
+    let samples = ["Makefile.demo", "demo.h", "demo_client.c", "demo_clnt.c"];
+    assert_eq!(place.files()[..4], samples);
+    assert!(place.files().contains(&"demo_server.c".to_owned()));
+}
+
+#[test]
+fn each_output_is_read_with_its_own_symbol() {
+    let place = Place::new("symbols");
+    let header = place.prints("-hN demo.x");
+    assert!(header.contains("/* only the header */"), "{header}");
+    assert!(header.contains("#define MAX 0x10"), "{header}");
+    assert!(
+        header.contains("extern  int * sum_1(int , int , CLIENT *);"),
+        "{header}"
+    );
+    let routines = place.prints("-c -N demo.x");
+    assert!(!routines.contains("/* only the header */"), "{routines}");
+    assert!(routines.contains("register int32_t *buf;"), "{routines}");
+    assert!(routines.contains("#include \"demo.h\""), "{routines}");
+}
+
+#[test]
+fn a_file_that_is_there_is_kept() {
+    let place = Place::new("kept");
+    place.prints("-h -N -o out.h demo.x");
+    let said = place.refuses("-h -N -o out.h demo.x");
+    assert!(said.contains("already exists"), "{said}");
+    let header = fs::read_to_string(place.0.join("out.h")).expect("a file");
+    assert!(header.contains("#ifndef _OUT_H_RPCGEN"), "{header}");
+}
+
+#[test]
+fn wrong_command_lines_end_with_the_usage_and_1() {
+    let place = Place::new("wrong");
+    for line in [
+        "",
+        "-h -c demo.x",
+        "-Z demo.x",
+        "demo.x other.x",
+        "-n tcp demo.x",
+    ] {
+        let said = place.refuses(line);
+        assert!(said.contains("usage: rpcgen infile"), "{line}: {said}");
+    }
+    assert!(place.refuses("-h none.x").contains("none.x"));
+    assert!(
+        place
+            .refuses("-h demo.x")
+            .contains("only one argument is allowed")
+    );
+    assert_eq!(place.files(), [] as [&str; 0]);
+}
+
+#[test]
+fn the_version_is_that_of_the_rpcgen_that_it_stands_in_for() {
+    let place = Place::new("version");
+    assert!(place.prints("--version").trim_end().ends_with(" 1.4.3"));
+    let output = Command::new(env!("CARGO_BIN_EXE_tenon"))
+        .args(["rpcgen", "--version"])
+        .output()
+        .expect("it runs");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        place.prints("--version")
+    );
+}

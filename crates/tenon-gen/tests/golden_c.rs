@@ -1,0 +1,103 @@
+//! What the C back end writes for a few interfaces, to be read: `tests/golden/c`. To accept a change,
+//! run with `TENON_BLESS=1` and look at the difference. That it is right, `tenon-interop` shows.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use tenon_gen::c::{Interface, Options, Server, Transport};
+use tenon_idl::{Output, Parsed, Style, Undeclared};
+
+/// An interface of the corpus, read for C.
+fn parsed(name: &str) -> Parsed {
+    let found = common::corpus()
+        .into_iter()
+        .find(|path| common::file_name(path) == format!("{name}.x"));
+    let options = tenon_idl::Options {
+        output: Output::Nothing,
+        undeclared: Undeclared::OfLibtirpc,
+        ..tenon_idl::Options::default()
+    };
+    tenon_idl::parse_file(&found.expect("in the corpus"), &options)
+}
+
+fn golden(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/c");
+    folder.join(name)
+}
+
+fn check(name: &str, ending: &str, make: impl Fn(Interface<'_>, &Options) -> String) {
+    let parsed = parsed(name);
+    let said = parsed.render(Style::Plain);
+    let of = Interface {
+        schema: parsed.schema.as_ref().unwrap_or_else(|| panic!("{said}")),
+        written: parsed.written.as_ref().expect("beside the schema"),
+    };
+    let options = Options {
+        header: format!("{name}.h"),
+        source: format!("{name}.x"),
+        by_value: true,
+        server: Server {
+            transports: vec![Transport::Udp, Transport::Tcp],
+            ..Server::default()
+        },
+        ..Options::default()
+    };
+    let (text, path) = (make(of, &options), golden(&format!("{name}{ending}")));
+    if std::env::var_os("TENON_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("the golden file can be written");
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        known == text,
+        "{} differs from what is generated now; see it with TENON_BLESS=1 and git diff",
+        path.display()
+    );
+}
+
+#[test]
+fn headers_are_as_they_were() {
+    for name in ["lists", "unions", "external", "service"] {
+        check(name, ".h", |of, options| of.header(options));
+    }
+}
+
+#[test]
+fn routines_are_as_they_were() {
+    for name in ["lists", "unions", "external", "arrays"] {
+        check(name, "_xdr.c", |of, options| {
+            of.xdr(options).expect("plans")
+        });
+    }
+}
+
+#[test]
+fn clients_and_servers_are_as_they_were() {
+    check("service", "_clnt.c", |of, options| of.client(options));
+    check("service", "_svc.c", |of, options| of.server(options));
+}
+
+#[test]
+fn reentrant_servers_are_as_they_were() {
+    check("service", "_mt_svc.c", |of, options| {
+        let mut options = options.clone();
+        options.reentrant = true;
+        options.server.inetd = true;
+        options.server.idle_seconds = Some(120);
+        of.server(&options)
+    });
+}
+
+#[test]
+fn tables_and_samples_are_as_they_were() {
+    check("service", "_tbl.i", |of, options| of.table(options));
+    check("service", "_server.c", |of, options| {
+        of.sample_server(options)
+    });
+    check("service", "_client.c", |of, options| {
+        of.sample_client(options)
+    });
+    check("service", ".mk", |of, options| {
+        of.makefile(options, "-N", true)
+    });
+}
