@@ -109,6 +109,8 @@ impl<'a> Routine<'a> {
             Scalar::F32 => format!("tenon_get_float ({base} + {word})"),
             Scalar::F64 => format!("tenon_get_double ({base} + {word})"),
             Scalar::Bool => format!("{number} != 0"),
+            // As libtirpc reads a `long` that is wider than its word: without a sign.
+            Scalar::I32 if to.has_long(self.of) => format!("(long) {number}"),
             Scalar::I32 => format!("(int32_t) {number}"),
             Scalar::U32 => number,
             Scalar::I16 => format!("(short) {number}"),

@@ -1,0 +1,223 @@
+//! What commands take that call and serve.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::InterfaceArgs;
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Auth {
+    /// AUTH_NONE: nobody in particular
+    None,
+    /// AUTH_SYS: this process's user, group and host name
+    Sys,
+}
+
+/// How to wait for what the other end sends.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Wait {
+    /// Sleep until it comes
+    Block,
+    /// Look until it comes: for who has processors to spare at both ends
+    Spin,
+    /// Look for about as long as waking up takes, then sleep
+    Adaptive,
+}
+
+impl Wait {
+    /// What the run time calls it.
+    pub fn policy(self) -> tenon::Waiting {
+        match self {
+            Self::Block => tenon::Waiting::Block,
+            Self::Spin => tenon::Waiting::Spin,
+            Self::Adaptive => tenon::Waiting::Adaptive,
+        }
+    }
+}
+
+/// How a call is made.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Calling")]
+pub struct CallOptions {
+    /// Who the caller says that it is; the lean protocol says nothing of it
+    #[arg(long, value_enum, default_value = "none")]
+    pub auth: Auth,
+
+    /// Give up after so long: 500ms, 5s, 2m
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse_duration)]
+    pub timeout: Duration,
+
+    /// How to wait for a reply
+    #[arg(long, value_enum, default_value = "adaptive")]
+    pub wait: Wait,
+
+    /// Refuse replies that bend their representation (padding that is not zero, a boolean of 2)
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://
+    /// and shm:// for the lean protocol; without a port, rpcbind is asked
+    pub address: String,
+
+    /// The interface file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The procedure, by its name in the interface
+    pub procedure: String,
+
+    /// The arguments as JSON; `-` reads them from stdin
+    #[arg(allow_negative_numbers = true)]
+    pub json: Option<String>,
+
+    /// The version to call, if the procedure's name occurs in several
+    #[arg(long = "version", value_name = "NUMBER")]
+    pub version: Option<u32>,
+
+    #[command(flatten)]
+    pub options: CallOptions,
+
+    /// Print the answer on one line
+    #[arg(long)]
+    pub compact: bool,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct AccountArgs {
+    /// lean+tcp://HOST[:PORT], lean+unix:///PATH or shm:///PATH; with tcp://, udp://, unix:// and lean+udp:// only
+    /// the client's side is known
+    pub address: String,
+
+    /// The interface file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The procedure, by its name in the interface; NULL is procedure 0. Without one, Null is shown beside
+    /// the largest result of known size that takes no arguments
+    pub procedure: Option<String>,
+
+    /// The arguments as JSON; `-` reads them from stdin
+    #[arg(value_name = "JSON", allow_negative_numbers = true)]
+    pub arguments: Option<String>,
+
+    /// Show this procedure beside the first, and what each byte costs: its name and, behind a space, its
+    /// arguments as JSON
+    #[arg(long, value_name = "PROCEDURE JSON")]
+    pub beside: Option<String>,
+
+    /// How many calls, after a hundred that do not count
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub calls: u32,
+
+    /// The version to call, if the procedure's name occurs in several
+    #[arg(long = "version", value_name = "NUMBER")]
+    pub version: Option<u32>,
+
+    #[command(flatten)]
+    pub options: CallOptions,
+
+    /// Print the account as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Draw the time line into FILE, too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramVersion {
+    pub program: u32,
+    pub version: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct PingArgs {
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://
+    /// and shm:// for the lean protocol; without a port, rpcbind is asked
+    pub address: String,
+
+    /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for
+    #[arg(value_parser = parse_program)]
+    pub program: ProgramVersion,
+
+    /// How many calls
+    #[arg(short = 'c', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub count: u32,
+
+    #[command(flatten)]
+    pub options: CallOptions,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Calls per procedure, transport and protocol
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
+    pub calls: u32,
+
+    /// Print the table as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// How both ends wait
+    #[arg(long, value_enum, default_value = "adaptive")]
+    pub wait: Wait,
+
+    /// Only serve, and print the addresses
+    #[arg(long, conflicts_with_all = ["calls", "json"])]
+    pub serve: bool,
+}
+
+fn parse_program(text: &str) -> Result<ProgramVersion, String> {
+    let (program, version) = match text.split_once('.') {
+        Some((program, version)) => (program, Some(parse_number(version)?)),
+        None => (text, None),
+    };
+    Ok(ProgramVersion {
+        program: parse_number(program)?,
+        version,
+    })
+}
+
+fn parse_number(text: &str) -> Result<u32, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| format!("`{text}` is not a 32-bit number; write 100003.3 or 0x186a3.3"))
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let seconds = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        _ => return Err(format!("`{unit}` is not a unit; write 500ms, 5s or 2m")),
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("`{text}` is not a time; write 500ms, 5s or 2m"))?;
+    let duration = Duration::try_from_secs_f64(number * seconds).map_err(|e| e.to_string())?;
+    if duration.is_zero() || duration > Duration::from_secs(86_400) {
+        return Err("a timeout lies between 1us and 1440m".into());
+    }
+    Ok(duration)
+}
