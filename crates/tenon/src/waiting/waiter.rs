@@ -106,6 +106,7 @@ impl Waiter {
                 self.learned.found(now.saturating_duration_since(begin));
                 return Spun::Came(outcome);
             }
+            let is_to_offer = attempts % company.looking.attempts_at_a_time() == 0;
             attempts += u64::from(!has_come);
             if is_contended || now >= end || !may_go_on() {
                 company.tally.missed(attempts);
@@ -116,7 +117,7 @@ impl Waiter {
                     false => Spun::Sleep,
                 };
             }
-            if attempts % company.looking.attempts_at_a_time() == 0 {
+            if is_to_offer {
                 let is_taken = offer_processor(now);
                 is_contended = is_taken && patience.is_some();
             }
