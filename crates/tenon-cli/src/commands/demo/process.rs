@@ -74,10 +74,17 @@ pub struct PrivateDirectory(PathBuf);
 
 /// Makes a folder that only this user can enter.
 pub fn private_directory() -> io::Result<PrivateDirectory> {
-    let name = format!("tenon-demo-{}", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    DirBuilder::new().mode(0o700).create(&path)?;
-    Ok(PrivateDirectory(path))
+    let mut number = 0_u32;
+    loop {
+        let name = format!("tenon-demo-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(PrivateDirectory(path)),
+            // Of a process that was killed and had the same number, or of one in another container.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl PrivateDirectory {
