@@ -168,7 +168,7 @@ fn a_server_that_speaks_only_onc_rpc_is_said_to() {
     let onc = format!("tcp://{}", listener.local_addr().expect("it is bound"));
     let closing = std::thread::spawn(move || listener.accept().map(drop));
     let arguments = ["call", &format!("lean+{onc}"), DEMO, "DEMO_NULL"];
-    let stderr = tenon(&[&arguments[..], &["--timeout", "5s"]].concat()).fails_with(1);
+    let stderr = tenon(&[&arguments[..], &["--timeout", "60s"]].concat()).fails_with(1);
     assert!(stderr.contains(&format!("try {onc}")), "{stderr}");
     let closed = closing.join().expect("the thread ends");
     closed.expect("the command connects");

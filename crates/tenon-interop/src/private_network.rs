@@ -59,9 +59,9 @@ pub fn start_rpcbind() -> Process {
 /// Waits until something listens on a TCP port of loopback.
 ///
 /// # Panics
-/// If nothing does for ten seconds.
+/// If nothing does for a minute.
 pub fn wait_for_port(port: u16) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(Instant::now() < deadline, "nothing listens on port {port}");
         thread::sleep(Duration::from_millis(20));

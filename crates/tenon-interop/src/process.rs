@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to do what a test asks of it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A process in the background that is killed when this value is dropped.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ fn lines_before_ready(output: impl BufRead + Send + 'static) -> Result<Vec<Strin
 /// Runs `command` to its end and returns what it printed.
 ///
 /// # Panics
-/// If it cannot be started, fails, or takes longer than a minute.
+/// If it cannot be started, fails, or takes longer than three minutes.
 pub fn run(mut command: Command) -> String {
     command
         .stdin(Stdio::null())

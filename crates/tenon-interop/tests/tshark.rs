@@ -136,7 +136,7 @@ fn tshark_has_ended(process: &Process) -> bool {
 }
 
 fn wait_for(mut condition: impl FnMut() -> bool, otherwise: &str) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < deadline, "{otherwise}");
         thread::sleep(Duration::from_millis(50));

@@ -19,7 +19,7 @@ use tenon_shm::{
 const LEAST: u64 = Sizes::LEAST as u64;
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(20)
+    Instant::now() + Duration::from_secs(60)
 }
 
 fn sizes() -> Sizes {

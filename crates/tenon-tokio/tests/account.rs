@@ -46,7 +46,9 @@ async fn check(address: &str, calls: usize) {
         Way::Whole | Way::TwoClocks => Part::Serve,
         Way::Client => Part::Wait,
     };
-    assert!(nanos(&sleep, waited) >= u64::from(slept) * 1_000_000);
+    let slept = u64::from(slept) * 1_000_000;
+    // Two clocks that count the same time differ by a little.
+    assert!(nanos(&sleep, waited) >= slept - slept / 20);
     account.clear();
     let mut tasks = JoinSet::new();
     for _ in 0..calls {

@@ -7,16 +7,19 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::gate::{fresh_gate, open};
+use common::place::fresh_host;
 use common::{
-    ECHO, Obliging, PATIENCE, SLEEP, call, connect, connect_with, every_way, in_time, listening,
-    sleep,
+    ECHO, Obliging, PATIENCE, call, connect, connect_with, eventually, every_way, hold, in_time,
+    listening, sleep,
 };
 use tenon::{CallError, ChannelOptions, ConnectError, Server, Transport};
 use tokio::task::JoinSet;
 
 /// A server in threads whose calls run at the same time.
 fn server() -> Server {
-    let builder = listening().listen("udp://127.0.0.1:0").unwrap();
+    let udp = format!("udp://{}:0", fresh_host());
+    let builder = listening().listen(&udp).unwrap();
     builder
         .service_on_workers(Obliging)
         .workers(8)
@@ -56,10 +59,11 @@ async fn a_call_that_is_dropped_is_given_up() {
     let server = server();
     for address in every_way(server.addresses()) {
         let client = connect(&address).await;
-        let given_up = tokio::time::timeout(Duration::from_millis(30), sleep(&client, 200));
+        let gate = fresh_gate();
+        let given_up = tokio::time::timeout(Duration::from_millis(30), hold(&client, gate));
         assert!(given_up.await.is_err(), "{address}");
         // One that was never polled was never made.
-        drop(sleep(&client, 200));
+        drop(hold(&client, gate));
         assert_eq!(
             in_time(call(&client, ECHO, b"four")).await.unwrap(),
             b"four"
@@ -71,6 +75,7 @@ async fn a_call_that_is_dropped_is_given_up() {
             "{address}"
         );
         assert_eq!(counters.calls.cancellations, 1, "{address}");
+        open(gate);
     }
 }
 
@@ -118,26 +123,29 @@ async fn a_server_that_comes_back_is_found_again() {
 #[tokio::test]
 async fn calls_in_flight_end_with_the_connection() {
     let server = Arc::new(server());
+    let gate = fresh_gate();
     let mut calls = JoinSet::new();
     for address in every_way(server.addresses()) {
         if !address.starts_with("udp") {
             let client = connect(&address).await;
-            calls.spawn(async move { sleep(&client, 5000).await });
+            calls.spawn(async move { hold(&client, gate).await });
         }
     }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let begun = calls.len() as u64;
+    eventually("the calls arrive", || server.counters().calls == begun).await;
     let stopping = Arc::clone(&server);
     let stopped = tokio::task::spawn_blocking(move || stopping.shutdown(Duration::from_millis(50)));
     for ended in in_time(calls.join_all()).await {
         let error = ended.unwrap_err();
         assert!(matches!(error, CallError::Disconnected { .. }), "{error:?}");
     }
+    open(gate);
     stopped.await.unwrap();
 }
 
 #[tokio::test]
 async fn nobody_at_the_address_is_told_as_it_is() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = TcpListener::bind((fresh_host(), 0)).unwrap();
     let address = format!("tcp://{}", port.local_addr().unwrap());
     drop(port);
     let error = tenon_tokio::Channel::connect(&address).await.unwrap_err();
@@ -170,7 +178,7 @@ async fn a_peer_that_stays_away_is_told_when_time_is_over() {
     // Long enough for an attempt on a busy machine; all spend it at the same time.
     let calls: Vec<_> = clients
         .into_iter()
-        .map(|client| client.with_timeout(Duration::from_secs(1)))
+        .map(|client| client.with_timeout(Duration::from_secs(3)))
         .map(|hasty| tokio::spawn(async move { in_time(call(&hasty, ECHO, b"")).await }))
         .collect();
     for call in calls {
@@ -263,15 +271,18 @@ fn a_run_time_that_ends_takes_its_calls_with_it() {
         };
         let (first, second) = (build().unwrap(), build().unwrap());
         let client = first.block_on(connect(&address));
-        let asleep = second.spawn({
+        let gate = fresh_gate();
+        let before = server.counters().calls;
+        let held = second.spawn({
             let client = client.clone();
-            async move { call(&client, SLEEP, &2000_u32.to_be_bytes()).await }
+            async move { hold(&client, gate).await }
         });
-        while client.channel().counters().in_flight == 0 {
-            std::thread::yield_now();
-        }
+        second.block_on(eventually("the call arrives", || {
+            server.counters().calls > before
+        }));
         first.shutdown_background();
-        let error = second.block_on(in_time(asleep)).unwrap().unwrap_err();
+        let error = second.block_on(in_time(held)).unwrap().unwrap_err();
         assert!(error.may_have_executed(), "{error:?}");
+        open(gate);
     }
 }

@@ -2,6 +2,9 @@
 //! process, client, run time and server: so this test is alone in its file.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../tenon/tests/common/place.rs"]
+mod place;
+
 use std::alloc::System;
 use std::future::Future;
 use std::sync::Arc;
@@ -126,7 +129,7 @@ async fn fewest_allocations<F: Future<Output = ()>>(call: impl Fn() -> F) -> usi
 
 #[test]
 fn a_warm_call_allocates_nothing() {
-    let path = std::env::temp_dir().join(format!("tenon-tokio-allocations-{}", std::process::id()));
+    let path = place::fresh_path();
     let server = Server::builder()
         .listen("tcp://127.0.0.1:0")
         .unwrap()

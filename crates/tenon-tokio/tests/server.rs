@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use common::gate::{fresh_gate, open};
 use common::{
     ECHO, FAIL, Obliging, PANIC, PATIENCE, PROGRAM, Patient, VERSION, call, call_blocking, connect,
-    connect_blocking, every_way, in_time, interface, listening, sizes, sleep,
+    connect_blocking, eventually, every_way, hold, in_time, interface, listening, sizes, sleep,
 };
 use tenon::{CallError, ServerLimits};
 use tenon_tokio::{Server, ServerBuilder};
@@ -121,27 +122,50 @@ async fn many_calls_are_in_flight_over_one_connection() {
     }
 }
 
+/// Whether a kind of execution carries the calls of one connection out at the same time.
+fn is_parallel(kind: &str) -> bool {
+    matches!(kind, "threads" | "tasks")
+}
+
 #[tokio::test]
-async fn calls_of_one_connection_run_at_the_same_time_unless_they_are_in_order() {
-    for (kind, server) in servers().await {
+async fn calls_of_one_connection_run_at_the_same_time() {
+    let servers = servers().await.into_iter();
+    for (kind, server) in servers.filter(|(kind, _)| is_parallel(kind)) {
+        for address in every_way(server.addresses()) {
+            let client = connect(&address).await;
+            let (gate, before) = (fresh_gate(), server.counters().calls);
+            let held = tokio::spawn({
+                let client = client.clone();
+                async move { hold(&client, gate).await }
+            });
+            eventually("the call arrives", || server.counters().calls > before).await;
+            let other = in_time(call(&client, ECHO, b"four")).await;
+            assert_eq!(other.unwrap(), b"four", "{kind}, {address}");
+            assert!(!held.is_finished(), "{kind}, {address}");
+            open(gate);
+            in_time(held).await.unwrap().unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_of_one_connection_run_in_order_where_that_is_asked_for() {
+    let servers = servers().await.into_iter();
+    for (kind, server) in servers.filter(|(kind, _)| !is_parallel(kind)) {
         for address in every_way(server.addresses()) {
             let client = connect(&address).await;
             let mut calls = JoinSet::new();
-            for millis in [150, 10] {
+            for millis in [50, 1] {
                 let client = client.clone();
                 calls.spawn(async move {
                     sleep(&client, millis).await.unwrap();
                     millis
                 });
                 // So that the longer one is sent first.
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::task::yield_now().await;
             }
             let first = calls.join_next().await.unwrap().unwrap();
-            let expected = match kind {
-                "threads" | "tasks" => 10,
-                _ => 150,
-            };
-            assert_eq!(first, expected, "{kind}, {address}");
+            assert_eq!(first, 50, "{kind}, {address}");
         }
     }
 }
@@ -172,7 +196,8 @@ async fn failures_are_told_and_harm_nobody_else() {
 #[tokio::test]
 async fn a_lean_call_that_is_given_up_ends_where_it_waits() {
     let patient = Patient::default();
-    let rested = Arc::clone(&patient.rested);
+    let held = Arc::clone(&patient.held);
+    let gate = fresh_gate();
     let server = ServerBuilder::from(listening())
         .service(patient)
         .start()
@@ -180,18 +205,21 @@ async fn a_lean_call_that_is_given_up_ends_where_it_waits() {
         .unwrap();
     for address in every_way(server.addresses()) {
         let client = connect(&address).await;
-        let given_up = tokio::time::timeout(Duration::from_millis(30), sleep(&client, 200));
+        let given_up = tokio::time::timeout(Duration::from_millis(30), hold(&client, gate));
         assert!(given_up.await.is_err());
         assert_eq!(call(&client, ECHO, b"four").await.unwrap(), b"four");
     }
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    // Those over ONC RPC slept to the end: there is no way to tell.
-    assert_eq!(rested.load(Ordering::SeqCst), 2);
+    let over = |count| held.over.load(Ordering::SeqCst) == count;
+    eventually("the lean calls end", || over(2)).await;
+    open(gate);
+    // Those over ONC RPC are held to the end: there is no way to tell.
+    eventually("the others end", || over(4)).await;
+    assert_eq!(held.to_the_end.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
 async fn time_that_has_run_out_is_told() {
-    // A service that sleeps where it stands keeps the client in the same run time from looking.
+    // A service that waits where it stands keeps the client in the same run time from looking.
     let servers = servers()
         .await
         .into_iter()
@@ -201,11 +229,13 @@ async fn time_that_has_run_out_is_told() {
             let client = connect(&address)
                 .await
                 .with_timeout(Duration::from_millis(40));
-            let late = in_time(sleep(&client, 150)).await.unwrap_err();
+            let gate = fresh_gate();
+            let late = in_time(hold(&client, gate)).await.unwrap_err();
             assert!(
                 matches!(late, CallError::TimedOut { .. }),
                 "{kind}, {address}: {late:?}"
             );
+            open(gate);
             let client = client.with_timeout(PATIENCE);
             assert_eq!(call(&client, ECHO, b"four").await.unwrap(), b"four");
         }
@@ -214,28 +244,36 @@ async fn time_that_has_run_out_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutting_down_answers_what_was_begun() {
-    // Services that sleep where they stand do so one after the other, and not all have begun.
+    // A service that waits where it stands keeps the clients in the same run time from calling.
     let servers = servers()
         .await
         .into_iter()
         .filter(|(kind, _)| *kind != "inline");
     for (kind, server) in servers {
         let server = Arc::new(server);
+        let gate = fresh_gate();
         let mut calls = JoinSet::new();
         for address in every_way(server.addresses()) {
             calls.spawn(async move {
                 let client = connect(&address).await;
-                let slept = sleep(&client, 300).await;
+                let held = hold(&client, gate).await;
                 let after = call(&client.with_timeout(Duration::from_millis(50)), ECHO, b"").await;
-                (address, slept, after)
+                (address, held, after)
             });
         }
-        while server.counters().calls < 4 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        in_time(server.shutdown(PATIENCE)).await;
-        for (address, slept, after) in in_time(calls.join_all()).await {
-            assert!(slept.is_ok(), "{kind}, {address}: {slept:?}");
+        eventually("the calls arrive", || server.counters().calls == 4).await;
+        let stopping = tokio::spawn({
+            let server = Arc::clone(&server);
+            async move { server.shutdown(PATIENCE).await }
+        });
+        let place = server.addresses()[0].to_string();
+        let place = &place["tcp://".len()..];
+        eventually("nobody listens", || TcpStream::connect(place).is_err()).await;
+        assert!(!stopping.is_finished(), "{kind}: it waits for calls");
+        open(gate);
+        in_time(stopping).await.unwrap();
+        for (address, held, after) in in_time(calls.join_all()).await {
+            assert!(held.is_ok(), "{kind}, {address}: {held:?}");
             assert!(after.is_err(), "{kind}, {address}");
         }
         assert_eq!(server.counters().connections_open, 0, "{kind}");
@@ -251,9 +289,7 @@ async fn shutting_down_waits_no_longer_than_it_is_told() {
         let client = connect(&address).await;
         calls.spawn(async move { sleep(&client, 60_000).await });
     }
-    while server.counters().calls < 4 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    eventually("the calls arrive", || server.counters().calls == 4).await;
     in_time(server.shutdown(Duration::from_millis(20))).await;
     for ended in in_time(calls.join_all()).await {
         let error = ended.unwrap_err();
@@ -356,7 +392,8 @@ async fn hostile_bytes_end_their_own_connection_only() {
 async fn limits_hold() {
     let limits = ServerLimits {
         connections: 2,
-        idle: Duration::from_millis(150),
+        // Long enough for a client that waits for a core not to be taken for a silent one.
+        idle: Duration::from_secs(2),
         calls_in_flight: 3,
         connection_calls_in_flight: 2,
         ..ServerLimits::default()
@@ -380,11 +417,12 @@ async fn limits_hold() {
         .with_timeout(Duration::from_millis(100));
     let refused = in_time(call(&third, ECHO, b"")).await.unwrap_err();
     assert!(!matches!(refused, CallError::Refused(_)), "{refused:?}");
-    assert!(server.counters().connections_refused > 0);
-    in_time(async {
-        while server.counters().idle_connections < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    eventually("one is refused", || {
+        server.counters().connections_refused > 0
+    })
+    .await;
+    eventually("the others are silent", || {
+        server.counters().idle_connections >= 2
     })
     .await;
 }

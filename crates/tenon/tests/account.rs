@@ -10,7 +10,7 @@ mod lean_caller;
 mod lean_peer;
 
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use caller::{PATIENCE, PROGRAM, VERSION, listening};
 use lean_caller::{ECHO, FAIL, LeanObliging, SLEEP, lean_builder};
@@ -18,6 +18,9 @@ use lean_peer::LeanPeer;
 use tenon::{
     Account, CallError, Client, Owner, Part, PendingCall, Protocol, Server, Trace, Transport, Way,
 };
+
+/// Longer than a tick of any clock.
+const MOMENT: Duration = Duration::from_millis(10);
 
 fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<(), CallError> {
     let procedure = procedure.into();
@@ -116,6 +119,8 @@ fn time_is_put_down_to_who_took_it() {
             let account = Account::of_every_call();
             let millis = 20_u32;
             let slept = u64::from(millis) * 1_000_000;
+            // Two clocks that count the same time differ by a little.
+            let slept = slept - slept / 20;
             let accounted = client.with_account(&account);
             call(&accounted, SLEEP, &millis.to_ne_bytes()).unwrap();
             let trace = account.traces()[0];
@@ -219,12 +224,14 @@ fn calls_that_are_started_are_followed_until_they_were_waited_for() {
         // It is ready before anybody waits for good.
         let mut pending = start(&client);
         assert!(pending.wait_for(PATIENCE));
+        thread::sleep(MOMENT);
         pending.wait().unwrap();
         check(true);
         // Another caller receives the reply, with its own.
         let pending = start(&client);
         if client.channel().address().transport() != Transport::Udp {
             call(&plain, ECHO, b"").unwrap();
+            thread::sleep(MOMENT);
             pending.wait().unwrap();
             check(client.protocol() == Protocol::Lean);
         }

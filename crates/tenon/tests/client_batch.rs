@@ -13,9 +13,8 @@ mod lean_steady;
 use std::io::Read;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
-use common::counting::{orders, system_calls_of};
+use common::counting::{count, expect_system_calls, orders};
 use common::{Line, PATIENCE, Peer, call_raw, put_raw, record, start, success, words};
 use lean_caller::{ECHO, lean_builder};
 use lean_steady::{client_with, clients};
@@ -40,15 +39,20 @@ fn wait_for_all(calls: Vec<PendingCall<u32>>) {
 
 #[test]
 fn nothing_is_sent_before_the_batch_is_over() {
-    let (client, peer) = Peer::with_one_line(|mut line| {
+    let (start_looking, may_look) = mpsc::channel();
+    let (looked, has_looked) = mpsc::channel();
+    let (client, peer) = Peer::with_one_line(move |mut line| {
+        may_look.recv_timeout(PATIENCE).unwrap();
         assert!(!line.has_more());
+        looked.send(()).unwrap();
         answer(&mut line, 8);
     });
     let batch = client.channel().batch();
     let calls: Vec<_> = (0..8).map(|number| start(&client, number)).collect();
     let inner = client.channel().batch();
     drop(inner);
-    thread::sleep(Duration::from_millis(20));
+    start_looking.send(()).unwrap();
+    has_looked.recv_timeout(PATIENCE).unwrap();
     drop(batch);
     wait_for_all(calls);
     peer.join();
@@ -156,9 +160,9 @@ fn a_batch_is_sent_with_one_system_call_and_answered_with_one() {
             continue;
         }
         let child = "make_the_batches_that_are_ordered";
-        let counts = system_calls_of(child, &format!("lean+{address}"), CALLS);
-        let sent = counts["sendto"];
-        assert_eq!(sent, u64::from(CALLS / TOGETHER), "{address}: {counts:?}");
+        expect_system_calls(child, &format!("lean+{address}"), CALLS, |counts| {
+            count(counts, "sendto") == u64::from(CALLS / TOGETHER)
+        });
     }
 }
 

@@ -9,12 +9,12 @@ mod lean_caller;
 mod lean_peer;
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use caller::{PATIENCE, PROGRAM, VERSION, listening};
+use caller::{PATIENCE, PROGRAM, VERSION, fresh_path, listening};
 use lean_caller::{ECHO, FAIL, LeanObliging, WHICH_ORDER, interface, lean_everywhere, with_shm};
 use lean_peer::{LeanLine, LeanPeer, Told};
 use tenon::lean::{ByteOrder, Interface, Preamble, Reason, RefusalReason, Status};
@@ -342,7 +342,7 @@ fn numbers_do_not_come_again_over_the_next_connection() {
 
 #[test]
 fn a_server_that_was_started_again_is_called_again() {
-    let path = std::env::temp_dir().join(format!("tenon-lean-again-{}", std::process::id()));
+    let path = fresh_path();
     let address = format!("unix://{}", path.display());
     let serve = || {
         let builder = Server::builder().listen(&address).unwrap();
@@ -364,7 +364,7 @@ fn a_server_that_was_started_again_is_called_again() {
 #[test]
 fn threads_outlive_servers_that_come_and_go() {
     const SERVERS: u64 = 10;
-    let path = std::env::temp_dir().join(format!("tenon-lean-flicker-{}", std::process::id()));
+    let path = fresh_path();
     let address = format!("unix://{}", path.display());
     let serve = || {
         let builder = Server::builder().listen(&address).unwrap();
@@ -411,9 +411,11 @@ fn threads_outlive_servers_that_come_and_go() {
 
 #[test]
 fn calls_that_a_server_did_not_begin_may_be_made_again() {
-    let peer = LeanPeer::start(|listener| {
+    let (all_started, are_started) = mpsc::channel();
+    let peer = LeanPeer::start(move |listener| {
         let mut line = LeanLine::accept(listener);
         let begun = line.call();
+        are_started.recv_timeout(PATIENCE).unwrap();
         line.goodbye(Reason::STOPPING);
         line.reply(&begun, b"begun");
         LeanLine::accept(listener).echo();
@@ -421,6 +423,7 @@ fn calls_that_a_server_did_not_begin_may_be_made_again() {
     let client = peer.client();
     let begun = start(&client, b"1");
     let unbegun = [start(&client, b"2"), start(&client, b"3")];
+    all_started.send(()).unwrap();
     assert_eq!(begun.wait().unwrap(), b"begun");
     for call in unbegun {
         let error = call.wait().unwrap_err();

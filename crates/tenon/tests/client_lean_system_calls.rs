@@ -11,7 +11,7 @@ mod lean_caller;
 #[path = "common/lean_steady.rs"]
 mod lean_steady;
 
-use counting::{orders, system_calls_of};
+use counting::{expect_system_calls, orders, sends_and_receives_once};
 use lean_caller::lean_builder;
 use lean_steady::{call, client_with};
 use tenon::{ChannelOptions, Waiting};
@@ -22,13 +22,9 @@ fn a_warm_lean_call_makes_two_system_calls() {
     let server = lean_builder().start().unwrap();
     for address in server.addresses() {
         let child = "make_the_calls_that_are_ordered";
-        let counts = system_calls_of(child, &format!("lean+{address}"), CALLS);
-        let (sent, received) = (counts["sendto"], counts["recvfrom"]);
-        let all: u64 = counts.values().sum();
-        assert_eq!(sent, u64::from(CALLS), "{address}: {counts:?}");
-        assert_eq!(received, u64::from(CALLS), "{address}: {counts:?}");
-        // The scheduler of a busy machine may cause a few others, never one per call.
-        assert!(all - sent - received < 20, "{address}: {counts:?}");
+        expect_system_calls(child, &format!("lean+{address}"), CALLS, |counts| {
+            sends_and_receives_once(counts, CALLS)
+        });
     }
 }
 

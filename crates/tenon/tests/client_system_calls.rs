@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::counting::{orders, system_calls_of};
+use common::counting::{expect_system_calls, orders, sends_and_receives_once};
 use common::steady::{Steady, TRANSPORTS, call};
 use common::{PROGRAM, VERSION};
 use tenon::{ChannelOptions, Client, Waiting};
@@ -15,13 +15,9 @@ fn a_warm_call_makes_two_system_calls() {
     for transport in TRANSPORTS {
         let peer = Steady::start(transport);
         let child = "make_the_calls_that_are_ordered";
-        let counts = system_calls_of(child, &peer.address, CALLS);
-        let (sent, received) = (counts["sendto"], counts["recvfrom"]);
-        let all: u64 = counts.values().sum();
-        assert_eq!(sent, u64::from(CALLS), "{transport}: {counts:?}");
-        assert_eq!(received, u64::from(CALLS), "{transport}: {counts:?}");
-        // The scheduler of a busy machine may cause a few others, never one per call.
-        assert!(all - sent - received < 20, "{transport}: {counts:?}");
+        expect_system_calls(child, &peer.address, CALLS, |counts| {
+            sends_and_receives_once(counts, CALLS)
+        });
     }
 }
 

@@ -6,6 +6,7 @@
 mod caller;
 
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Output};
 
@@ -27,7 +28,7 @@ fn in_a_private_network() {
         io::stderr().write_all(notice.as_bytes()).unwrap();
         return;
     }
-    let private = ["60", "unshare", "-n", "-m", "-p", "-f", "--mount-proc"];
+    let private = ["180", "unshare", "-n", "-m", "-p", "-f", "--mount-proc"];
     let output = Command::new("timeout")
         .args(private)
         .arg(std::env::current_exe().unwrap())
@@ -110,7 +111,9 @@ fn known(program: u32) -> Vec<String> {
 }
 
 fn without_rpcbind_nothing_is_registered() {
-    let server = builder().register_with_rpcbind(true).start();
+    let server = builder_at(Ipv4Addr::LOCALHOST)
+        .register_with_rpcbind(true)
+        .start();
     assert!(matches!(server, Err(StartError::Register(_))));
     let client = Client::connect("tcp://127.0.0.1", PROGRAM, VERSION);
     assert!(matches!(client, Err(ConnectError::Rpcbind { .. })));
@@ -172,7 +175,10 @@ fn another_address_is_declined() {
 }
 
 fn registered() -> Server {
-    builder().register_with_rpcbind(true).start().unwrap()
+    builder_at(Ipv4Addr::LOCALHOST)
+        .register_with_rpcbind(true)
+        .start()
+        .unwrap()
 }
 
 fn a_server_registers_itself_and_is_found_without_a_port() {

@@ -7,7 +7,6 @@
 mod caller;
 
 use std::fs;
-use std::time::Duration;
 
 use caller::*;
 use tenon::Server;
@@ -138,7 +137,7 @@ fn hostile_peers_are_answered_or_closed_and_leave_nothing_behind() {
     eventually("everything is as before", || {
         server.counters().connections_open == 0 && Resources::now() == before
     });
-    server.shutdown(Duration::from_secs(5));
+    server.shutdown(PATIENCE);
     drop(server);
     eventually("nothing is left", || Resources::now() == before_server);
 }

@@ -2,6 +2,9 @@
 //! and nothing is reported done that was not, or not done that was.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/place.rs"]
+mod place;
+
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -12,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use place::{fresh_host, fresh_path};
 use tenon::wire::{Decoder, Encoder};
 use tenon::{CallError, CallInfo, Client, Refusal, Server, Service};
 
@@ -19,8 +23,10 @@ const PROGRAM: u32 = 0x2000_0002;
 const RECORD: u32 = 1;
 const THREADS: u64 = 4;
 const KILLS: usize = 12;
-const LIFE: Duration = Duration::from_millis(120);
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Calls that get through in a life, at least.
+const LIFE: u64 = 100;
 
 /// Tell a child of this test that it is the server, and of what.
 const ADDRESS: &str = "TENON_TEST_KILLED_ADDRESS";
@@ -66,7 +72,7 @@ fn serve_until_killed() {
         .start()
         .unwrap();
     // Nobody ends it but the test, or time.
-    thread::sleep(PATIENCE);
+    thread::sleep(10 * PATIENCE);
     drop(server);
 }
 
@@ -169,7 +175,7 @@ fn kill_under_load(address: &str, folder: &Path) {
             .map(|_| scope.spawn(|| call_until(&stop, &client, &numbers)))
             .collect();
         for _ in 0..KILLS {
-            thread::sleep(LIFE);
+            live(&client);
             drop(server);
             server = Killable::start(address, &journal);
         }
@@ -182,6 +188,17 @@ fn kill_under_load(address: &str, folder: &Path) {
     check(&told, &journal_of(&journal));
     let connections = client.channel().counters().connections;
     assert!(connections > KILLS as u64 / 2, "{connections} connections");
+}
+
+/// Lets a server live until it has been called, however busy the machine is, and a moment more.
+fn live(client: &Client) {
+    let successes = || client.channel().counters().calls.successes;
+    let (before, begin) = (successes(), Instant::now());
+    while successes() < before + LIFE {
+        assert!(begin.elapsed() < PATIENCE, "nobody is served");
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(50));
 }
 
 fn check(told: &[Told], journal: &[u64]) {
@@ -216,10 +233,9 @@ fn check(told: &[Told], journal: &[u64]) {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("tenon-killed-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
+    fn new() -> Self {
+        let path = fresh_path();
+        std::fs::create_dir(&path).unwrap();
         Self(path)
     }
 }
@@ -232,8 +248,8 @@ impl Drop for Folder {
 
 #[test]
 fn over_tcp() {
-    let folder = Folder::new("tcp");
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = Folder::new();
+    let free = TcpListener::bind((fresh_host(), 0)).unwrap();
     let address = format!("tcp://{}", free.local_addr().unwrap());
     drop(free);
     kill_under_load(&address, &folder.0);
@@ -241,7 +257,7 @@ fn over_tcp() {
 
 #[test]
 fn over_a_unix_socket() {
-    let folder = Folder::new("unix");
+    let folder = Folder::new();
     let address = format!("unix://{}", folder.0.join("socket").display());
     kill_under_load(&address, &folder.0);
 }

@@ -9,9 +9,8 @@ mod caller;
 mod lean_caller;
 
 use std::fs;
-use std::time::Duration;
 
-use caller::{Caller, call, eventually, limited, success, words};
+use caller::{Caller, PATIENCE, call, eventually, limited, success, words};
 use lean_caller::{ECHO, FAIL, LeanCaller, LeanObliging, PANIC, WHICH_ORDER, interface};
 use tenon::Server;
 use tenon::lean::{HEADER, PREAMBLE};
@@ -145,7 +144,7 @@ fn hostile_clients_are_answered_or_closed_and_leave_nothing_behind() {
     eventually("everything is as before", || {
         server.counters().connections_open == 0 && Resources::now() == before
     });
-    server.shutdown(Duration::from_secs(5));
+    server.shutdown(PATIENCE);
     drop(server);
     eventually("nothing is left", || Resources::now() == before_server);
 }

@@ -23,18 +23,36 @@ fn wait_for_calls(server: &Server, count: u64) {
     eventually("the calls arrive", || server.counters().calls == count);
 }
 
+/// Where a server listens for TCP.
+fn tcp_of(server: &Server) -> String {
+    let address = server.addresses()[0].to_string();
+    address["tcp://".len()..].to_owned()
+}
+
+/// Waits until a server that ends has begun to.
+fn wait_until_nobody_listens(server: &Server) {
+    let place = tcp_of(server);
+    eventually("nobody listens", || TcpStream::connect(&place).is_err());
+}
+
 #[test]
 fn calls_that_were_begun_are_answered() {
     for server in servers() {
         let mut callers = Caller::on_all(&server);
+        let gate = gate::fresh_gate();
         for caller in &mut callers {
-            caller.send(&call(1, SLEEP, &words(&[200])));
+            caller.send(&call(1, HOLD, &words(&[gate])));
         }
         wait_for_calls(&server, 3);
-        server.shutdown(PATIENCE);
-        for caller in &mut callers {
-            assert_eq!(caller.receive(), success(1, &words(&[200])));
-        }
+        thread::scope(|scope| {
+            let stopping = scope.spawn(|| server.shutdown(PATIENCE));
+            wait_until_nobody_listens(&server);
+            assert!(!stopping.is_finished(), "it waits for calls");
+            gate::open(gate);
+            for caller in &mut callers {
+                assert_eq!(caller.receive(), success(1, &words(&[gate])));
+            }
+        });
         callers.truncate(2);
         callers.iter_mut().for_each(Caller::expect_close);
         assert_eq!(server.counters().connections_open, 0);
@@ -45,12 +63,14 @@ fn calls_that_were_begun_are_answered() {
 fn a_call_that_outlasts_the_drain_is_cut_off() {
     for server in servers() {
         let mut callers = Caller::on_streams(&server);
+        let gate = gate::fresh_gate();
         for caller in &mut callers {
-            caller.send(&call(1, SLEEP, &words(&[2000])));
+            caller.send(&call(1, HOLD, &words(&[gate])));
         }
         wait_for_calls(&server, 2);
         server.shutdown(Duration::from_millis(20));
         callers.iter_mut().for_each(Caller::expect_close);
+        gate::open(gate);
     }
 }
 
@@ -71,10 +91,10 @@ fn nobody_listens_behind_the_end() {
     let server = builder().start().unwrap();
     let addresses = server.addresses().to_vec();
     server.shutdown(Duration::ZERO);
-    let [Address::Tcp(host), Address::Unix(path), Address::Udp(_)] = &addresses[..] else {
+    let [Address::Tcp(_), Address::Unix(path), Address::Udp(_)] = &addresses[..] else {
         panic!("other addresses: {addresses:?}");
     };
-    assert!(TcpStream::connect(("127.0.0.1", host.port.unwrap())).is_err());
+    assert!(TcpStream::connect(tcp_of(&server)).is_err());
     assert!(!Path::new(path).exists());
     // The same ports are free again.
     let mut again = Server::builder();

@@ -200,10 +200,12 @@ fn workers_let_replies_overtake_each_other() {
         .start()
         .unwrap();
     for mut caller in Caller::on_streams(&server) {
-        caller.send(&call(1, SLEEP, &words(&[300])));
+        let gate = gate::fresh_gate();
+        caller.send(&call(1, HOLD, &words(&[gate])));
         caller.send(&call(2, ECHO, &[]));
         assert_eq!(caller.receive(), success(2, &[]));
-        assert_eq!(caller.receive(), success(1, &words(&[300])));
+        gate::open(gate);
+        assert_eq!(caller.receive(), success(1, &words(&[gate])));
     }
 }
 
@@ -335,7 +337,8 @@ fn peers_that_do_not_read_do_not_hold_the_workers() {
 
 #[test]
 fn silent_connections_are_closed_and_others_are_not() {
-    let limits = limited(|limits| limits.idle = Duration::from_millis(400));
+    // Long enough for a caller that waits for a core not to be taken for a silent one.
+    let limits = limited(|limits| limits.idle = Duration::from_secs(2));
     let server = builder().limits(limits).start().unwrap();
     let mut silent = Caller::on_streams(&server);
     silent[0].send_raw(&[0x80, 0]);
@@ -350,14 +353,19 @@ fn silent_connections_are_closed_and_others_are_not() {
 
 #[test]
 fn a_connection_that_waits_for_a_reply_is_not_silent() {
-    let limits = limited(|limits| limits.idle = Duration::from_millis(80));
+    let idle = Duration::from_secs(1);
     let server = listening()
         .service_on_workers(Obliging(VERSION))
-        .limits(limits)
+        .limits(limited(|limits| limits.idle = idle))
         .start()
         .unwrap();
     let mut caller = Caller::tcp(&server);
-    caller.expect(&call(1, SLEEP, &words(&[500])), &success(1, &words(&[500])));
+    let gate = gate::fresh_gate();
+    caller.send(&call(1, HOLD, &words(&[gate])));
+    eventually("the call arrives", || server.counters().calls == 1);
+    thread::sleep(2 * idle);
+    gate::open(gate);
+    assert_eq!(caller.receive(), success(1, &words(&[gate])));
 }
 
 #[test]

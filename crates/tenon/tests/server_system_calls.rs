@@ -9,6 +9,7 @@ mod lean_caller;
 #[path = "common/lean_steady.rs"]
 mod lean_steady;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -24,6 +25,9 @@ const CALLS: usize = 50;
 /// Rounds of which one must be free of noise: a machine that is busy with something else may let
 /// the server believe that the peer is silent.
 const ROUNDS: u32 = 10;
+
+/// How often a server is watched, as long as no round was free of noise.
+const SERVERS: u32 = 10;
 
 /// The process that is watched. It serves until its standard input ends.
 #[test]
@@ -57,7 +61,7 @@ struct Watched {
 
 impl Watched {
     fn start(name: &str) -> Self {
-        let trace = env::temp_dir().join(format!("tenon-strace-{name}-{}", std::process::id()));
+        let trace = fresh_path();
         let mut process = Command::new("strace")
             .args(["-f", "-qq", "-s", "128", "-o"])
             .arg(&trace)
@@ -139,8 +143,34 @@ fn run_rounds(address: &str, label: &str, procedure: u32, arguments: &[u8]) {
     }
 }
 
+/// Watches servers until each kind of call has had a round without noise.
+fn expect_two_per_call(watch: impl Fn() -> BTreeMap<String, usize>) {
+    let mut fewest = watch();
+    // The marks are answered and received too.
+    let expected = 2 * (CALLS + 1);
+    for _ in 1..SERVERS {
+        if fewest.values().all(|count| *count == expected) {
+            return;
+        }
+        for (kind, count) in watch() {
+            fewest
+                .entry(kind)
+                .and_modify(|least| *least = (*least).min(count));
+        }
+    }
+    assert!(
+        fewest.values().all(|count| *count == expected),
+        "{fewest:?}"
+    );
+}
+
 #[test]
 fn two_system_calls_per_call() {
+    expect_two_per_call(watch_calls);
+}
+
+/// The system calls of the quietest round of each kind.
+fn watch_calls() -> BTreeMap<String, usize> {
     let watched = Watched::start("served_process");
     let addresses = watched.addresses.clone();
     for (transport, address) in ["tcp", "unix", "udp"].iter().zip(&addresses) {
@@ -149,17 +179,20 @@ fn two_system_calls_per_call() {
         run_rounds(address, &format!("{transport}-maxresult"), BIG, &bytes);
     }
     let trace = watched.finish();
-    for transport in ["tcp", "unix", "udp"] {
-        for procedure in ["null", "maxresult"] {
-            let counts = (0..ROUNDS).map(|round| {
-                let mark = format!("{transport}-{procedure}-{round}");
-                system_calls_between(&trace, &format!("{mark}-begin"), &format!("{mark}-end"))
-            });
-            // The marks are answered and received too.
-            let fewest = counts.min().unwrap();
-            assert_eq!(fewest, 2 * (CALLS + 1), "{procedure} over {transport}");
-        }
-    }
+    let kinds = ["tcp", "unix", "udp"].iter().flat_map(|transport| {
+        ["null", "maxresult"].map(|procedure| format!("{transport}-{procedure}"))
+    });
+    kinds.map(|kind| fewest(&trace, kind)).collect()
+}
+
+/// The system calls of the quietest round of this kind.
+fn fewest(trace: &str, kind: String) -> (String, usize) {
+    let counts = (0..ROUNDS).map(|round| {
+        let mark = format!("{kind}-{round}");
+        system_calls_between(trace, &format!("{mark}-begin"), &format!("{mark}-end"))
+    });
+    let count = counts.min().unwrap();
+    (kind, count)
 }
 
 /// Makes lean calls in rounds between marks that carry `label`.
@@ -185,6 +218,10 @@ fn run_lean_rounds(address: &str, label: &str) {
 
 #[test]
 fn two_system_calls_per_lean_call() {
+    expect_two_per_call(watch_lean_calls);
+}
+
+fn watch_lean_calls() -> BTreeMap<String, usize> {
     let watched = Watched::start("lean_process");
     let addresses = watched.addresses.clone();
     let transports = ["tcp", "unix", "udp"];
@@ -192,12 +229,6 @@ fn two_system_calls_per_lean_call() {
         run_lean_rounds(address, transport);
     }
     let trace = watched.finish();
-    for transport in transports {
-        let counts = (0..ROUNDS).map(|round| {
-            let mark = format!("{transport}-{round}");
-            system_calls_between(&trace, &format!("{mark}-begin"), &format!("{mark}-end"))
-        });
-        // The marks are answered and received too.
-        assert_eq!(counts.min().unwrap(), 2 * (CALLS + 1), "{transport}");
-    }
+    let kinds = transports.iter().map(ToString::to_string);
+    kinds.map(|kind| fewest(&trace, kind)).collect()
 }

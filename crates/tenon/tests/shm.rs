@@ -190,8 +190,7 @@ fn whoever_is_at_the_wrong_kind_of_socket_is_told() {
     let shm = fresh_address();
     let unix = format!("unix://{}", fresh_path().display());
     let server = builder(&shm).listen(&unix).unwrap().start().unwrap();
-    let options = || ChannelOptions::default().connect_timeout(Duration::from_millis(500));
-    let connect = |address: String| Client::connect_with(&address, PROGRAM, VERSION, options());
+    let connect = |address: String| Client::connect(&address, PROGRAM, VERSION);
 
     let error = connect(unix.replace("unix:", "shm:")).unwrap_err();
     assert!(error.to_string().contains("unix://"), "{error}");
@@ -293,8 +292,7 @@ fn a_server_that_scribbles_is_survived() {
                 scribble(joined.end.memory(), seed, &stop);
             });
             let address = format!("shm://{}", path.display());
-            let options = ChannelOptions::default().connect_timeout(Duration::from_millis(50));
-            let client = Client::connect_with(&address, PROGRAM, VERSION, options).unwrap();
+            let client = Client::connect(&address, PROGRAM, VERSION).unwrap();
             let limit = Duration::from_millis(100);
             let client = client
                 .with_interface(Arc::new(interface()))

@@ -80,19 +80,23 @@ fn who_spins_does_not_block(address: &Address) {
 
 fn who_adapts_soon_sleeps_through_a_long_wait(address: &Address) {
     let client = client(address, Waiting::Adaptive);
-    let waits = counted(&client, || sleep(&client, 200));
-    assert!(waits.blocks > 0, "{waits:?}");
-    assert!(waits.attempts < PATIENT_ATTEMPTS, "{waits:?}");
+    // Who does not get to run meanwhile finds the reply at the next look.
+    eventually("a wait is slept through", || {
+        let waits = counted(&client, || sleep(&client, 200));
+        assert!(waits.attempts < PATIENT_ATTEMPTS, "{waits:?}");
+        waits.blocks > 0
+    });
     let idle = counted(&client, || thread::sleep(Duration::from_millis(50)));
     assert_eq!(idle, WaitCounters::default());
 }
 
 fn who_adapts_learns_that_looking_does_not_pay(address: &Address) {
     let client = client(address, Waiting::Adaptive);
-    let waits = counted(&client, || (0..100).for_each(|_| sleep(&client, 1)));
     // 1 + 2 + 4 + ... waits are slept through; a busy machine may make looking succeed by chance.
-    assert!(waits.misses < 50, "{waits:?}");
-    assert!(waits.blocks > 50, "{waits:?}");
+    eventually("most waits are slept through", || {
+        let waits = counted(&client, || (0..100).for_each(|_| sleep(&client, 1)));
+        waits.misses < 50 && waits.blocks > 50
+    });
 }
 
 fn an_idle_server_costs_nothing(server: &Server) {

@@ -15,6 +15,8 @@ mod flight;
 mod hostile;
 mod orders;
 mod peer;
+#[path = "../../../tenon/tests/common/place.rs"]
+mod place;
 mod refusals;
 mod relay;
 mod rows;

@@ -99,8 +99,14 @@ pub fn serve(carrier: &str, order: ByteOrder) -> String {
         "unix" => {
             let path = crate::rows::fresh_path();
             let listener = UnixListener::bind(&path).unwrap();
-            thread::spawn(move || answer(&mut listener.accept().unwrap().0, order));
-            format!("unix://{}", path.display())
+            let address = format!("unix://{}", path.display());
+            thread::spawn(move || {
+                let mut stream = listener.accept().unwrap().0;
+                // Nobody else is to come.
+                std::fs::remove_file(path).unwrap();
+                answer(&mut stream, order);
+            });
+            address
         }
         other => panic!("no peer over {other}"),
     }

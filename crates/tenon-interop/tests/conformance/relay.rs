@@ -3,10 +3,13 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+
+use crate::rows::fresh_path;
 
 /// What a server that waits for more has to say to a damaged piece it says at once, or never.
 const LISTEN: Duration = Duration::from_millis(2);
@@ -27,6 +30,19 @@ pub struct Relay {
     touch: Arc<Mutex<Option<(Toward, usize, Touch)>>>,
     /// Pieces that were touched.
     pub touched: Arc<AtomicUsize>,
+    files: Arc<Files>,
+}
+
+/// Socket files, which go away with the relay that a test has.
+#[derive(Default)]
+struct Files(Mutex<Vec<PathBuf>>);
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for file in self.0.get_mut().unwrap() {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
 }
 
 /// A stream of either kind.
@@ -57,7 +73,11 @@ impl Stream for UnixStream {
 impl Relay {
     /// Stands in front of the server at `address`; returns where.
     pub fn before(&self, address: &str) -> String {
-        let relay = self.clone();
+        // That of the threads, which live on.
+        let relay = Self {
+            files: Arc::default(),
+            ..self.clone()
+        };
         let (scheme, place) = address.split_once("://").unwrap();
         let place = place.to_owned();
         match scheme {
@@ -72,14 +92,15 @@ impl Relay {
                 here
             }
             "unix" => {
-                let path = format!("{place}-relay");
+                let path = fresh_path();
                 let listener = UnixListener::bind(&path).unwrap();
+                self.files.0.lock().unwrap().push(path.clone());
                 thread::spawn(move || {
                     while let Ok((client, _)) = listener.accept() {
                         relay.join(client, UnixStream::connect(&place).ok());
                     }
                 });
-                format!("unix://{path}")
+                format!("unix://{}", path.display())
             }
             "udp" => {
                 let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -2,10 +2,8 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,12 +13,13 @@ use tenon_tokio::ServerBuilder;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+pub use crate::place::{fresh_host, fresh_path};
 use crate::service::{
     Obliging, PROGRAM, Patient, VERSION, interface, put, put_lean, rest, rest_lean,
 };
 
 /// Bounds every wait that is meant to succeed.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What carries messages.
 #[derive(Debug)]
@@ -63,7 +62,7 @@ impl Carrier {
 pub const CARRIERS: [Carrier; 5] = [
     Carrier {
         name: "tcp",
-        listen: || "tcp://127.0.0.1:0".to_owned(),
+        listen: || format!("tcp://{}:0", fresh_host()),
         protocols: &[Protocol::Onc, Protocol::Lean],
         has_tasks: true,
         is_plain: true,
@@ -83,7 +82,7 @@ pub const CARRIERS: [Carrier; 5] = [
     },
     Carrier {
         name: "udp",
-        listen: || "udp://127.0.0.1:0".to_owned(),
+        listen: || format!("udp://{}:0", fresh_host()),
         protocols: &[Protocol::Onc],
         has_tasks: true,
         is_plain: true,
@@ -202,12 +201,6 @@ pub fn stream_rows() -> Vec<Row> {
 pub fn plain_rows() -> Vec<Row> {
     let rows = stream_rows().into_iter();
     rows.filter(|row| row.carrier.is_plain).collect()
-}
-
-pub fn fresh_path() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("tenon-conformance-{}-{number}", std::process::id()))
 }
 
 /// A run time of its own for each end, so that no end can hold the other up.

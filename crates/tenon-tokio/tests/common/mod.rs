@@ -3,13 +3,18 @@
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 #![allow(clippy::unwrap_used)]
 
-use std::future::Future;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
+#[path = "../../../tenon/tests/common/gate.rs"]
+pub mod gate;
+#[path = "../../../tenon/tests/common/place.rs"]
+pub mod place;
 
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use place::{fresh_host, fresh_path};
 use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
 use tenon::{
@@ -25,9 +30,11 @@ pub const ECHO: u16 = 1;
 pub const SLEEP: u16 = 2;
 pub const PANIC: u16 = 3;
 pub const FAIL: u16 = 8;
+/// Returns its argument, a gate, when that is open. Few bits that flip make none of the others this.
+pub const HOLD: u16 = 0x5a5a;
 
 /// Bounds every wait that is meant to succeed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Serves what a test asks for.
 pub struct Obliging;
@@ -56,6 +63,10 @@ fn oblige(procedure: u32, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
             thread::sleep(duration(arguments));
             Ok(arguments.to_vec())
         }
+        HOLD => {
+            gate::hold(number(arguments));
+            Ok(arguments.to_vec())
+        }
         PANIC => panic!("as the test asked"),
         FAIL => Err(Refusal::SystemError("as the test asked".to_owned())),
         _ => Err(Refusal::ProcedureUnavailable),
@@ -64,8 +75,12 @@ fn oblige(procedure: u32, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
 
 /// The time that the arguments of SLEEP mean.
 pub fn duration(arguments: &[u8]) -> Duration {
-    let millis: [u8; 4] = arguments[..4].try_into().unwrap();
-    Duration::from_millis(u32::from_be_bytes(millis).into())
+    Duration::from_millis(number(arguments).into())
+}
+
+/// The number that the arguments of SLEEP and HOLD are.
+fn number(arguments: &[u8]) -> u32 {
+    u32::from_be_bytes(arguments[..4].try_into().unwrap())
 }
 
 impl Service for Obliging {
@@ -110,10 +125,36 @@ impl LeanService for Obliging {
     }
 }
 
-/// Obliges as the other one does, but sleeps as tasks do, and counts those that slept to the end.
+/// Obliges as the other one does, but waits as tasks do, and counts what became of the calls of HOLD.
 #[derive(Default)]
 pub struct Patient {
-    pub rested: Arc<AtomicUsize>,
+    pub held: Arc<Held>,
+}
+
+/// Calls that were held.
+#[derive(Default)]
+pub struct Held {
+    /// Until the gate was open.
+    pub to_the_end: AtomicUsize,
+    /// However they ended.
+    pub over: AtomicUsize,
+}
+
+impl Held {
+    async fn hold(&self, gate: u32) {
+        /// Counts a call that is dropped where it waits, too.
+        struct Counted<'h>(&'h AtomicUsize);
+        impl Drop for Counted<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        let _counted = Counted(&self.over);
+        while !gate::is_open(gate) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.to_the_end.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl AsyncService for Patient {
@@ -136,10 +177,8 @@ impl AsyncService for Patient {
         };
         match call.procedure() as u16 {
             ECHO => tokio::task::yield_now().await,
-            SLEEP => {
-                tokio::time::sleep(duration(&arguments)).await;
-                self.rested.fetch_add(1, Ordering::SeqCst);
-            }
+            SLEEP => tokio::time::sleep(duration(&arguments)).await,
+            HOLD => self.held.hold(number(&arguments)).await,
             PANIC => panic!("as the test asked"),
             FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
             _ => return Err(Refusal::ProcedureUnavailable),
@@ -162,16 +201,10 @@ pub fn rest<'a>(input: &LeanInput<'a>) -> &'a [u8] {
 /// A server on TCP and Unix without a service.
 pub fn listening() -> ServerBuilder {
     Server::builder()
-        .listen("tcp://127.0.0.1:0")
+        .listen(&format!("tcp://{}:0", fresh_host()))
         .unwrap()
         .listen(&format!("unix://{}", fresh_path().display()))
         .unwrap()
-}
-
-pub fn fresh_path() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("tenon-tokio-{}-{number}", std::process::id()))
 }
 
 /// Every address that a client may write for these: the lean ones, too.
@@ -236,6 +269,20 @@ pub async fn sleep(client: &Client, millis: u32) -> Result<Vec<u8>, CallError> {
     call(client, SLEEP, &millis.to_be_bytes()).await
 }
 
+/// Calls HOLD.
+pub async fn hold(client: &Client, gate: u32) -> Result<Vec<u8>, CallError> {
+    call(client, HOLD, &gate.to_be_bytes()).await
+}
+
+/// Waits until something becomes true.
+pub async fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_true() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 /// Connects a client that lives in threads.
 pub fn connect_blocking(address: &str) -> tenon::Client {
     let client = tenon::Client::connect(address, PROGRAM, VERSION).unwrap();
@@ -256,7 +303,7 @@ pub fn call_blocking(
 
 /// Fails instead of hanging.
 pub async fn in_time<T>(test: impl Future<Output = T>) -> T {
-    let bounded = tokio::time::timeout(3 * PATIENCE, test);
+    let bounded = tokio::time::timeout(2 * PATIENCE, test);
     bounded.await.expect("the test hangs")
 }
 

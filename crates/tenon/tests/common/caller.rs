@@ -2,14 +2,19 @@
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 #![allow(clippy::unwrap_used)]
 
+#[path = "gate.rs"]
+pub mod gate;
+#[path = "place.rs"]
+pub mod place;
+
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use place::{fresh_host, fresh_path};
 use tenon::wire::{DecodeError, Decoder, Encoder};
 use tenon::{
     AuthStat, CallInfo, Credential, Refusal, Server, ServerBuilder, ServerLimits, Service,
@@ -28,9 +33,11 @@ pub const BIG: u32 = 5;
 pub const WHO: u32 = 6;
 pub const DENY: u32 = 7;
 pub const FAIL: u32 = 8;
+/// Returns its argument, a gate, when that is open. Few bits that flip make none of the others this.
+pub const HOLD: u32 = 0x5a5a;
 
 /// Bounds every wait that is meant to succeed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Serves what a test asks for, as one version of the program.
 pub struct Obliging(pub u32);
@@ -61,6 +68,11 @@ impl Service for Obliging {
                 let millis = word(arguments)?;
                 thread::sleep(Duration::from_millis(millis.into()));
                 put(result, millis);
+            }
+            HOLD => {
+                let gate = word(arguments)?;
+                gate::hold(gate);
+                put(result, gate);
             }
             PANIC => panic!("as the test asked"),
             COUNT => put(result, EXECUTED.fetch_add(1, Ordering::SeqCst) + 1),
@@ -94,19 +106,28 @@ fn uid(credential: &Credential<'_>) -> u32 {
 
 /// A server on all transports whose both versions run inline.
 pub fn builder() -> ServerBuilder {
-    listening()
+    builder_at(fresh_host())
+}
+
+/// The same at this host.
+pub fn builder_at(host: Ipv4Addr) -> ServerBuilder {
+    listening_at(host)
         .service(Obliging(VERSION))
         .service(Obliging(VERSION_HIGH))
 }
 
 /// A server on all transports without a service.
 pub fn listening() -> ServerBuilder {
+    listening_at(fresh_host())
+}
+
+fn listening_at(host: Ipv4Addr) -> ServerBuilder {
     Server::builder()
-        .listen("tcp://127.0.0.1:0")
+        .listen(&format!("tcp://{host}:0"))
         .unwrap()
         .listen(&format!("unix://{}", fresh_path().display()))
         .unwrap()
-        .listen("udp://127.0.0.1:0")
+        .listen(&format!("udp://{host}:0"))
         .unwrap()
 }
 
@@ -114,12 +135,6 @@ pub fn limited(change: impl FnOnce(&mut ServerLimits)) -> ServerLimits {
     let mut limits = ServerLimits::default();
     change(&mut limits);
     limits
-}
-
-pub fn fresh_path() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("tenon-server-{}-{number}", std::process::id()))
 }
 
 pub fn words(words: &[u32]) -> Vec<u8> {
@@ -316,10 +331,6 @@ impl Caller {
         assert_eq!(self.try_receive().unwrap(), None);
     }
 
-    /// Says that nothing more will be sent.
-    ///
-    /// # Errors
-    /// The server has closed the connection already.
     /// Reads whatever comes until the server has closed the connection.
     pub fn drain(&mut self) {
         let mut sink = [0; 4096];
@@ -331,6 +342,10 @@ impl Caller {
         while matches!(read(), Ok(bytes) if bytes > 0) {}
     }
 
+    /// Says that nothing more will be sent.
+    ///
+    /// # Errors
+    /// The server has closed the connection already.
     pub fn finish_sending(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),

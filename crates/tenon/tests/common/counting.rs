@@ -1,7 +1,9 @@
 //! Counts system calls: what a child process makes, as strace sees it.
+#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Says to a test that it is the child, and how many calls it is to make.
 const CALLS: &str = "TENON_TEST_CALLS";
@@ -23,6 +25,44 @@ pub fn orders() -> Option<Orders> {
 
 /// System calls by name.
 pub type Counts = BTreeMap<String, u64>;
+
+/// How long a round is waited for that is free of noise.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Makes rounds of `calls` calls until the system calls of one are as they are to be. On a machine that is
+/// busy with something else a thread may get to run so late that a call is sent again, or that the
+/// connection has rested and is looked at first: what every call costs, every round shows.
+#[track_caller]
+pub fn expect_system_calls(
+    child: &str,
+    address: &str,
+    calls: u32,
+    is_well: impl Fn(&Counts) -> bool,
+) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let counts = system_calls_of(child, address, calls);
+        if is_well(&counts) {
+            return;
+        }
+        assert!(Instant::now() < end, "{address}: {counts:?}");
+    }
+}
+
+/// Whether `calls` calls cost no more than that each sends and receives once. The scheduler of a busy
+/// machine may cause a few others, never one per call.
+pub fn sends_and_receives_once(counts: &Counts, calls: u32) -> bool {
+    let (sent, received) = (count(counts, "sendto"), count(counts, "recvfrom"));
+    sent == u64::from(calls) && received == sent && all(counts) - sent - received < 20
+}
+
+pub fn all(counts: &Counts) -> u64 {
+    counts.values().sum()
+}
+
+pub fn count(counts: &Counts, name: &str) -> u64 {
+    counts.get(name).copied().unwrap_or(0)
+}
 
 /// What `calls` calls to `address` cost beyond what the same child does without them. The child is
 /// the test called `child` in the running test binary; it follows its [`orders`].

@@ -12,15 +12,17 @@ use std::time::{Duration, Instant};
 
 use tenon::lean::client::{ClientEngine, Event, Outgoing, ReplyError};
 use tenon::lean::{ByteOrder, Draft, Extras, Incoming, Interface, MessageReader, Part, Preamble};
-use tenon::wire::{Buffer, Decoder, Encoder, Lean};
+use tenon::wire::{Buffer, DecodeError, Decoder, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServerBuilder, Service};
 
-use crate::caller::{PATIENCE, PROGRAM, VERSION, fresh_path, listening};
+use crate::caller::{PATIENCE, PROGRAM, VERSION, fresh_path, gate, listening};
 
 pub const ECHO: u16 = 1;
 pub const SLEEP: u16 = 2;
 pub const PANIC: u16 = 3;
 pub const FAIL: u16 = 8;
+/// Returns when the gate that is its argument is open. Few bits that flip make none of the others this.
+pub const HOLD: u16 = 0x5a5a;
 pub const WHICH_ORDER: u16 = 20;
 
 fn name(procedure: u16) -> &'static str {
@@ -30,6 +32,7 @@ fn name(procedure: u16) -> &'static str {
         SLEEP => "SLEEP",
         PANIC => "PANIC",
         FAIL => "FAIL",
+        HOLD => "HOLD",
         WHICH_ORDER => "WHICH_ORDER",
         _ => "99",
     }
@@ -111,18 +114,26 @@ impl LeanService for LeanObliging {
                 LeanInput::Swapped(_) => b"swapped",
             }),
             SLEEP => {
-                let millis: u32 = match arguments {
-                    LeanInput::Native(mut arguments) => arguments.get()?,
-                    LeanInput::Swapped(mut arguments) => arguments.get()?,
-                };
+                let millis = word(arguments)?;
                 thread::sleep(Duration::from_millis(millis.into()));
                 put(b"slept");
+            }
+            HOLD => {
+                gate::hold(word(arguments)?);
+                put(b"held");
             }
             PANIC => panic!("as the test asked"),
             FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
             _ => return Err(Refusal::ProcedureUnavailable),
         }
         Ok(())
+    }
+}
+
+fn word(arguments: LeanInput<'_>) -> Result<u32, DecodeError> {
+    match arguments {
+        LeanInput::Native(mut arguments) => arguments.get(),
+        LeanInput::Swapped(mut arguments) => arguments.get(),
     }
 }
 

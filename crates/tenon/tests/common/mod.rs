@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod counting;
+pub mod place;
 pub mod steady;
 
 use std::io::{self, Read, Write};
@@ -12,6 +13,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use place::fresh_host;
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder};
 use tenon::{Channel, ChannelOptions, Client, PendingCall};
 
@@ -19,7 +21,7 @@ pub const PROGRAM: u32 = 0x2000_0001;
 pub const VERSION: u32 = 3;
 
 /// Bounds every wait that is meant to succeed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A call as it arrived.
 #[derive(Debug, Clone)]
@@ -167,7 +169,7 @@ pub struct Peer {
 impl Peer {
     /// Listens on TCP and runs `script` with the connections as they come.
     pub fn tcp(script: impl FnOnce(&mut dyn FnMut() -> Line) + Send + 'static) -> Self {
-        Self::tcp_at(TcpListener::bind("127.0.0.1:0").unwrap(), script)
+        Self::tcp_at(TcpListener::bind((fresh_host(), 0)).unwrap(), script)
     }
 
     pub fn tcp_at(
@@ -181,7 +183,7 @@ impl Peer {
 
     /// Binds a UDP socket and runs `script` with it.
     pub fn udp(script: impl FnOnce(UdpSocket) + Send + 'static) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = UdpSocket::bind((fresh_host(), 0)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let address = format!("udp://{}", socket.local_addr().unwrap());
         let script = thread::spawn(move || script(socket));
@@ -248,7 +250,7 @@ pub fn get_word(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
 
 /// Fails instead of hanging: runs `test` on a thread of its own and waits for it.
 pub fn bounded(test: impl FnOnce() + Send + 'static) {
-    bounded_by(3 * PATIENCE, test);
+    bounded_by(2 * PATIENCE, test);
 }
 
 /// Fails if `test` takes longer than `limit`, which is to be far more than it needs.

@@ -5,10 +5,11 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use tenon::{Client, Transport};
+
+use super::place::fresh_path;
 
 /// The procedure without arguments and results.
 pub const NULL: u32 = 0;
@@ -63,10 +64,7 @@ impl Steady {
     }
 
     fn unix() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tenon-steady-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = fresh_path();
         let listener = UnixListener::bind(&path).unwrap();
         thread::spawn(move || listener.incoming().map(Result::unwrap).for_each(serve));
         Self {
