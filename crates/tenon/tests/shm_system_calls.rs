@@ -23,8 +23,8 @@ use lean_steady::{call, client_with};
 use tenon::wire::{Encoder, Lean};
 use tenon::{ChannelOptions, Server, Waiting};
 
-/// Calls of a round. One with fewer is over before somebody else gets the processor.
-const CALLS: [u32; 3] = [1000, 300, 100];
+/// Calls of a round, by turns. One with few may be over before somebody else gets the processor.
+const CALLS: [u32; 4] = [1000, 30, 30, 30];
 
 /// Other system calls than those for the calls, which come and go.
 const FEW: u64 = 20;

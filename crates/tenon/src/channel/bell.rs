@@ -141,7 +141,7 @@ mod tests {
             let _sleeper = bell.sleeper();
             bell.wait(&company, Instant::now());
             // Who does not get to run while it looks finds that it is late, and does not sleep.
-            let mut sleeps = || {
+            let sleeps = || {
                 bell.wait(&company, Instant::now() + Duration::from_millis(100));
                 tally.snapshot().blocks > 0
             };

@@ -2,8 +2,16 @@
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 #![allow(clippy::unwrap_used)]
 
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test files that have two kinds of peers have it twice"
+)]
 #[path = "gate.rs"]
 pub mod gate;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test files that have two kinds of peers have it twice"
+)]
 #[path = "place.rs"]
 pub mod place;
 

@@ -4,6 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod counting;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test files that have two kinds of peers have it twice"
+)]
 pub mod place;
 pub mod steady;
 

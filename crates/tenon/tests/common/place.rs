@@ -41,5 +41,5 @@ pub fn fresh_host() -> Ipv4Addr {
     /// Hosts from 127.64.0.0 to 127.127.255.255.
     const HOSTS: u32 = 1 << 22;
     let number = (run() as u32).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-    Ipv4Addr::from_bits(Ipv4Addr::new(127, 64, 0, 0).to_bits() | number % HOSTS)
+    Ipv4Addr::from_bits(Ipv4Addr::new(127, 64, 0, 0).to_bits() + number % HOSTS)
 }
