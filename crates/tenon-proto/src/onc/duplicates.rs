@@ -15,6 +15,10 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
+// A call is looked up five times. Who finds keys that collide makes its own calls slow, and those not by
+// much: there are few entries.
+use foldhash::quality::RandomState;
+
 use super::server::Call;
 
 /// How much is remembered.
@@ -74,12 +78,11 @@ impl<P> CallKey<P> {
 /// FNV-1a (Fowler, Noll, Vo) by words. It need not withstand an attacker, who could only make
 /// calls of his own be taken for each other.
 fn sum(bytes: &[u8]) -> u64 {
-    bytes.chunks(4).fold(0xcbf2_9ce4_8422_2325, |sum, chunk| {
-        let word = chunk
-            .iter()
-            .fold(0, |word, &byte| word << 8 | u64::from(byte));
-        (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    let add = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    let (words, rest) = bytes.as_chunks();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let rest = rest.iter().map(|byte| u64::from(*byte));
+    words.chain(rest).fold(0xcbf2_9ce4_8422_2325, add)
 }
 
 /// What to do with a call.
@@ -113,7 +116,7 @@ pub struct DuplicateCounters {
 /// The calls and replies of the last while. `P` is a peer's address.
 #[derive(Debug)]
 pub struct DuplicateCache<P> {
-    calls: HashMap<CallKey<P>, Remembered>,
+    calls: HashMap<CallKey<P>, Remembered, RandomState>,
     /// Every call with its turn, oldest first; a call whose turn differs has come again since.
     order: VecDeque<(CallKey<P>, u64)>,
     replies: ReplyRing,
@@ -138,7 +141,7 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         assert!(limits.entries > 0 && limits.bytes > 0);
         Self {
             // A map that is never more than half full need not grow to clean up after removals.
-            calls: HashMap::with_capacity(limits.entries * 2),
+            calls: HashMap::with_capacity_and_hasher(limits.entries * 2, RandomState::default()),
             order: VecDeque::with_capacity(limits.entries),
             replies: ReplyRing::new(limits.bytes),
             turn: 0,
