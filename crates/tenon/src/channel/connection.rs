@@ -66,15 +66,17 @@ impl Connection {
     #[inline]
     pub(super) fn receive(&self, desk: &mut Desk, deadline: Instant) -> io::Result<()> {
         let Desk { inbox, waiter } = desk;
-        inbox.fill(|room| self.wait_for_bytes(waiter, room, deadline))
+        let has_begun = inbox.has_begun();
+        inbox.fill(|room| self.wait_for_bytes(waiter, room, has_begun, deadline))
     }
 
-    /// Receives, waiting in the way of this channel.
+    /// Receives, waiting in the way of this channel. A part of what is received `has_begun` to come.
     #[inline]
     fn wait_for_bytes(
         &self,
         waiter: &mut Waiter,
         room: &mut [u8],
+        has_begun: bool,
         deadline: Instant,
     ) -> io::Result<usize> {
         let company = Company {
@@ -83,7 +85,10 @@ impl Connection {
             tally: &self.waits,
         };
         let may_go_on = || !self.is_shut.load(Ordering::Relaxed);
-        let look = || self.socket.try_recv(room);
+        let mut look = || self.socket.try_recv(room);
+        if has_begun && let Some(came) = waiter.look_for_rest(&company, &mut look) {
+            return came;
+        }
         match waiter.look(&company, |_| deadline, may_go_on, look) {
             Spun::Came(received) => received,
             Spun::Late => Err(io::ErrorKind::TimedOut.into()),

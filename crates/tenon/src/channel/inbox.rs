@@ -150,6 +150,17 @@ impl Inbox {
         }
     }
 
+    /// Whether a part of a message has come, and not the rest.
+    #[inline]
+    pub fn has_begun(&self) -> bool {
+        match &self.0 {
+            Reader::Records(records) => !records.is_between_records(),
+            Reader::Messages(messages) => !messages.is_between_messages(),
+            // Every packet is taken in for itself.
+            Reader::Datagram(_) | Reader::Packets(_) => false,
+        }
+    }
+
     /// The message that [`next_received`](Self::next_received) returned last; of a lean one its body, of a
     /// packet the answer that it made whole.
     pub fn message(&self) -> &[u8] {

@@ -137,12 +137,13 @@ impl Connection {
             self.say_goodbye(Farewell::LIMITS);
             return Err(Reason::Memory);
         }
+        let has_begun = !self.reception.may_end();
         let (stream, room) = (&self.line.stream, self.reception.room());
-        let received = core.linger(&mut self.waiter, self.looking, |limit| match limit {
+        let receive = |limit| match limit {
             None => stream.try_recv(room),
             Some(limit) => stream.recv_within(room, limit),
-        });
-        match received {
+        };
+        match core.linger(&mut self.waiter, self.looking, has_begun, receive) {
             Ok(0) => Err(self.end_of_stream(core)),
             Ok(bytes) => {
                 self.reception.filled(bytes, &core.limits)?;

@@ -58,7 +58,7 @@ impl Core {
 
     /// Waits, in the way of this server and for the linger time, until `receive` succeeds, which is
     /// told for how long it may sleep, or not to sleep at all. When others wait for the thread, or
-    /// the server stops, it waits for nothing.
+    /// the server stops, it waits for nothing. Of what is received a part `has_begun` to come.
     ///
     /// # Errors
     /// `WouldBlock` when nothing came; what `receive` reports.
@@ -67,6 +67,7 @@ impl Core {
         &self,
         waiter: &mut Waiter,
         looking: Looking,
+        has_begun: bool,
         mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
     ) -> io::Result<T> {
         let may_wait = || !self.pool.is_crowded() && !self.is_stopping();
@@ -78,6 +79,9 @@ impl Core {
             looking,
             tally: &self.tally.waits,
         };
+        if has_begun && let Some(came) = waiter.look_for_rest(&company, || receive(None)) {
+            return came;
+        }
         let end = |begin| begin + LINGER;
         match waiter.look(&company, end, may_wait, || receive(None)) {
             Spun::Came(received) => received,

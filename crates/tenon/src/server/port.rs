@@ -87,10 +87,15 @@ impl Port {
 
     fn receive(&mut self, core: &Core) -> io::Result<(usize, SocketAddr)> {
         let (datagram, request) = (&self.socket.datagram, &mut self.request);
-        core.linger(&mut self.waiter, Looking::AtSocket, |limit| match limit {
-            None => datagram.try_recv_from(request),
-            Some(limit) => datagram.recv_from_within(request, limit),
-        })
+        core.linger(
+            &mut self.waiter,
+            Looking::AtSocket,
+            false,
+            |limit| match limit {
+                None => datagram.try_recv_from(request),
+                Some(limit) => datagram.recv_from_within(request, limit),
+            },
+        )
     }
 
     fn answer(&mut self, core: &Core, length: usize, peer: SocketAddr) {

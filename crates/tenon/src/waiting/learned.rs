@@ -1,4 +1,5 @@
-//! What a connection has taught whoever waits on it: whether looking pays, and for how long.
+//! What a connection has taught whoever waits on it: whether looking pays, and for how long. A
+//! [`Habit`] knows the first, for one kind of wait.
 //!
 //! Looking pays if it mostly ends with a message. So each time that it does not, the next waits are
 //! slept through, one the first time and twice as many each further time; each success makes that
@@ -32,13 +33,41 @@ const SHORT: u32 = 1_000_000;
 /// Most waits that are slept through before looking is tried again.
 const HOLD_MAX: u32 = 1024;
 
-/// All times in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Learned {
+/// Whether to look or to sleep, learned from what came of looking.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Habit {
     /// Waits to be slept through before looking is tried again.
     hold: u32,
     /// What `hold` becomes half of at the next miss.
     penalty: u32,
+}
+
+impl Habit {
+    /// Whether to look this time.
+    #[inline]
+    pub(super) fn looks(&mut self) -> bool {
+        let looks = self.hold == 0;
+        self.hold = self.hold.saturating_sub(1);
+        looks
+    }
+
+    /// Looking ended with a message.
+    #[inline]
+    pub(super) fn found(&mut self) {
+        self.penalty /= 2;
+    }
+
+    /// Looking ended without.
+    pub(super) fn missed(&mut self) {
+        self.hold = self.penalty.max(1);
+        self.penalty = (2 * self.hold).min(HOLD_MAX);
+    }
+}
+
+/// All times in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Learned {
+    habit: Habit,
     /// Whether the next look comes after many waits that were slept through.
     is_seldom: bool,
     /// How long a wait takes when looking succeeds.
@@ -54,9 +83,9 @@ impl Learned {
             0 | 1 => HOLD_MAX,
             _ => 0,
         };
+        let penalty = hold;
         Self {
-            hold,
-            penalty: hold,
+            habit: Habit { hold, penalty },
             is_seldom: false,
             usual: None,
             wake_up: WAKE_UP,
@@ -66,8 +95,7 @@ impl Learned {
     /// How long to look before sleeping; none for a wait that is slept through at once.
     #[inline]
     pub(super) fn patience(&mut self) -> Option<Duration> {
-        if self.hold > 0 {
-            self.hold -= 1;
+        if !self.habit.looks() {
             return None;
         }
         let nanos = match self.is_seldom {
@@ -81,16 +109,15 @@ impl Learned {
     /// Looking for `took` ended with a message.
     #[inline]
     pub(super) fn found(&mut self, took: Duration) {
-        self.penalty /= 2;
+        self.habit.found();
         self.is_seldom = false;
         self.usual = Some(average(self.usual, nanos(took)));
     }
 
     /// Looking ended without.
     pub(super) fn missed(&mut self) {
-        self.hold = self.penalty.max(1);
-        self.penalty = (2 * self.hold).min(HOLD_MAX);
-        self.is_seldom = self.hold >= SELDOM;
+        self.habit.missed();
+        self.is_seldom = self.habit.hold >= SELDOM;
     }
 
     /// Whether it matters how long a sleep takes.

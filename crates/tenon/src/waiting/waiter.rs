@@ -6,12 +6,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::counters::WaitTally;
-use super::learned::Learned;
+use super::learned::{Habit, Learned};
 use super::spinners::{Looking, Spinners};
 use super::{Waiting, processors};
 
 /// An offer that takes longer than this was taken.
 const TAKEN: Duration = Duration::from_micros(3);
+
+/// Attempts to receive the rest of a message before sleeping. Others may run between them: this takes some
+/// ten microseconds.
+const ATTEMPTS_AT_REST: u64 = 8;
 
 /// Those who wait at the same end.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub(crate) enum Spun<T> {
 pub(crate) struct Waiter {
     policy: Waiting,
     learned: Learned,
+    /// Of waits for the rest of a message.
+    rest: Habit,
 }
 
 impl Waiter {
@@ -43,7 +49,36 @@ impl Waiter {
         Self {
             policy,
             learned: Learned::new(processors()),
+            rest: Habit::default(),
         }
+    }
+
+    /// Repeats `attempt` for a moment, for the rest of a message that has begun: whoever sends it is
+    /// awake, and mostly at it. Sleeping takes longer than that, under any policy. None if it does
+    /// not come, or mostly has not.
+    #[cold]
+    pub(crate) fn look_for_rest<T>(
+        &mut self,
+        company: &Company<'_>,
+        mut attempt: impl FnMut() -> io::Result<T>,
+    ) -> Option<io::Result<T>> {
+        if !self.rest.looks() {
+            return None;
+        }
+        for attempts in 0..ATTEMPTS_AT_REST {
+            let outcome = attempt();
+            if !is_nothing(&outcome) {
+                if attempts > 0 {
+                    company.tally.found(attempts);
+                    self.rest.found();
+                }
+                return Some(outcome);
+            }
+            thread::yield_now();
+        }
+        company.tally.missed(ATTEMPTS_AT_REST);
+        self.rest.missed();
+        None
     }
 
     /// Repeats `attempt`, which reports `WouldBlock` if nothing is there, as long as the policy says
@@ -224,6 +259,7 @@ mod tests {
         Waiter {
             policy: Waiting::Adaptive,
             learned: Learned::new(2),
+            rest: Habit::default(),
         }
     }
 
@@ -276,6 +312,30 @@ mod tests {
         assert_eq!((counts.0, counts.1), (0, 1));
         assert_eq!(place.look(&mut waiter, FAR, u64::MAX), "sleep");
         assert_eq!(place.counts(), counts);
+    }
+
+    #[test]
+    fn the_rest_of_a_message_is_looked_for_unless_it_mostly_takes_long() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Block);
+        let mut look = |failures: u64| {
+            let mut left = failures;
+            let attempt = || match left {
+                0 => Ok(()),
+                _ => {
+                    left -= 1;
+                    Err(io::Error::from(ErrorKind::WouldBlock))
+                }
+            };
+            waiter.look_for_rest(&place.company(), attempt).is_some()
+        };
+        assert!(look(0), "it is there");
+        assert!(look(ATTEMPTS_AT_REST - 1), "it comes at once");
+        assert_eq!(place.counts(), (1, 0, ATTEMPTS_AT_REST - 1));
+        assert!(!look(ATTEMPTS_AT_REST), "it takes long");
+        assert_eq!(place.counts(), (1, 1, 2 * ATTEMPTS_AT_REST - 1));
+        assert!(!look(0), "then nobody looks");
+        assert!(look(0));
     }
 
     #[test]
