@@ -31,10 +31,9 @@ impl Long {
         head: 4 << 10,
     };
 
-    /// A system call takes less time here.
     const UNIX: Self = Self {
-        than: 4000,
-        head: 2 << 10,
+        than: 8 << 10,
+        head: 4 << 10,
     };
 }
 

@@ -65,7 +65,9 @@ impl Waiter {
         if !self.rest.looks() {
             return None;
         }
-        for attempts in 0..ATTEMPTS_AT_REST {
+        let mut attempts = 0;
+        let mut is_contended = false;
+        while attempts < ATTEMPTS_AT_REST && !is_contended {
             let outcome = attempt();
             if !is_nothing(&outcome) {
                 if attempts > 0 {
@@ -74,9 +76,11 @@ impl Waiter {
                 }
                 return Some(outcome);
             }
-            thread::yield_now();
+            attempts += 1;
+            // On the same processor, the sender goes on only when this thread sleeps.
+            is_contended = offer_processor(Instant::now());
         }
-        company.tally.missed(ATTEMPTS_AT_REST);
+        company.tally.missed(attempts);
         self.rest.missed();
         None
     }
