@@ -273,9 +273,9 @@ fn swapping_in_place_reverses_each_item() {
 }
 
 #[test]
-fn the_best_kernel_is_the_first_available() {
+fn the_best_kernel_is_available_and_the_portable_one_comes_last() {
     let available: Vec<Kernel> = Kernel::available().collect();
-    assert_eq!(available.first(), Some(&Kernel::best()));
+    assert!(available.contains(&Kernel::best()));
     assert_eq!(available.last().map(|last| last.name()), Some("portable"));
 }
 
