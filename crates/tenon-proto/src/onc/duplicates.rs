@@ -12,12 +12,12 @@
 //! being carried out never falls out.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::time::{Duration, Instant};
 
 // A call is looked up five times. Who finds keys that collide makes its own calls slow, and those not by
 // much: there are few entries.
-use foldhash::quality::RandomState;
+use foldhash::quality::{FixedState, RandomState};
 
 use super::server::Call;
 
@@ -45,7 +45,8 @@ impl Default for DuplicateLimits {
 }
 
 /// Bytes at the front of the arguments that tell calls apart, beside their length. Clients count
-/// xids upwards: the sum is there for a client that restarted with the same ones.
+/// xids upwards: the sum is there for a client that restarted with the same ones. It need not
+/// withstand an attacker, who could only make calls of his own be taken for each other.
 const SUMMED_BYTES: usize = 256;
 
 /// What makes two calls the same: who called, with which xid, for what.
@@ -63,6 +64,7 @@ pub struct CallKey<P> {
 impl<P> CallKey<P> {
     /// The key of a call from `peer`, its address.
     pub fn new(peer: P, call: &Call<'_>) -> Self {
+        let summed = call.arguments.len().min(SUMMED_BYTES);
         Self {
             peer,
             xid: call.xid,
@@ -70,19 +72,9 @@ impl<P> CallKey<P> {
             version: call.version,
             procedure: call.procedure,
             length: call.arguments.len(),
-            sum: sum(&call.arguments[..call.arguments.len().min(SUMMED_BYTES)]),
+            sum: FixedState::default().hash_one(&call.arguments[..summed]),
         }
     }
-}
-
-/// FNV-1a (Fowler, Noll, Vo) by words. It need not withstand an attacker, who could only make
-/// calls of his own be taken for each other.
-fn sum(bytes: &[u8]) -> u64 {
-    let add = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-    let (words, rest) = bytes.as_chunks();
-    let words = words.iter().map(|word| u64::from_le_bytes(*word));
-    let rest = rest.iter().map(|byte| u64::from(*byte));
-    words.chain(rest).fold(0xcbf2_9ce4_8422_2325, add)
 }
 
 /// What to do with a call.
