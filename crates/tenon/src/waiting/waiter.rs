@@ -60,7 +60,17 @@ impl Waiter {
     pub(crate) fn look_for_rest<T>(
         &mut self,
         company: &Company<'_>,
+        attempt: impl FnMut() -> io::Result<T>,
+    ) -> Option<io::Result<T>> {
+        self.look_between(company, attempt, || offer_processor(Instant::now()))
+    }
+
+    /// The same with `offer`, which says whether somebody took the processor.
+    fn look_between<T>(
+        &mut self,
+        company: &Company<'_>,
         mut attempt: impl FnMut() -> io::Result<T>,
+        mut offer: impl FnMut() -> bool,
     ) -> Option<io::Result<T>> {
         if !self.rest.looks() {
             return None;
@@ -78,7 +88,7 @@ impl Waiter {
             }
             attempts += 1;
             // On the same processor, the sender goes on only when this thread sleeps.
-            is_contended = offer_processor(Instant::now());
+            is_contended = offer();
         }
         company.tally.missed(attempts);
         self.rest.missed();
@@ -322,7 +332,7 @@ mod tests {
     fn the_rest_of_a_message_is_looked_for_unless_it_mostly_takes_long() {
         let place = Place::new();
         let mut waiter = Waiter::new(Waiting::Block);
-        let mut look = |failures: u64| {
+        let mut look = |failures: u64, is_taken: bool| {
             let mut left = failures;
             let attempt = || match left {
                 0 => Ok(()),
@@ -331,15 +341,19 @@ mod tests {
                     Err(io::Error::from(ErrorKind::WouldBlock))
                 }
             };
-            waiter.look_for_rest(&place.company(), attempt).is_some()
+            let company = place.company();
+            let came = waiter.look_between(&company, attempt, || is_taken);
+            came.is_some()
         };
-        assert!(look(0), "it is there");
-        assert!(look(ATTEMPTS_AT_REST - 1), "it comes at once");
+        assert!(look(0, false), "it is there");
+        assert!(look(ATTEMPTS_AT_REST - 1, false), "it comes at once");
         assert_eq!(place.counts(), (1, 0, ATTEMPTS_AT_REST - 1));
-        assert!(!look(ATTEMPTS_AT_REST), "it takes long");
+        assert!(!look(ATTEMPTS_AT_REST, false), "it takes long");
         assert_eq!(place.counts(), (1, 1, 2 * ATTEMPTS_AT_REST - 1));
-        assert!(!look(0), "then nobody looks");
-        assert!(look(0));
+        assert!(!look(0, false), "then nobody looks");
+        assert!(look(0, false));
+        assert!(!look(1, true), "others need the processor");
+        assert_eq!(place.counts(), (1, 2, 2 * ATTEMPTS_AT_REST));
     }
 
     #[test]
