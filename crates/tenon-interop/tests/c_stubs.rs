@@ -279,3 +279,40 @@ fn a_count_costs_no_memory_before_its_elements_are_there() {
     let said = tenon_interop::run(Command::new(folder.join("hostile")));
     assert!(said.contains("nothing was taken"), "{said}");
 }
+
+#[test]
+fn programs_find_what_they_rely_on() {
+    let folder = folder("contract");
+    generate(&root().join("interfaces/torture.x"), "torture", &folder);
+    let source = root()
+        .join("tests/peers/c/contract.c")
+        .display()
+        .to_string();
+    let mut arguments = vec!["-Wno-cast-function-type", "-o", "ours", &source];
+    arguments.extend(STRICT);
+    arguments.extend(SANITIZED);
+    arguments.push("torture_xdr.c");
+    compile(&folder, &arguments);
+    drop(xdrdump("torture"));
+    let theirs = root().join("target/peers/torture");
+    let include = format!("-iquote{}", theirs.display());
+    let routines = theirs.join("torture_xdr.o").display().to_string();
+    let copy = folder.join("theirs.c");
+    std::fs::copy(&source, &copy).expect("a copy");
+    let header = folder.join("torture.h");
+    std::fs::remove_file(header).expect("theirs is looked for");
+    let arguments = [
+        "-w",
+        "-Dbool=bool_t",
+        &include,
+        "-o",
+        "theirs",
+        "theirs.c",
+        &routines,
+    ];
+    compile(&folder, &arguments);
+    let [ours, theirs] =
+        ["ours", "theirs"].map(|program| tenon_interop::run(Command::new(folder.join(program))));
+    assert!(ours.lines().count() > 25, "{ours}");
+    assert_eq!(ours, theirs);
+}
