@@ -15,21 +15,24 @@ pub enum Transport {
     Unix,
     /// Memory that both ends share.
     Shm,
+    /// UDP datagrams over loopback, in which the packet exchange carries messages of every size.
+    Exchange,
 }
 
 impl Transport {
     /// All of them.
-    pub const ALL: [Transport; 4] = [
+    pub const ALL: [Transport; 5] = [
         Transport::Tcp,
         Transport::Udp,
         Transport::Unix,
         Transport::Shm,
+        Transport::Exchange,
     ];
 
-    /// Whether it carries bytes rather than datagrams.
+    /// Whether it carries messages of every size, and not what a datagram holds.
     pub fn is_stream(self) -> bool {
         match self {
-            Transport::Tcp | Transport::Unix | Transport::Shm => true,
+            Transport::Tcp | Transport::Unix | Transport::Shm | Transport::Exchange => true,
             Transport::Udp => false,
         }
     }
@@ -42,6 +45,7 @@ impl fmt::Display for Transport {
             Transport::Udp => "udp",
             Transport::Unix => "unix",
             Transport::Shm => "shm",
+            Transport::Exchange => "exchange",
         })
     }
 }

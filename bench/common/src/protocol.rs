@@ -20,6 +20,9 @@ const ONC_REPLY_BYTES: usize = 24;
 /// Bytes of ONC RPC's record mark in streams (RFC 5531 section 11).
 const ONC_MARK_BYTES: usize = 4;
 
+/// Bytes of the header of a packet of the exchange, in front of a lean message that is one packet.
+const PACKET_HEADER_BYTES: usize = 32;
+
 /// Bytes of the lean protocol's header.
 const LEAN_HEADER_BYTES: usize = 16;
 
@@ -46,6 +49,9 @@ impl Protocol {
         match (self, transport.is_stream()) {
             (Protocol::Onc, true) => ONC_MARK_BYTES + onc_header + body,
             (Protocol::Onc, false) => onc_header + body,
+            (Protocol::Lean, _) if transport == Transport::Exchange => {
+                PACKET_HEADER_BYTES + LEAN_HEADER_BYTES + body.next_multiple_of(8)
+            }
             (Protocol::Lean, _) => LEAN_HEADER_BYTES + body.next_multiple_of(8),
         }
     }

@@ -86,6 +86,8 @@ impl Ratio {
         match (self.over, self.under) {
             ("libtirpc", _) => "libtirpc_over_tenon".to_owned(),
             (_, "libtirpc") => "tenon_over_libtirpc".to_owned(),
+            ("tenon_tcp", _) => "tcp_over_exchange".to_owned(),
+            (_, "tenon_tcp") => "exchange_over_tcp".to_owned(),
             (over, under) => format!("{over}_over_{under}"),
         }
     }
@@ -311,7 +313,8 @@ One call at a time: `block`, client and server on two cores, asleep while they w
 one; `spin`, on two cores, and Tenon and `raw` do not sleep while they wait, whereas peers wait as they
 do by default. Many: `inflight64`, one client that has 64 calls in flight; `clients4`, four clients that
 have one each, on one core, the server on the other. `raw`: as many bytes as Tenon sends over the same
-kind of socket and nothing else. `tenon`: the lean protocol, but ONC RPC over UDP; `tenon_onc`: ONC RPC,
+kind of socket and nothing else. `tenon`: the lean protocol, but ONC RPC over UDP; `exchange`: the
+lean protocol in datagrams; `tenon_tcp`: over TCP, beside it; `tenon_onc`: ONC RPC,
 which libtirpc is compared with; `tenon_adaptive`: as `tenon`, but waiting as Tenon does if nothing is
 said, which the rows with many calls do, too. Ratios are of times, but of calls per second where many
 are made: there above 1 means that the first is faster. MaxResult returns 1440 bytes; LargeData sends so

@@ -68,6 +68,7 @@ impl Peer {
         let no_datagrams = (!row.transport.is_stream()).then_some("does not speak UDP");
         match self {
             _ if row.transport == Transport::Shm => Some("goes through sockets"),
+            _ if row.transport == Transport::Exchange => Some("does not speak the packet exchange"),
             Peer::Libtirpc if !row.fits_datagram(LIBTIRPC_DATAGRAM_MAX) => {
                 Some("carries no more than 8000 bytes over UDP")
             }

@@ -143,6 +143,12 @@ impl Row {
         self.transport.is_stream() || call.max(reply) <= bytes_max
     }
 
+    /// Whether Tenon's messages by the packet exchange find room in a datagram, if it goes by that.
+    pub fn is_datagram(&self) -> bool {
+        let [call, reply] = self.message_bytes(Protocol::Lean);
+        self.transport != Transport::Exchange || call.max(reply) <= DATAGRAM_MAX
+    }
+
     /// Bytes of its calls and replies by a protocol of Tenon's.
     pub fn message_bytes(&self, protocol: Protocol) -> [usize; 2] {
         let operation = self.operation;

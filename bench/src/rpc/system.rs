@@ -31,14 +31,17 @@ pub enum Variant {
     Adaptive,
     /// The lean protocol on tokio, at both ends.
     Tokio,
+    /// The lean protocol over TCP, beside the packet exchange.
+    Tcp,
 }
 
 impl Variant {
-    const ALL: [Variant; 4] = [
+    const ALL: [Variant; 5] = [
         Variant::Main,
         Variant::Onc,
         Variant::Adaptive,
         Variant::Tokio,
+        Variant::Tcp,
     ];
 
     fn name(self) -> &'static str {
@@ -47,12 +50,15 @@ impl Variant {
             Variant::Onc => "tenon_onc",
             Variant::Adaptive => "tenon_adaptive",
             Variant::Tokio => "tenon_tokio",
+            Variant::Tcp => "tenon_tcp",
         }
     }
 
     fn protocol(self, transport: Transport) -> Protocol {
         match (self, transport.is_stream()) {
-            (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => Protocol::Lean,
+            (Variant::Tcp, _) | (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => {
+                Protocol::Lean
+            }
             (Variant::Main | Variant::Adaptive | Variant::Tokio, false) | (Variant::Onc, _) => {
                 Protocol::Onc
             }
@@ -86,6 +92,15 @@ impl System {
             {
                 Some("goes through sockets")
             }
+            System::Tenon(Variant::Onc | Variant::Tokio)
+                if row.transport == Transport::Exchange =>
+            {
+                Some("does not speak the packet exchange")
+            }
+            System::Tenon(Variant::Tcp) if row.transport != Transport::Exchange => {
+                Some("stands beside the packet exchange")
+            }
+            System::Raw if !row.is_datagram() => Some("is one datagram"),
             System::Tenon(Variant::Adaptive) if row.mode.waiting() == "adaptive" => {
                 Some("is tenon there")
             }
@@ -103,7 +118,7 @@ impl System {
     pub fn has_bytes_of_its_own(self) -> bool {
         match self {
             System::Peer(_) | System::Tenon(Variant::Main | Variant::Onc) => true,
-            System::Tenon(Variant::Adaptive | Variant::Tokio) | System::Raw => false,
+            System::Tenon(Variant::Adaptive | Variant::Tokio | Variant::Tcp) | System::Raw => false,
         }
     }
 
@@ -126,7 +141,8 @@ impl System {
                 command.extend(raw_sizes(row));
             }
         }
-        command.push(match row.transport {
+        command.push(match self.transport(row) {
+            Transport::Exchange => Transport::Udp.to_string(),
             path @ (Transport::Unix | Transport::Shm) => {
                 format!("{path}={}", self.socket().display())
             }
@@ -141,7 +157,7 @@ impl System {
         match self {
             System::Peer(_) | System::Tenon(Variant::Tokio) => command.extend(task(row)),
             System::Tenon(variant) => {
-                let protocol = variant.protocol(row.transport).name();
+                let protocol = variant.protocol(self.transport(row)).name();
                 command.extend([protocol, self.waiting(row)].map(str::to_owned));
                 command.extend(task(row));
             }
@@ -151,6 +167,14 @@ impl System {
             }
         }
         command
+    }
+
+    /// What it goes through.
+    fn transport(self, row: &Row) -> Transport {
+        match self {
+            System::Tenon(Variant::Tcp) => Transport::Tcp,
+            System::Peer(_) | System::Tenon(_) | System::Raw => row.transport,
+        }
     }
 
     fn waiting(self, row: &Row) -> &'static str {

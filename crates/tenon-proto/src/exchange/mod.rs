@@ -28,8 +28,8 @@ pub use time::Patience;
 /// Bytes of a datagram that passes an Ethernet, over IPv6 too: 1500 less 40 and 8, and a multiple of 8.
 pub const DATAGRAM_DEFAULT: usize = 1448;
 
-/// Bytes of a datagram between processes of one machine.
-pub const DATAGRAM_HERE: usize = 32 << 10;
+/// Bytes of a datagram between processes of one machine: the fewer there are, the less they cost.
+pub const DATAGRAM_HERE: usize = DATAGRAM_MAX;
 
 /// Bytes of the largest datagram of UDP over IPv4, as a multiple of 8.
 const DATAGRAM_MAX: usize = 65_504;

@@ -112,7 +112,7 @@ impl Channel {
         connection: &Connection,
     ) -> MutexGuard<'s, State> {
         let mut packet = state.buffers.take();
-        while state.poll_packet(&mut packet) {
+        while state.has_packets() && state.poll_packet(&mut packet) {
             drop(state);
             let sent = send(connection, packet.as_slice());
             packet.clear();

@@ -188,10 +188,11 @@ impl<W> Core<W> {
 
     /// A lane is free; the call that it carried.
     pub(super) fn end(&mut self, number: u16) -> Option<Pending<W>> {
-        self.clear(number);
         let lane = &mut self.lanes[usize::from(number)];
         lane.rest();
-        match std::mem::replace(&mut lane.stage, Stage::Free) {
+        let stage = std::mem::replace(&mut lane.stage, Stage::Free);
+        self.clear(number);
+        match stage {
             Stage::Free => None,
             Stage::GivenUp => {
                 self.free.push(number);
