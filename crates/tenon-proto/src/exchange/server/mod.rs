@@ -18,6 +18,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use foldhash::fast::RandomState;
 use tenon_wire::Buffer;
 
 use crate::exchange::assembly::{Assembly, whole};
@@ -170,7 +171,9 @@ struct Core<A> {
     cookies: Cookies,
     incarnation: u32,
     started: Instant,
-    conversations: HashMap<u64, Conversation<A>>,
+    /// Who finds out how to name conversations so that they collide makes a packet cost as much as there
+    /// are conversations of one host, which are few.
+    conversations: HashMap<u64, Conversation<A>, RandomState>,
     hosts: HashMap<A, usize>,
     /// Calls that have something to send.
     ready: VecDeque<(u64, u16)>,
@@ -222,7 +225,7 @@ impl<A: Address> ServerEngine<A> {
                 cookies: Cookies::new(secrets.key, now, limits.cookie),
                 incarnation: secrets.incarnation,
                 started: now,
-                conversations: HashMap::new(),
+                conversations: HashMap::default(),
                 hosts: HashMap::new(),
                 ready: VecDeque::new(),
                 timed: Vec::new(),
