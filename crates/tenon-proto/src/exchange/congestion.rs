@@ -32,7 +32,7 @@ impl Congestion {
     /// For fragments of so many bytes.
     pub(super) fn new(fragment_bytes: usize) -> Self {
         let window_max = match fragment_bytes > DATAGRAM_DEFAULT {
-            true => (BYTES_HERE / fragment_bytes) as u32,
+            true => (BYTES_HERE / DATAGRAM_DEFAULT) as u32,
             false => WINDOW,
         };
         let window_max = window_max.clamp(LEAST, WINDOW);
@@ -50,19 +50,21 @@ impl Congestion {
         self.under_way < self.window
     }
 
-    /// Whether there is room for a single packet more.
-    pub(super) fn is_last(&self) -> bool {
-        self.under_way + 1 >= self.window
+    /// Whether there is no room for anything behind so many packets more.
+    pub(super) fn is_last(&self, packets: u32) -> bool {
+        self.under_way + packets >= self.window
     }
 
-    /// Whether a packet more is half of a window that does not grow: who hears then that it has arrived
-    /// need not stop.
-    pub(super) fn is_half(&self) -> bool {
-        self.window_max < WINDOW && self.under_way + 1 == self.window / 2
+    /// Whether so many packets more reach half of a window that does not grow: who hears then that they
+    /// have arrived need not stop.
+    pub(super) fn is_half(&self, packets: u32) -> bool {
+        let half = self.window / 2;
+        let is_bounded = self.window_max < WINDOW;
+        is_bounded && self.under_way < half && self.under_way + packets >= half
     }
 
-    pub(super) fn sent(&mut self) {
-        self.under_way += 1;
+    pub(super) fn sent(&mut self, packets: u32) {
+        self.under_way += packets;
     }
 
     /// Packets have arrived; the last of them was sent at `sent_at`.

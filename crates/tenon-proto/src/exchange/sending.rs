@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
+use super::DATAGRAM_DEFAULT;
 use super::ack::Arrived;
 use super::spare::Spare;
 
@@ -24,6 +25,8 @@ pub(super) struct Sending {
     prefix: Buffer,
     message: Buffer,
     fragment_bytes: usize,
+    /// Packets that a fragment counts as: it is more than one if it is larger than an Ethernet takes.
+    weight: u32,
     /// 0 if there is no message.
     count: u32,
     /// All before this one have arrived.
@@ -64,6 +67,13 @@ impl Packets {
         self.count += 1;
         self.sent_at = self.sent_at.max(Some(sent_at));
     }
+
+    fn weighing(self, weight: u32) -> Self {
+        Self {
+            count: self.count * weight,
+            ..self
+        }
+    }
 }
 
 /// What an acknowledgement has told.
@@ -73,6 +83,16 @@ pub(super) struct Learnt {
     pub(super) lost: Packets,
     /// How long ago something was sent that has arrived now and was sent once (Karn's rule).
     pub(super) trip: Option<Duration>,
+}
+
+impl Learnt {
+    fn weighing(self, weight: u32) -> Self {
+        Self {
+            arrived: self.arrived.weighing(weight),
+            lost: self.lost.weighing(weight),
+            ..self
+        }
+    }
 }
 
 impl Sending {
@@ -96,6 +116,8 @@ impl Sending {
         self.fragment_bytes = fragment_bytes.max(FRAGMENT_MIN);
         let count = self.bytes().div_ceil(self.fragment_bytes);
         self.count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        let largest = self.fragment_bytes.min(self.bytes());
+        self.weight = largest.div_ceil(DATAGRAM_DEFAULT).max(1) as u32;
         (self.arrived_below, self.next) = (0, 0);
         self.flights.clear();
         self.lost.clear();
@@ -144,12 +166,16 @@ impl Sending {
         self.next == self.count
     }
 
-    /// Fragments that are under way.
+    /// Packets that are under way.
     pub(super) fn under_way(&self) -> u32 {
         let flights = self.flights.iter();
-        flights
-            .filter(|flight| flight.fate == Fate::UnderWay)
-            .count() as u32
+        let under_way = flights.filter(|flight| flight.fate == Fate::UnderWay);
+        under_way.count() as u32 * self.weight
+    }
+
+    /// Packets that a fragment counts as.
+    pub(super) fn weight(&self) -> u32 {
+        self.weight
     }
 
     /// The fragment that is to be sent next.
@@ -222,7 +248,7 @@ impl Sending {
     pub(super) fn all_arrived(&mut self, now: Instant) -> Learnt {
         let mut learnt = Learnt::default();
         self.arrive_below(self.count, now, &mut learnt);
-        learnt
+        learnt.weighing(self.weight)
     }
 
     /// Takes in what the other end has.
@@ -241,7 +267,7 @@ impl Sending {
         if has_holes || !self.lost.is_empty() || learnt.arrived.count > 0 {
             self.detect_losses(latest, &mut learnt);
         }
-        learnt
+        learnt.weighing(self.weight)
     }
 
     /// The latest order among those that have arrived before `below`.
@@ -285,7 +311,7 @@ impl Sending {
                 break;
             }
         }
-        lost
+        lost.weighing(self.weight)
     }
 }
 

@@ -94,10 +94,12 @@ impl<W> Core<W> {
             self.has_waiting = true;
             return false;
         }
+        let weight = lane.sending.weight();
         let is_repeated = lane.sending.is_repeated(fragment);
         let count = lane.sending.count();
-        let is_pause =
-            lane.sending.is_end(fragment) || self.congestion.is_last() || self.congestion.is_half();
+        let is_pause = lane.sending.is_end(fragment)
+            || self.congestion.is_last(weight)
+            || self.congestion.is_half(weight);
         let asks = match is_retrying || is_repeated || count > 1 && is_pause {
             true => ASKS,
             false => 0,
@@ -105,7 +107,7 @@ impl<W> Core<W> {
         self.counters.repeated += u64::from(is_repeated);
         self.order += 1;
         if lane.sending.sent(fragment, self.order, now) {
-            self.congestion.sent();
+            self.congestion.sent(weight);
         }
         let header = Header {
             flags: opens | asks,

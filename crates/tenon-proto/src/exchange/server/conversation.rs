@@ -374,14 +374,15 @@ impl<A> Conversation<A> {
             self.has_waiting = true;
             return None;
         }
+        let weight = lane.sending.weight();
         let asks = is_retrying
             || lane.sending.is_repeated(fragment)
             || lane.sending.is_end(fragment)
-            || self.congestion.is_last()
-            || self.congestion.is_half();
+            || self.congestion.is_last(weight)
+            || self.congestion.is_half(weight);
         *order += 1;
         if lane.sending.sent(fragment, *order, now) {
-            self.congestion.sent();
+            self.congestion.sent(weight);
         }
         lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
         self.put_reply(index, fragment, asks, now, out);
