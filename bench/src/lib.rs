@@ -4,6 +4,7 @@
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 pub mod machine;
+pub mod memory;
 pub mod operations;
 pub mod results;
 pub mod spinning;

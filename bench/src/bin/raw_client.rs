@@ -1,4 +1,5 @@
-//! The physical limit, client's side: so many bytes sent, so many received, over one socket.
+//! The physical limit, client's side: so many bytes sent, so many received, over one socket or through memory
+//! that both ends share.
 //!
 //! usage: `raw_client block|spin CALL_BYTES REPLY_BYTES ADDRESS...`
 
@@ -7,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 
+use tenon_bench::memory::{Memory, words};
 use tenon_bench::spinning::Spinning;
 use tenon_bench_common::address::Address;
 use tenon_bench_common::measure::serve_rounds;
@@ -29,7 +31,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             let stream = UnixStream::connect(path)?;
             exchange_stream(Spinning::new(stream, spins)?, &call, &mut reply)
         }
-        Address::Shm(_) => Err("sockets only".into()),
+        Address::Shm(path) => {
+            let (call, mut reply) = (words(call.len()), words(reply.len()));
+            let mut memory = Memory::connect(&path)?;
+            serve_rounds(|| {
+                memory.send(&call);
+                Ok(memory.receive(&mut reply)?)
+            })
+        }
         Address::Udp(at) => {
             let socket = UdpSocket::bind("127.0.0.1:0")?;
             socket.connect(at)?;

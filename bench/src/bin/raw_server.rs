@@ -1,6 +1,7 @@
-//! The physical limit, server's side: for so many bytes received, so many sent, over one socket.
+//! The physical limit, server's side: for so many bytes received, so many sent, over one socket or through
+//! memory that both ends share.
 //!
-//! usage: `raw_server block|spin CALL_BYTES REPLY_BYTES tcp|udp|unix=PATH`
+//! usage: `raw_server block|spin CALL_BYTES REPLY_BYTES tcp|udp|unix=PATH|shm=PATH`
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -8,13 +9,14 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
 use tenon_bench::end_with_parent;
+use tenon_bench::memory::{Memory, words};
 use tenon_bench::spinning::Spinning;
 
 fn main() -> Result<(), Box<dyn Error>> {
     end_with_parent()?;
     let arguments: Vec<String> = std::env::args().collect();
     let [_, waiting, call_bytes, reply_bytes, transport] = &arguments[..] else {
-        return Err("usage: raw_server block|spin CALL_BYTES REPLY_BYTES tcp|udp|unix=PATH".into());
+        return Err("usage: raw_server block|spin CALL_BYTES REPLY_BYTES TRANSPORT".into());
     };
     let spins = waiting == "spin";
     let mut call = vec![0; call_bytes.parse()?];
@@ -31,6 +33,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             let socket = UdpSocket::bind("127.0.0.1:0")?;
             announce_port("udp", socket.local_addr()?.port());
             serve_datagrams(Spinning::new(socket, spins)?, &mut call, &reply)
+        }
+        other if other.starts_with("shm=") => {
+            let path = &other["shm=".len()..];
+            let mut memory = Memory::serve(path, || println!("shm {path}\nready"))?;
+            let (mut call, reply) = (words(call.len()), words(reply.len()));
+            while memory.receive(&mut call).is_ok() {
+                memory.send(&reply);
+            }
+            Ok(())
         }
         other => {
             let path = other.strip_prefix("unix=").ok_or("no transport")?;

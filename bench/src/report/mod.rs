@@ -313,7 +313,8 @@ One call at a time: `block`, client and server on two cores, asleep while they w
 one; `spin`, on two cores, and Tenon and `raw` do not sleep while they wait, whereas peers wait as they
 do by default. Many: `inflight64`, one client that has 64 calls in flight; `clients4`, four clients that
 have one each, on one core, the server on the other. `raw`: as many bytes as Tenon sends over the same
-kind of socket and nothing else. `tenon`: the lean protocol, but ONC RPC over UDP; `exchange`: the
+kind of socket and nothing else, in shared memory copied in and out by words, a line of the caches at least.
+`tenon`: the lean protocol, but ONC RPC over UDP; `exchange`: the
 lean protocol in datagrams; `tenon_tcp`: over TCP, beside it; `tenon_onc`: ONC RPC,
 which libtirpc is compared with; `tenon_adaptive`: as `tenon`, but waiting as Tenon does if nothing is
 said, which the rows with many calls do, too. Ratios are of times, but of calls per second where many
@@ -321,7 +322,9 @@ are made: there above 1 means that the first is faster. MaxResult returns 1440 b
 many distinct members, random in [0, 2^31), and gets them back, built and owned one by one at both ends
 by all. tonic, tarpc and Cap'n Proto run on one thread, which is what they are fastest on when they have
 one core; TCP_NODELAY is set everywhere, and nothing is compressed. Tenon's client has many calls in
-flight by starting them one after the other and taking the answers in order, in one thread. Bytes are
+flight by starting them one after the other and taking the answers in order, in one thread. iceoryx2 moves
+memory in which the other end reads and marshals nothing, and both its ends look all the time; Tenon moves typed
+values, which are checked and owned at both ends. tarpc beside greetings in shared memory goes over a Unix socket. Bytes are
 those of a call and its answer, with all headers but those of TCP. A dash: the contestant cannot take
 part (libtirpc carries no more than 8000 bytes over UDP and has one call in flight on a connection; others
 do not speak UDP; protobuf's C++ for 8192 members does not compile, and what tarpc and Cap'n Proto derive

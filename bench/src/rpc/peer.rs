@@ -6,7 +6,7 @@ use std::str::FromStr;
 use tenon_bench_common::address::Transport;
 use tenon_bench_common::operation::Operation;
 
-use super::row::Row;
+use super::row::{Mode, Row};
 
 /// Bytes of a message that libtirpc carries over UDP.
 const LIBTIRPC_DATAGRAM_MAX: usize = 8000;
@@ -27,17 +27,20 @@ pub enum Peer {
     Capnp,
     /// volo: Thrift in Rust.
     Volo,
+    /// iceoryx2: requests and responses in shared memory, which it moves and does not marshal.
+    Iceoryx2,
 }
 
 impl Peer {
     /// In the order of their turns.
-    pub const ALL: [Peer; 6] = [
+    pub const ALL: [Peer; 7] = [
         Peer::Libtirpc,
         Peer::Tonic,
         Peer::GrpcCpp,
         Peer::Tarpc,
         Peer::Capnp,
         Peer::Volo,
+        Peer::Iceoryx2,
     ];
 
     pub fn name(self) -> &'static str {
@@ -48,6 +51,7 @@ impl Peer {
             Peer::Tarpc => "tarpc",
             Peer::Capnp => "capnp",
             Peer::Volo => "volo",
+            Peer::Iceoryx2 => "iceoryx2",
         }
     }
 
@@ -57,16 +61,27 @@ impl Peer {
         let name = self.name();
         match self {
             Peer::Libtirpc | Peer::GrpcCpp => vec![program(format!("rpc/{name}_{role}"))],
-            Peer::Tonic | Peer::Tarpc | Peer::Capnp | Peer::Volo => {
+            Peer::Tonic | Peer::Tarpc | Peer::Capnp | Peer::Volo | Peer::Iceoryx2 => {
                 vec![program(format!("release/peer_{name}")), role.to_owned()]
             }
         }
+    }
+
+    /// Whether its server looks all the time, even when it has nothing to do.
+    pub fn spins(self) -> bool {
+        self == Peer::Iceoryx2
     }
 
     /// Why it does not take part in a row.
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
         let no_datagrams = (!row.transport.is_stream()).then_some("does not speak UDP");
         match self {
+            Peer::Iceoryx2 if row.transport != Transport::Shm => {
+                Some("goes through shared memory alone")
+            }
+            Peer::Iceoryx2 if row.mode != Mode::Spin => Some("is made to look all the time here"),
+            Peer::Iceoryx2 => None,
+            Peer::Tarpc if row.is_greetings_in_memory() => None,
             _ if row.transport == Transport::Shm => Some("goes through sockets"),
             _ if row.transport == Transport::Exchange => Some("does not speak the packet exchange"),
             Peer::Libtirpc if !row.fits_datagram(LIBTIRPC_DATAGRAM_MAX) => {

@@ -149,6 +149,15 @@ impl Row {
         self.transport != Transport::Exchange || call.max(reply) <= DATAGRAM_MAX
     }
 
+    /// Whether it is the one in shared memory in which a system of sockets takes part, over a Unix socket: many
+    /// greetings at once.
+    pub fn is_greetings_in_memory(&self) -> bool {
+        let many = Mode::InFlight(64);
+        self.transport == Transport::Shm
+            && self.mode == many
+            && self.operation == Operation::SayHello
+    }
+
     /// Bytes of its calls and replies by a protocol of Tenon's.
     pub fn message_bytes(&self, protocol: Protocol) -> [usize; 2] {
         let operation = self.operation;

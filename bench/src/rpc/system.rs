@@ -6,7 +6,7 @@ use tenon_bench_common::address::Transport;
 use tenon_bench_common::protocol::Protocol;
 
 use super::peer::Peer;
-use super::row::Row;
+use super::row::{Mode, Row};
 
 /// A system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +87,7 @@ impl System {
         match self {
             System::Peer(peer) => peer.left_out(row),
             System::Tenon(Variant::Onc) if !row.transport.is_stream() => Some("is tenon there"),
-            System::Tenon(Variant::Onc | Variant::Tokio) | System::Raw
-                if row.transport == Transport::Shm =>
-            {
+            System::Tenon(Variant::Onc) if row.transport == Transport::Shm => {
                 Some("goes through sockets")
             }
             System::Tenon(Variant::Onc | Variant::Tokio)
@@ -101,6 +99,9 @@ impl System {
                 Some("stands beside the packet exchange")
             }
             System::Raw if !row.is_datagram() => Some("is one datagram"),
+            System::Raw if row.transport == Transport::Shm && row.mode != Mode::Spin => {
+                Some("never sleeps in shared memory")
+            }
             System::Tenon(Variant::Adaptive) if row.mode.waiting() == "adaptive" => {
                 Some("is tenon there")
             }
@@ -117,6 +118,8 @@ impl System {
     /// Whether what it puts on the wire is neither what others do nor known beforehand.
     pub fn has_bytes_of_its_own(self) -> bool {
         match self {
+            // Nothing of it can be seen on a wire.
+            System::Peer(Peer::Iceoryx2) => false,
             System::Peer(_) | System::Tenon(Variant::Main | Variant::Onc) => true,
             System::Tenon(Variant::Adaptive | Variant::Tokio | Variant::Tcp) | System::Raw => false,
         }
@@ -125,7 +128,8 @@ impl System {
     /// Whether its server spins in a row, even when it has nothing to do.
     pub fn spins(self, row: &Row) -> bool {
         match self {
-            System::Peer(_) | System::Tenon(Variant::Tokio) => false,
+            System::Peer(peer) => peer.spins(),
+            System::Tenon(Variant::Tokio) => false,
             System::Tenon(_) | System::Raw => self.waiting(row) == "spin",
         }
     }
@@ -143,6 +147,10 @@ impl System {
         }
         command.push(match self.transport(row) {
             Transport::Exchange => Transport::Udp.to_string(),
+            // tarpc is what calls in memory are held against, too.
+            Transport::Shm if self == System::Peer(Peer::Tarpc) => {
+                format!("unix={}", self.socket().display())
+            }
             path @ (Transport::Unix | Transport::Shm) => {
                 format!("{path}={}", self.socket().display())
             }

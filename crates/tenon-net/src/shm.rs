@@ -13,9 +13,8 @@ use tenon_shm::{End, Greeting, JoinError, Joined, Segment, Sizes, User, Violatio
 
 use crate::socket::{Ready, Socket, poll_until};
 
-/// Attempts to receive in vain after which the socket is looked at: a peer that was killed cannot have
-/// said so in the memory.
-const ATTEMPTS_MAX: u32 = 4096;
+/// Looks in vain after which the socket is looked at: a peer that was killed cannot have said so in the memory.
+const LOOKS_MAX: u32 = 1 << 17;
 
 /// Bells that are taken in at a time.
 const BELLS: usize = 64;
@@ -49,8 +48,8 @@ mod unusual {
 pub(crate) struct Shm {
     end: End<Segment>,
     unusual: AtomicU32,
-    /// Attempts to receive in vain.
-    attempts: AtomicU32,
+    /// Looks in vain since the socket was looked at.
+    looks: AtomicU32,
     /// The sign that the peer lives, and the bell that wakes who receives.
     socket: Socket,
     /// The bell that wakes who sends.
@@ -78,7 +77,7 @@ impl Shm {
         Ok(Self {
             end: joined.end,
             unusual: AtomicU32::new(unusual),
-            attempts: AtomicU32::new(0),
+            looks: AtomicU32::new(0),
             peer: User::at(socket.as_fd())?,
             socket,
             room: Socket::from(joined.bell),
@@ -145,6 +144,15 @@ impl Shm {
         }
     }
 
+    /// As [`Stream::look`](crate::Stream::look).
+    #[inline]
+    pub(crate) fn look(&self, times: u32) {
+        if !self.end.look(times) {
+            let looks = self.looks.load(Ordering::Relaxed).wrapping_add(times);
+            self.looks.store(looks, Ordering::Relaxed);
+        }
+    }
+
     #[inline]
     fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
         let received = self.end.receive(room, || ring(&self.room));
@@ -158,9 +166,10 @@ impl Shm {
             // What it sent last may have come since.
             return self.receive(room);
         }
-        let attempts = self.attempts.load(Ordering::Relaxed).wrapping_add(1);
-        self.attempts.store(attempts, Ordering::Relaxed);
-        if attempts.is_multiple_of(ATTEMPTS_MAX) {
+        let looks = self.looks.load(Ordering::Relaxed).wrapping_add(1);
+        self.looks.store(looks, Ordering::Relaxed);
+        if looks >= LOOKS_MAX {
+            self.looks.store(0, Ordering::Relaxed);
             self.take_in_bells();
         }
         Err(io::ErrorKind::WouldBlock.into())
@@ -287,11 +296,17 @@ impl Shm {
     /// Says that nobody receives before the descriptor is readable. Says whether that will be: not if
     /// there is something to receive already.
     pub(crate) fn park(&self) -> bool {
-        if self.has(unusual::ENDS_RECEIVING) || !self.end.park_receiver() {
+        if self.has(unusual::ENDS_RECEIVING) {
             return false;
         }
+        let is_empty = self.end.park_receiver();
         self.set(unusual::PARKED);
-        true
+        // Before its hello nothing is received of a client, whatever it has sent.
+        if is_empty || self.has(unusual::NO_HELLO) {
+            return true;
+        }
+        self.unpark();
+        false
     }
 
     fn unpark(&self) {
@@ -336,7 +351,8 @@ impl Shm {
         }
     }
 
-    fn park_sender(&self) -> bool {
+    /// As [`Stream::park_sender`](crate::Stream::park_sender).
+    pub(crate) fn park_sender(&self) -> bool {
         !self.has(unusual::ENDS_SENDING) && self.end.park_sender()
     }
 
@@ -357,13 +373,23 @@ impl Shm {
             self.take_in_bells();
         }
         if wanted.writable {
-            let taken = self.room.try_recv(&mut [0; BELLS], RecvFlags::empty());
-            match taken {
-                Ok(0) => self.set(unusual::GONE),
-                taken => self.heard(taken),
-            }
+            self.take_in_room();
         }
         Ok(())
+    }
+
+    /// As [`Stream::take_in_room`](crate::Stream::take_in_room).
+    pub(crate) fn take_in_room(&self) {
+        let taken = self.room.try_recv(&mut [0; BELLS], RecvFlags::empty());
+        match taken {
+            Ok(0) => self.set(unusual::GONE),
+            taken => self.heard(taken),
+        }
+    }
+
+    /// As [`Stream::room_bell`](crate::Stream::room_bell).
+    pub(crate) fn room_bell(&self) -> io::Result<OwnedFd> {
+        self.room.as_fd().try_clone_to_owned()
     }
 
     /// As [`Stream::shutdown_send`](crate::Stream::shutdown_send).

@@ -182,6 +182,16 @@ impl Stream {
         }
     }
 
+    /// Looks `times` times whether something comes, and ends when it does, if looking is no system call.
+    /// Where it is one, a receive takes no longer, and this does nothing.
+    #[inline]
+    pub fn look(&self, times: u32) {
+        match &self.0 {
+            Kind::Socket { .. } => {}
+            Kind::Shm(shm) => shm.look(times),
+        }
+    }
+
     /// Receives, waiting until `deadline` for the first byte; 0 is the end of the stream.
     ///
     /// # Errors
@@ -228,6 +238,35 @@ impl Stream {
         match &self.0 {
             Kind::Socket { .. } => true,
             Kind::Shm(shm) => shm.park(),
+        }
+    }
+
+    /// What becomes readable when there is room to send and somebody [waits](Self::park_sender) for that. None if
+    /// the descriptor becomes writable, as that of a socket does.
+    ///
+    /// # Errors
+    /// The process has too many descriptors.
+    pub fn room_bell(&self) -> io::Result<Option<OwnedFd>> {
+        match &self.0 {
+            Kind::Socket { .. } => Ok(None),
+            Kind::Shm(shm) => shm.room_bell().map(Some),
+        }
+    }
+
+    /// Says that nobody sends before the [bell](Self::room_bell) is readable, and whether it will be when there
+    /// is room: not if there is.
+    pub fn park_sender(&self) -> bool {
+        match &self.0 {
+            Kind::Socket { .. } => true,
+            Kind::Shm(shm) => shm.park_sender(),
+        }
+    }
+
+    /// Empties the [bell](Self::room_bell).
+    pub fn take_in_room(&self) {
+        match &self.0 {
+            Kind::Socket { .. } => {}
+            Kind::Shm(shm) => shm.take_in_room(),
         }
     }
 

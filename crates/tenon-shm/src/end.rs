@@ -1,10 +1,9 @@
 //! One end of a connection in shared memory: a ring for each direction, who sleeps, and who has ended.
 
-use std::io::IoSlice;
 use std::ops::Deref;
 
 use crate::layout::{ENDED, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, Sizes};
-use crate::ring::{CHUNK, Receiver, Sender, Violation, wake_receiver, wake_sleeper};
+use crate::ring::{Receiver, Sender, Violation, wake_receiver, wake_sleeper};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Bit of `ENDED`: nothing more is sent.
@@ -31,7 +30,6 @@ pub enum Side {
 pub struct End<M> {
     memory: M,
     outgoing: Place,
-    incoming: Place,
     sender: Sender,
     receiver: Receiver,
 }
@@ -55,7 +53,6 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
         Self {
             memory,
             outgoing,
-            incoming,
             sender: Sender::new(outgoing),
             receiver: Receiver::new(incoming),
         }
@@ -76,28 +73,16 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
     ///
     /// # Errors
     /// The peer broke the rules.
-    pub fn send_pieces(&self, pieces: &[IoSlice<'_>], wake: impl Fn()) -> Result<usize, Violation> {
-        let (mut sent, mut told) = (0, 0);
-        for piece in pieces {
-            let put = match piece.len() > CHUNK {
-                true => self.sender.send(&self.memory, piece, &wake)?,
-                false => self.sender.put(&self.memory, piece)?,
-            };
-            sent += put;
-            if put < piece.len() {
-                break;
-            }
-            if sent - told > CHUNK {
-                self.sender.publish(&self.memory, &wake);
-                told = sent;
-            }
-        }
-        self.sender.publish(&self.memory, &wake);
-        Ok(sent)
+    pub fn send_pieces<P: Deref<Target = [u8]>>(
+        &self,
+        pieces: &[P],
+        wake: impl Fn(),
+    ) -> Result<usize, Violation> {
+        self.sender.send_pieces(&self.memory, pieces, wake)
     }
 
     /// Receives what is there and fits into `room`, and returns the number of bytes: 0 if nothing
-    /// is there. `wake` wakes the peer's sender.
+    /// is there. What is behind them in `room` may change, too. `wake` wakes the peer's sender.
     ///
     /// # Errors
     /// The peer broke the rules.
@@ -161,6 +146,13 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
         self.receiver.unpark(&self.memory);
     }
 
+    /// Looks up to so many times whether there is something to receive, and says whether there is. One look
+    /// is one read of memory, and a pause.
+    #[inline]
+    pub fn look(&self, times: u32) -> bool {
+        self.receiver.look(&self.memory, times)
+    }
+
     /// Whether there is something to receive.
     pub fn has_bytes(&self) -> bool {
         !self.receiver.is_empty(&self.memory)
@@ -184,10 +176,5 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
     /// Where the bytes lie.
     pub fn memory(&self) -> &M {
         &self.memory
-    }
-
-    /// Bytes of the ring that this end receives by.
-    pub fn receive_capacity(&self) -> usize {
-        self.incoming.words * crate::layout::WORD
     }
 }

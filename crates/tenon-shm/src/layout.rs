@@ -1,10 +1,10 @@
 //! What lies where in a segment. Everything is counted in words of 8 bytes.
 //!
 //! In front are two blocks, the server's and the client's, of which each is written by its owner, but
-//! for the words that say who sleeps, which the other end clears. A block has three lines, far enough from
-//! each other for a processor's caches to pass them about one by one: what changes with every message
-//! sent, what changes with every message received, and what seldom changes and so stays with whoever reads
-//! it. Behind lie the two rings.
+//! for the words that say who sleeps, which the other end clears. A block has two lines, far enough from
+//! each other for a processor's caches to pass them about one by one: what changes whenever a quarter of a
+//! ring was received, and what seldom changes and so stays with whoever reads it. Behind lie the two rings, of
+//! cells that are a line each.
 
 /// Bytes of a word.
 pub(crate) const WORD: usize = 8;
@@ -13,21 +13,25 @@ pub(crate) const WORD: usize = 8;
 const LINE: usize = if cfg!(loom) { 4 } else { 16 };
 
 /// Words of a block.
-const BLOCK: usize = 4 * LINE;
+const BLOCK: usize = 2 * LINE;
+
+/// Words of a cell: one line of the caches that there are, the first word of it the mark.
+pub(crate) const CELL: usize = if cfg!(loom) { 2 } else { 8 };
+
+/// Bytes that a cell carries.
+pub(crate) const LOAD: usize = (CELL - 1) * WORD;
 
 /// Words in front of the rings: a page.
 const FRONT: usize = if cfg!(loom) { 2 * BLOCK } else { 512 };
 
-/// In a block: bytes that its owner has put into the ring that it sends by.
-pub(crate) const TAIL: usize = 0;
-/// In a block: bytes that its owner has taken out of the ring that it receives by.
-pub(crate) const HEAD: usize = LINE;
+/// In a block: cells that its owner has emptied of the ring that it receives by, as far as it says.
+pub(crate) const HEAD: usize = 0;
 /// In a block: what its owner does no more, as bits.
-pub(crate) const ENDED: usize = 2 * LINE;
+pub(crate) const ENDED: usize = LINE;
 /// In a block: not 0 if its owner sleeps until bytes come.
-pub(crate) const RECEIVER_SLEEPS: usize = 2 * LINE + 1;
+pub(crate) const RECEIVER_SLEEPS: usize = LINE + 1;
 /// In a block: not 0 if its owner sleeps until there is room for bytes.
-pub(crate) const SENDER_SLEEPS: usize = 2 * LINE + 2;
+pub(crate) const SENDER_SLEEPS: usize = LINE + 2;
 
 /// Bytes of the two rings of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +51,7 @@ pub struct SizesError(u64);
 
 impl Sizes {
     /// Bytes of the smallest ring.
-    pub const LEAST: usize = if cfg!(loom) { 2 * WORD } else { 4 << 10 };
+    pub const LEAST: usize = if cfg!(loom) { 4 * CELL * WORD } else { 4 << 10 };
     /// Bytes of the largest ring.
     pub const MOST: usize = 64 << 20;
 

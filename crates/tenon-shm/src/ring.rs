@@ -1,8 +1,14 @@
-//! A ring of bytes with one end that sends and one that receives, in different processes.
+//! A ring of cells with one end that sends and one that receives, in different processes.
 //!
-//! Cursors count bytes since the beginning and never wrap around. Each end has its own cursor for
-//! itself, writes it into the segment for the other to see, and never reads it there again. What it reads
-//! there is the other's, and believes it only as far as it is possible: between nothing and all of the ring.
+//! A cell is a line of the processors' caches: a word, the *mark*, that says which cell it is and how many
+//! bytes it carries, and the bytes. So a short message passes from one core to another as one line: the
+//! receiver looks at the mark of the cell that comes next, and when it is there the bytes are, too. Marks
+//! count cells since the beginning and never wrap around, so what a cell was marked with when the ring was
+//! passed the last time is never taken for what is awaited.
+//!
+//! Each end keeps its own cursor for itself. The receiver lets the sender see its own once in a quarter of the
+//! ring; the sender's is in the marks. What an end reads of the other it believes only if it is possible: a mark of
+//! the cell that is awaited, or of the one that was there before; a cursor between nothing and all of the ring.
 //!
 //! The bytes themselves are written and read as atomic words, relaxed. That is what the language has
 //! for memory that somebody else may write at the same time: each word is read exactly once, into memory
@@ -10,33 +16,36 @@
 //! read twice by what the compiler makes of it. On the processors there are such a word costs what
 //! any other does.
 
+use std::ops::{Deref, Range};
 use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
-use crate::layout::{HEAD, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, TAIL, WORD};
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::layout::{CELL, HEAD, LOAD, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, WORD};
+use crate::sync::{AtomicU64, Ordering, fence, spin};
 
-/// Bytes that are moved before the other end is told: it goes on with them while the rest is
-/// moved.
-pub(crate) const CHUNK: usize = 8 << 10;
+/// Cells that are filled before the other end is told: it goes on with them while the rest is filled.
+const CHUNK: u64 = 128;
+
+/// Bits of a mark that say how many bytes a cell carries. The others number it.
+const LENGTH_BITS: u32 = 8;
 
 /// The peer wrote something into the segment that cannot be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// More has come than there is room for.
-    #[error(
-        "the peer claims to have sent {claimed} bytes that are not received yet, through a ring of \
-         {capacity}"
-    )]
-    Sent {
-        /// What follows from the peer's cursor.
-        claimed: u64,
-        /// What the ring holds.
-        capacity: u64,
+    /// A cell has the mark of none that could be there.
+    #[error("the peer marked cell {awaited} of what it sends as cell {found}")]
+    Mark {
+        /// Which it is.
+        awaited: u64,
+        /// Which it is said to be.
+        found: u64,
     },
+    /// A cell carries nothing, or more than there is room for.
+    #[error("the peer marked a cell as one of {0} bytes, and there are 1 to {most}", most = LOAD)]
+    Length(u64),
     /// More was received than was sent.
     #[error(
-        "the peer claims to have received more than was sent: {claimed} bytes of a ring of {capacity} remain"
+        "the peer claims to have received more than was sent: {claimed} cells of a ring of {capacity} remain"
     )]
     Received {
         /// What follows from the peer's cursor.
@@ -51,9 +60,9 @@ pub enum Violation {
 #[repr(align(128))]
 pub(crate) struct Sender {
     place: Place,
-    /// Bytes put in.
+    /// Cells filled.
     tail: OwnU64,
-    /// Bytes that the peer had taken out when its cursor was looked at last.
+    /// Cells that the peer had emptied when its cursor was looked at last.
     head_seen: OwnU64,
 }
 
@@ -62,29 +71,48 @@ pub(crate) struct Sender {
 #[repr(align(128))]
 pub(crate) struct Receiver {
     place: Place,
-    /// Bytes taken out.
+    /// Cells emptied.
     head: OwnU64,
-    /// Bytes taken out when it was certain last that a sender would see it before it sleeps.
+    /// Bytes that were taken out of the next cell.
+    taken: OwnU64,
+    /// Cells that the peer may know to be emptied.
     head_told: OwnU64,
 }
 
+type Cell = [AtomicU64; CELL];
+
 impl Place {
-    fn capacity(self) -> u64 {
-        (self.words * WORD) as u64
+    #[inline]
+    fn ring(self, memory: &[AtomicU64]) -> &[Cell] {
+        memory[self.start..self.start + self.words]
+            .as_chunks::<CELL>()
+            .0
     }
 
-    fn ring(self, memory: &[AtomicU64]) -> &[AtomicU64] {
-        &memory[self.start..self.start + self.words]
+    fn cells(self) -> u64 {
+        (self.words / CELL) as u64
     }
 
-    /// Room that a sender that sleeps is woken for. For less it would wake up again and again.
-    fn room_to_wake_for(self) -> u64 {
-        self.capacity() / 4
+    /// Cells that a sender that sleeps is woken for, and so those that are emptied before the sender is told.
+    /// For less it would wake up again and again.
+    fn worth_telling(self) -> u64 {
+        self.cells() / 4
     }
 
     fn lacks_room(self, in_ring: u64) -> bool {
-        in_ring > self.capacity() - self.room_to_wake_for()
+        in_ring > self.cells() - self.worth_telling()
     }
+}
+
+#[inline]
+fn mark(number: u64, length: usize) -> u64 {
+    ((number + 1) << LENGTH_BITS) | length as u64
+}
+
+/// Where in a ring the cell of a number is.
+#[inline]
+fn cell(ring: &[Cell], number: u64) -> &Cell {
+    &ring[number as usize & (ring.len() - 1)]
 }
 
 impl Sender {
@@ -105,54 +133,77 @@ impl Sender {
         bytes: &[u8],
         wake: impl Fn(),
     ) -> Result<usize, Violation> {
-        let mut sent = 0;
-        loop {
-            let rest = &bytes[sent..];
-            let put = self.put(memory, &rest[..rest.len().min(CHUNK)])?;
-            self.publish(memory, &wake);
-            sent += put;
-            if put < CHUNK {
-                return Ok(sent);
+        self.send_pieces(memory, &[bytes], wake)
+    }
+
+    /// Puts in as much of `pieces` as there is room for, one behind the other, and says how many bytes
+    /// it was. Calls `wake` when the peer is to be woken.
+    #[inline]
+    pub(crate) fn send_pieces<P: Deref<Target = [u8]>>(
+        &self,
+        memory: &[AtomicU64],
+        pieces: &[P],
+        wake: impl Fn(),
+    ) -> Result<usize, Violation> {
+        let ring = self.place.ring(memory);
+        let mut filling = Filling::at(ring, self.tail.load(OwnOrdering::Relaxed));
+        let (mut sent, mut room_until) = (0, self.room_until());
+        'all: for piece in pieces {
+            let mut rest = &**piece;
+            while !rest.is_empty() {
+                if filling.next == room_until {
+                    room_until = self.look_at_head(memory, filling.next)?;
+                    if filling.next == room_until {
+                        break 'all;
+                    }
+                }
+                let most = (room_until - filling.next).min(CHUNK - filling.cells());
+                let put = filling.put(rest, most as usize);
+                rest = &rest[put..];
+                sent += put;
+                if filling.cells() == CHUNK {
+                    filling = self.publish(memory, filling, &wake);
+                }
             }
         }
-    }
-
-    /// Puts in as much of `bytes` as there is room for, without telling the peer.
-    #[inline]
-    pub(crate) fn put(&self, memory: &[AtomicU64], bytes: &[u8]) -> Result<usize, Violation> {
-        let tail = self.tail.load(OwnOrdering::Relaxed);
-        let mut free = self.free(tail, self.head_seen.load(OwnOrdering::Relaxed));
-        if free < bytes.len() {
-            let head = self.look_at_head(memory, tail)?;
-            free = self.free(tail, head);
+        if filling.cells() > 0 {
+            self.publish(memory, filling, &wake);
         }
-        let length = free.min(bytes.len());
-        put(self.place.ring(memory), tail, &bytes[..length]);
-        self.tail.store(tail + length as u64, OwnOrdering::Relaxed);
-        Ok(length)
+        Ok(sent)
     }
 
-    fn free(&self, tail: u64, head: u64) -> usize {
-        (self.place.capacity() - (tail - head)) as usize
+    /// The number of the first cell that may not be empty.
+    #[inline]
+    fn room_until(&self) -> u64 {
+        self.head_seen.load(OwnOrdering::Relaxed) + self.place.cells()
     }
 
+    /// Looks how far the peer is, and says which is the first cell that may not be empty. `tail` is the first
+    /// that was not filled.
+    #[cold]
     fn look_at_head(&self, memory: &[AtomicU64], tail: u64) -> Result<u64, Violation> {
         // Acquire: the peer has read what we are going to write over.
         let head = memory[self.place.receiver + HEAD].load(Ordering::Acquire);
-        let (claimed, capacity) = (tail.wrapping_sub(head), self.place.capacity());
+        let (claimed, capacity) = (tail.wrapping_sub(head), self.place.cells());
         if claimed > capacity {
             return Err(Violation::Received { claimed, capacity });
         }
         self.head_seen.store(head, OwnOrdering::Relaxed);
-        Ok(head)
+        Ok(head + capacity)
     }
 
     /// Lets the peer see what was put in, and has it woken if it sleeps.
     #[inline]
-    pub(crate) fn publish(&self, memory: &[AtomicU64], wake: impl Fn()) {
-        let tail = self.tail.load(OwnOrdering::Relaxed);
-        memory[self.place.sender + TAIL].store(tail, Ordering::Release);
+    fn publish<'r>(
+        &self,
+        memory: &[AtomicU64],
+        filling: Filling<'r>,
+        wake: impl Fn(),
+    ) -> Filling<'r> {
+        let next = filling.publish();
+        self.tail.store(next.next, OwnOrdering::Relaxed);
         wake_receiver(memory, self.place, wake);
+        next
     }
 
     /// Says that the sender sleeps until there is room. Says whether it may: not if there is room.
@@ -163,7 +214,9 @@ impl Sender {
         fence(Ordering::SeqCst);
         let tail = self.tail.load(OwnOrdering::Relaxed);
         let may = match self.look_at_head(memory, tail) {
-            Ok(head) => self.place.lacks_room(tail - head),
+            Ok(room_until) => self
+                .place
+                .lacks_room(self.place.cells() - (room_until - tail)),
             // The next attempt to send reports it.
             Err(_) => false,
         };
@@ -176,6 +229,81 @@ impl Sender {
     /// Says that the sender sleeps no more.
     pub(crate) fn unpark(&self, memory: &[AtomicU64]) {
         memory[self.place.sender + SENDER_SLEEPS].store(0, Ordering::Relaxed);
+    }
+}
+
+/// Cells that are filled, of which the peer sees none yet: the mark of the first is written last.
+struct Filling<'r> {
+    ring: &'r [Cell],
+    first: u64,
+    first_mark: u64,
+    next: u64,
+}
+
+impl<'r> Filling<'r> {
+    #[inline]
+    fn at(ring: &'r [Cell], first: u64) -> Self {
+        Self {
+            ring,
+            first,
+            first_mark: 0,
+            next: first,
+        }
+    }
+
+    #[inline]
+    fn cells(&self) -> u64 {
+        self.next - self.first
+    }
+
+    /// Fills up to `most` cells with what `bytes` begin with, and says how much it was. They are empty, and
+    /// there is something to fill them with.
+    #[inline]
+    fn put(&mut self, bytes: &[u8], most: usize) -> usize {
+        if self.next > self.first && bytes.len() >= LOAD {
+            return self.put_run(bytes, most);
+        }
+        let cell = cell(self.ring, self.next);
+        let load = match bytes.first_chunk() {
+            Some(whole) => {
+                put_whole(cell, whole);
+                LOAD
+            }
+            None => {
+                put_part(cell, bytes);
+                bytes.len()
+            }
+        };
+        let mark = mark(self.next, load);
+        match self.next == self.first {
+            true => self.first_mark = mark,
+            false => cell[0].store(mark, Ordering::Relaxed),
+        }
+        self.next += 1;
+        load
+    }
+
+    /// Fills whole cells that follow each other, none of which is the first.
+    fn put_run(&mut self, bytes: &[u8], most: usize) -> usize {
+        let loads = bytes.as_chunks::<LOAD>().0;
+        let cells = &self.ring[self.next as usize & (self.ring.len() - 1)..];
+        let run = loads.len().min(most).min(cells.len());
+        let mut mark = mark(self.next, LOAD);
+        for (cell, load) in cells[..run].iter().zip(loads) {
+            put_whole(cell, load);
+            cell[0].store(mark, Ordering::Relaxed);
+            mark += 1 << LENGTH_BITS;
+        }
+        self.next += run as u64;
+        run * LOAD
+    }
+
+    /// Lets the peer see what is filled, of which there is something.
+    #[inline]
+    fn publish(self) -> Self {
+        // Release: behind the bytes, and behind the marks of the cells that follow.
+        cell(self.ring, self.first)[0].store(self.first_mark, Ordering::Release);
+        Self::at(self.ring, self.next)
     }
 }
 
@@ -200,12 +328,13 @@ impl Receiver {
         Self {
             place,
             head: OwnU64::new(0),
+            taken: OwnU64::new(0),
             head_told: OwnU64::new(0),
         }
     }
 
-    /// Takes out what is there and fits into `room`, and says how much it was. Calls `wake` when the
-    /// peer is to be woken, as there is room.
+    /// Takes out what is there and fits into `room`, and says how much it was. What is behind that in
+    /// `room` may have changed, too. Calls `wake` when the peer is to be woken, as there is room.
     #[inline]
     pub(crate) fn receive(
         &self,
@@ -213,58 +342,132 @@ impl Receiver {
         room: &mut [u8],
         wake: impl Fn(),
     ) -> Result<usize, Violation> {
+        let ring = self.place.ring(memory);
         let mut head = self.head.load(OwnOrdering::Relaxed);
-        let tail = self.look_at_tail(memory, head)?;
-        let length = room.len().min((tail - head) as usize);
-        for chunk in room[..length].chunks_mut(CHUNK) {
-            take(self.place.ring(memory), head, chunk);
-            head += chunk.len() as u64;
-            // Release: what was read is not written over before.
-            memory[self.place.receiver + HEAD].store(head, Ordering::Release);
+        let mut taken = self.taken.load(OwnOrdering::Relaxed) as usize;
+        let mut received = 0;
+        while received < room.len() {
+            let cell = cell(ring, head);
+            let length = match self.look_at(cell, head, taken) {
+                Ok(Some(length)) => length,
+                Ok(None) => break,
+                Err(violation) if received == 0 => return Err(violation),
+                // What was sent before it is received first.
+                Err(_) => break,
+            };
+            match room[received..].first_chunk_mut() {
+                Some(room) if taken == 0 => {
+                    take_load(cell, room);
+                    received += length;
+                }
+                _ => {
+                    let fits = take_part(cell, taken..length, &mut room[received..]);
+                    received += fits;
+                    taken += fits;
+                    if taken < length {
+                        break;
+                    }
+                    taken = 0;
+                }
+            }
+            head += 1;
+            if length == LOAD {
+                let run = self.take_run(ring, head, &mut room[received..]);
+                head += run as u64;
+                received += run * LOAD;
+            }
+            if head - self.head_told.load(OwnOrdering::Relaxed) >= self.place.worth_telling() {
+                self.tell_sender(memory, head, &wake);
+            }
         }
         self.head.store(head, OwnOrdering::Relaxed);
-        if self
-            .place
-            .lacks_room(tail - self.head_told.load(OwnOrdering::Relaxed))
-        {
-            self.tell_sender(memory, head, tail, wake);
-        }
-        Ok(length)
+        self.taken.store(taken as u64, OwnOrdering::Relaxed);
+        Ok(received)
     }
 
-    fn look_at_tail(&self, memory: &[AtomicU64], head: u64) -> Result<u64, Violation> {
-        // Acquire: the bytes in front of it are those that the peer put in.
-        let tail = memory[self.place.sender + TAIL].load(Ordering::Acquire);
-        let (claimed, capacity) = (tail.wrapping_sub(head), self.place.capacity());
-        match claimed <= capacity {
-            true => Ok(tail),
-            false => Err(Violation::Sent { claimed, capacity }),
+    /// Takes whole cells that follow each other, up to a quarter of the ring, and says how many.
+    fn take_run(&self, ring: &[Cell], head: u64, room: &mut [u8]) -> usize {
+        let rooms = room.as_chunks_mut::<LOAD>().0;
+        let most = rooms.len().min(self.place.worth_telling() as usize);
+        let cells = &ring[head as usize & (ring.len() - 1)..];
+        let mut awaited = mark(head, LOAD);
+        let mut run = 0;
+        for (cell, room) in cells.iter().zip(&mut rooms[..most]) {
+            if cell[0].load(Ordering::Acquire) != awaited {
+                break;
+            }
+            take_load(cell, room);
+            awaited += 1 << LENGTH_BITS;
+            run += 1;
+        }
+        run
+    }
+
+    /// How many bytes a cell carries, of which some may have been taken; none if it has not come yet.
+    #[inline]
+    fn look_at(&self, cell: &Cell, number: u64, taken: usize) -> Result<Option<usize>, Violation> {
+        // Acquire: the bytes are those that the peer put in before the mark.
+        let mark = cell[0].load(Ordering::Acquire);
+        let (found, length) = (mark >> LENGTH_BITS, mark & ((1 << LENGTH_BITS) - 1));
+        if found != number + 1 {
+            return self.look_at_old(found, number);
+        }
+        // A cell of which some was taken may have been marked anew since.
+        match taken < length as usize && length as usize <= LOAD {
+            true => Ok(Some(length as usize)),
+            false => Err(Violation::Length(length)),
         }
     }
 
-    /// Has the sender woken if it sleeps and there is room.
+    /// Whether the mark of a cell is the one that it had before.
+    #[inline]
+    fn look_at_old(&self, found: u64, number: u64) -> Result<Option<usize>, Violation> {
+        let before = (number + 1).saturating_sub(self.place.cells());
+        match found == before {
+            true => Ok(None),
+            false => Err(Violation::Mark {
+                awaited: number,
+                found: found.wrapping_sub(1),
+            }),
+        }
+    }
+
+    /// Lets the sender see how far the receiver is, and has it woken if it sleeps.
     ///
-    /// A sender sleeps only if the ring lacks room by the head that it has seen. That is not before
-    /// `head_told`, as it was certain then that every sender that sleeps later sees it. So as long as the
-    /// ring would not lack room by `head_told` nobody sleeps, nothing is to be looked at, and the fence is
-    /// needed once for each time that the ring was filled.
+    /// A sender sleeps only if more than three quarters of the ring are filled by the cursor that it sees. So
+    /// at least one further quarter will be emptied before the ring is empty, and this called: nobody sleeps for
+    /// ever, and the fence is needed once in a quarter of the ring.
     #[cold]
-    fn tell_sender(&self, memory: &[AtomicU64], head: u64, tail: u64, wake: impl Fn()) {
+    fn tell_sender(&self, memory: &[AtomicU64], head: u64, wake: impl Fn()) {
+        self.head_told.store(head, OwnOrdering::Relaxed);
+        memory[self.place.receiver + HEAD].store(head, Ordering::Release);
         // With the one in `Sender::park`.
         fence(Ordering::SeqCst);
-        let sleeps = &memory[self.place.sender + SENDER_SLEEPS];
-        if sleeps.load(Ordering::Relaxed) == 0 {
-            self.head_told.store(head, OwnOrdering::Relaxed);
-        } else if !self.place.lacks_room(tail - head) {
-            self.head_told.store(head, OwnOrdering::Relaxed);
-            wake_sleeper(sleeps, wake);
-        }
+        wake_sleeper(&memory[self.place.sender + SENDER_SLEEPS], wake);
     }
 
     /// Whether nothing is there. What cannot be is not nothing.
+    #[inline]
     pub(crate) fn is_empty(&self, memory: &[AtomicU64]) -> bool {
-        let tail = memory[self.place.sender + TAIL].load(Ordering::Acquire);
-        tail == self.head.load(OwnOrdering::Relaxed)
+        let head = self.head.load(OwnOrdering::Relaxed);
+        let cell = cell(self.place.ring(memory), head);
+        let taken = self.taken.load(OwnOrdering::Relaxed) as usize;
+        matches!(self.look_at(cell, head, taken), Ok(None))
+    }
+
+    /// Looks up to so many times whether something comes. What cannot be ends that, too.
+    #[inline]
+    pub(crate) fn look(&self, memory: &[AtomicU64], times: u32) -> bool {
+        let head = self.head.load(OwnOrdering::Relaxed);
+        let mark = &cell(self.place.ring(memory), head)[0];
+        let old = (head + 1).saturating_sub(self.place.cells());
+        for _ in 0..times {
+            if mark.load(Ordering::Relaxed) >> LENGTH_BITS != old {
+                return true;
+            }
+            spin();
+        }
+        false
     }
 
     /// Says that the receiver sleeps until something comes. Says whether it may, as far as bytes go.
@@ -281,77 +484,43 @@ impl Receiver {
     }
 }
 
-/// Where in a ring the byte of number `at` is: its word, and its place in that.
-fn locate(ring: &[AtomicU64], at: u64) -> (usize, usize) {
-    let at = at as usize & (ring.len() * WORD - 1);
-    (at / WORD, at % WORD)
-}
-
-/// Writes `bytes` into a ring, the first as the one of number `at`. They fit.
+/// Writes as much as a cell can carry.
 #[inline]
-fn put(ring: &[AtomicU64], at: u64, bytes: &[u8]) {
-    let (mut word, skew) = locate(ring, at);
-    let mut bytes = bytes;
-    if skew != 0 {
-        let (head, rest) = bytes.split_at(bytes.len().min(WORD - skew));
-        merge(&ring[word], skew, head);
-        word = (word + 1) & (ring.len() - 1);
-        bytes = rest;
-    }
-    let (chunks, rest) = bytes.as_chunks::<WORD>();
-    let (first, second) = chunks.split_at(chunks.len().min(ring.len() - word));
-    put_words(&ring[word..], first);
-    put_words(ring, second);
-    if !rest.is_empty() {
-        merge(&ring[(word + chunks.len()) & (ring.len() - 1)], 0, rest);
-    }
-}
-
-#[inline]
-fn put_words(words: &[AtomicU64], bytes: &[[u8; WORD]]) {
-    for (word, bytes) in words.iter().zip(bytes) {
+fn put_whole(cell: &Cell, load: &[u8; LOAD]) {
+    for (word, bytes) in cell[1..].iter().zip(load.as_chunks::<WORD>().0) {
         word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
     }
 }
 
-/// Writes `bytes` into a word, from its byte `skew` on, and leaves the others what they are. They may
-/// be on their way to the peer, who only reads; only this end writes into the ring.
-fn merge(word: &AtomicU64, skew: usize, bytes: &[u8]) {
-    let mut whole = word.load(Ordering::Relaxed).to_ne_bytes();
-    whole[skew..skew + bytes.len()].copy_from_slice(bytes);
-    word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
-}
-
-/// Reads out of a ring into `room`, which gets full, from the byte of number `at` on.
+/// Writes less than a cell can carry.
 #[inline]
-fn take(ring: &[AtomicU64], at: u64, room: &mut [u8]) {
-    let (mut word, skew) = locate(ring, at);
-    let mut room = room;
-    if skew != 0 {
-        let length = room.len().min(WORD - skew);
-        let (head, rest) = room.split_at_mut(length);
-        take_part(&ring[word], skew, head);
-        word = (word + 1) & (ring.len() - 1);
-        room = rest;
+fn put_part(cell: &Cell, load: &[u8]) {
+    let words = &cell[1..];
+    let (whole, rest) = load.as_chunks::<WORD>();
+    for (word, bytes) in words.iter().zip(whole) {
+        word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
     }
-    let (chunks, rest) = room.as_chunks_mut::<WORD>();
-    let count = chunks.len();
-    let (first, second) = chunks.split_at_mut(count.min(ring.len() - word));
-    take_words(&ring[word..], first);
-    take_words(ring, second);
     if !rest.is_empty() {
-        take_part(&ring[(word + count) & (ring.len() - 1)], 0, rest);
+        let mut last = [0; WORD];
+        last[..rest.len()].copy_from_slice(rest);
+        words[whole.len()].store(u64::from_ne_bytes(last), Ordering::Relaxed);
     }
 }
 
+/// Reads all that a cell can carry, whatever it does.
 #[inline]
-fn take_words(words: &[AtomicU64], room: &mut [[u8; WORD]]) {
-    for (word, room) in words.iter().zip(room) {
-        *room = word.load(Ordering::Relaxed).to_ne_bytes();
+fn take_load(cell: &Cell, room: &mut [u8; LOAD]) {
+    for (word, bytes) in cell[1..].iter().zip(room.as_chunks_mut::<WORD>().0) {
+        *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
     }
 }
 
-fn take_part(word: &AtomicU64, skew: usize, room: &mut [u8]) {
-    let whole = word.load(Ordering::Relaxed).to_ne_bytes();
-    room.copy_from_slice(&whole[skew..skew + room.len()]);
+/// Reads the part of a cell that fits into `room`, and says how much it was.
+#[cold]
+fn take_part(cell: &Cell, part: Range<usize>, room: &mut [u8]) -> usize {
+    let mut all = [0; LOAD];
+    take_load(cell, &mut all);
+    let fits = part.len().min(room.len());
+    room[..fits].copy_from_slice(&all[part.start..part.start + fits]);
+    fits
 }

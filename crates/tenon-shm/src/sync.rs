@@ -4,9 +4,15 @@
 #[cfg(loom)]
 pub use loom::sync::atomic::AtomicU64;
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{Ordering, fence};
+pub(crate) use loom::{
+    hint::spin_loop as spin,
+    sync::atomic::{Ordering, fence},
+};
 
 #[cfg(not(loom))]
 pub use std::sync::atomic::AtomicU64;
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{Ordering, fence};
+pub(crate) use std::{
+    hint::spin_loop as spin,
+    sync::atomic::{Ordering, fence},
+};

@@ -1,10 +1,14 @@
 //! Having the run time watch a socket.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
+use tenon::runtime::Socket;
+use tenon_net::Stream;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
 /// A socket that the run time watches, for what it is used for.
 ///
@@ -17,6 +21,140 @@ use tokio::io::unix::AsyncFd;
 )]
 pub(crate) fn watch<T: AsRawFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     AsyncFd::with_interest(socket, interest)
+}
+
+/// What carries messages and can be watched.
+pub(crate) trait Carrier: AsRawFd {
+    /// The stream that it is, if it is one.
+    fn stream(&self) -> Option<&Stream>;
+}
+
+impl Carrier for Stream {
+    fn stream(&self) -> Option<&Stream> {
+        Some(self)
+    }
+}
+
+impl Carrier for Socket {
+    fn stream(&self) -> Option<&Stream> {
+        Socket::stream(self)
+    }
+}
+
+/// A carrier of messages that the run time watches, whether the system knows when it is ready or, as with
+/// shared memory, only the peer does, who rings if it was told that somebody sleeps.
+pub(crate) struct Watched<C: AsRawFd> {
+    bells: Option<RoomBell>,
+    carrier: AsyncFd<C>,
+}
+
+struct RoomBell {
+    watched: AsyncFd<OwnedFd>,
+    /// Whether the last attempt to send found no room.
+    is_awaited: AtomicBool,
+}
+
+/// That something may be attempted. Whoever did in vain says so.
+pub(crate) enum Readiness<'w, C: AsRawFd> {
+    Socket(AsyncFdReadyGuard<'w, C>),
+    /// To receive from shared memory.
+    Bytes,
+    /// To send into shared memory.
+    Room(&'w AtomicBool),
+}
+
+impl<C: AsRawFd> Readiness<'_, C> {
+    /// There was nothing, or no room.
+    pub(crate) fn clear_ready(&mut self) {
+        match self {
+            Self::Socket(ready) => ready.clear_ready(),
+            // Whether something is there is looked at each time.
+            Self::Bytes => {}
+            Self::Room(is_awaited) => is_awaited.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+impl<C: Carrier> Watched<C> {
+    /// Has the run time watch `carrier` for what comes and for room to send.
+    ///
+    /// # Errors
+    /// The system has no room for it.
+    pub(crate) fn new(carrier: C) -> io::Result<Self> {
+        let bell = match carrier.stream() {
+            Some(stream) => stream.room_bell()?,
+            None => None,
+        };
+        let interest = match bell {
+            Some(_) => Interest::READABLE,
+            None => Interest::READABLE | Interest::WRITABLE,
+        };
+        let bells = bell.map(RoomBell::new).transpose()?;
+        Ok(Self {
+            bells,
+            carrier: watch(carrier, interest)?,
+        })
+    }
+
+    pub(crate) fn get_ref(&self) -> &C {
+        self.carrier.get_ref()
+    }
+
+    /// Whether a receive may find something; otherwise the task is called when one may.
+    pub(crate) fn poll_read_ready(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Readiness<'_, C>>> {
+        let memory = match &self.bells {
+            None => None,
+            Some(_) => self.get_ref().stream(),
+        };
+        let Some(memory) = memory else {
+            return self.carrier.poll_read_ready(cx).map_ok(Readiness::Socket);
+        };
+        // The peer is told before the task sleeps, and what came before that is seen here.
+        if memory.park() && forget(self.carrier.poll_read_ready(cx)?).is_pending() {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(Readiness::Bytes))
+    }
+
+    /// Whether a send may find room; otherwise the task is called when one may.
+    pub(crate) fn poll_write_ready(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Readiness<'_, C>>> {
+        let (Some(bell), Some(memory)) = (&self.bells, self.get_ref().stream()) else {
+            return self.carrier.poll_write_ready(cx).map_ok(Readiness::Socket);
+        };
+        while bell.is_awaited.load(Ordering::Relaxed) {
+            if !memory.park_sender() {
+                bell.is_awaited.store(false, Ordering::Relaxed);
+            } else if forget(bell.watched.poll_read_ready(cx)?).is_pending() {
+                return Poll::Pending;
+            } else {
+                memory.take_in_room();
+            }
+        }
+        Poll::Ready(Ok(Readiness::Room(&bell.is_awaited)))
+    }
+}
+
+impl RoomBell {
+    fn new(bell: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            watched: watch(bell, Interest::READABLE)?,
+            is_awaited: AtomicBool::new(false),
+        })
+    }
+}
+
+/// Has the run time say when a bell rings once more.
+fn forget<T>(ready: Poll<AsyncFdReadyGuard<'_, T>>) -> Poll<()>
+where
+    T: AsRawFd,
+{
+    ready.map(|mut ready| ready.clear_ready())
 }
 
 /// Whether `error` says that nothing is there yet.

@@ -225,7 +225,7 @@ fn scribble(memory: &[AtomicU64], seed: u64, stop: &AtomicBool) {
         let at = (random >> 33) as usize % memory.len();
         // What is in front of the rings is hit as often as all the rest.
         let at = match random & 1 {
-            0 => at % 128,
+            0 => at % 64,
             _ => at,
         };
         memory[at].store(random >> (random % 64), Ordering::Relaxed);

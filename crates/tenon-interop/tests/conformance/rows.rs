@@ -106,7 +106,7 @@ pub const CARRIERS: [Carrier; 5] = [
         name: "shm",
         listen: || format!("shm://{}", fresh_path().display()),
         protocols: &[Protocol::Lean],
-        has_tasks: false,
+        has_tasks: true,
         is_plain: false,
         message_max: None,
         has_check: false,

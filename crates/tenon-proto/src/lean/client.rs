@@ -15,7 +15,7 @@ use super::exception::Exception;
 use super::extension::Extensions;
 use super::fault::{Fault, Violation};
 use super::goodbye::{Goodbye, Reason};
-use super::header::Kind;
+use super::header::{Header, Kind};
 use super::interface::{Bind, BindRefusal, Interface};
 use super::message::{Message, Parts, plain, put_message};
 use super::order::ByteOrder;
@@ -366,6 +366,22 @@ impl<W> ClientEngine<W> {
             }
             _ => self.handle_rare(message),
         }
+    }
+
+    /// Ends the call that is answered by a reply with this header, which has nothing in front of its body, if it
+    /// is the one of `is_own`; says whether. Otherwise [`handle_message`](Self::handle_message) says
+    /// what it means.
+    #[inline]
+    pub fn handle_common(&mut self, header: &Header, is_own: impl FnOnce(&W) -> bool) -> bool {
+        if header.kind != Kind::Reply || header.flags.0 != 0 {
+            return false;
+        }
+        let got = (header.service, header.procedure);
+        let is_meant =
+            |call: &Pending<W>| got == (call.service, call.procedure) && is_own(&call.waiter);
+        let is_answered = self.calls.take_if(header.id, is_meant).is_some();
+        self.counters.successes += u64::from(is_answered);
+        is_answered
     }
 
     #[cold]

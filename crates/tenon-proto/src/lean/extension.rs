@@ -66,6 +66,7 @@ impl<'m> Extensions<'m> {
         self.bytes.is_empty()
     }
 
+    #[inline]
     pub(super) fn none(order: ByteOrder) -> Self {
         Self { bytes: &[], order }
     }

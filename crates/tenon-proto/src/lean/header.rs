@@ -190,6 +190,26 @@ impl Header {
         }
     }
 
+    /// Reads one of the commonest: a call or a reply with nothing in front of its body. None if it is another,
+    /// or none.
+    #[inline]
+    pub(super) fn decode_common(bytes: &[u8; HEADER], order: ByteOrder) -> Option<Self> {
+        let [a, b, c, d, id @ .., e, f, g, h, i, j, k, l] = *bytes;
+        let kind = match order.u32_of([a, b, c, d]) {
+            CALL => Kind::Call,
+            REPLY => Kind::Reply,
+            _ => return None,
+        };
+        Some(Self {
+            kind,
+            flags: Flags(0),
+            id: order.u32_of(id),
+            service: order.u16_of([e, f]),
+            procedure: order.u16_of([g, h]),
+            length: order.u32_of([i, j, k, l]),
+        })
+    }
+
     #[cold]
     fn names_what_it_may(self) -> Result<Self, (Fault, usize)> {
         let (service, procedure) = self.kind.names();

@@ -128,6 +128,40 @@ impl MessageReader {
         Ok(self.message().map(Incoming::Message))
     }
 
+    /// The header of the next message, if that has come whole and is a call or a reply with nothing in front of
+    /// its body: so are most. It stays the next until it is [taken](Self::take_common), or handed out by
+    /// [`next_message`](Self::next_message), which knows all others and what is wrong.
+    #[inline]
+    pub fn find_common(&self) -> Option<Header> {
+        let received = self.received_of_next();
+        if self.awaited != Awaited::Header {
+            return None;
+        }
+        let header = Header::decode_common(received.first_chunk()?, self.order)?;
+        let length = header.message_length();
+        (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)
+    }
+
+    /// The next message, whose header was [found](Self::find_common) to be this. It stays where it is until
+    /// the next call of this reader.
+    ///
+    /// # Panics
+    /// It has not come whole.
+    #[inline]
+    pub fn take_common(&mut self, header: Header) -> Message<'_> {
+        let begin = self.start + HEADER;
+        let (length, at) = (header.message_length(), self.at);
+        self.last = Some((header, begin));
+        self.start += length as usize;
+        self.at += length;
+        Message {
+            header,
+            at,
+            order: self.order,
+            content: self.storage.get(begin..begin + header.length as usize),
+        }
+    }
+
     /// The message that [`next_message`](Self::next_message) handed out last, as long as nothing was
     /// received since.
     #[inline]

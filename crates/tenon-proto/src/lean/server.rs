@@ -13,7 +13,7 @@ use super::exception::{Exception, Status};
 use super::extension::Extensions;
 use super::fault::{Fault, Violation};
 use super::goodbye::{Goodbye, Reason};
-use super::header::Kind;
+use super::header::{Header, Kind};
 use super::interface::{Bind, Interface, Unbound, put_bound};
 use super::message::{Message, Parts, plain, put_message};
 use super::order::ByteOrder;
@@ -131,6 +131,31 @@ pub struct Call<'m> {
     pub caller: Caller,
 }
 
+/// A call that asks for nothing beside a result; what it is and whom to answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Common {
+    service: usize,
+    caller: Caller,
+}
+
+impl Common {
+    /// The call, which is this message.
+    #[inline]
+    pub fn call<'m>(self, message: &Message<'m>) -> Call<'m> {
+        Call {
+            service: self.service,
+            procedure: message.header.procedure,
+            time_left: None,
+            extensions: Extensions::none(message.order),
+            wants_stamps: false,
+            found_at: 0,
+            order: message.order,
+            arguments: message.content,
+            caller: self.caller,
+        }
+    }
+}
+
 impl Call<'_> {
     /// When the time of the call runs out, if it was received at `now`.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
@@ -236,6 +261,29 @@ impl ServerEngine {
             return self.handle_call(message, out);
         }
         self.handle_rare(catalog, message, out)
+    }
+
+    /// The call that a message with this header is, if it is one for a service and has nothing in front of its
+    /// arguments. None if it is anything else; [`handle_message`](Self::handle_message) says what it means
+    /// then.
+    #[inline]
+    pub fn handle_common(&mut self, header: &Header) -> Option<Common> {
+        if header.kind != Kind::Call || header.flags.0 != 0 || self.is_left || self.is_closed {
+            return None;
+        }
+        let is_ahead = match self.last_call {
+            Some(last) => header.id.wrapping_sub(last).wrapping_sub(1) < i32::MAX as u32,
+            None => true,
+        };
+        let bound = self.bound.get(usize::from(header.service));
+        let service = bound.copied().flatten()?;
+        if !is_ahead || header.procedure == NULL_PROCEDURE {
+            return None;
+        }
+        self.last_call = Some(header.id);
+        self.counters.calls += 1;
+        let caller = Caller::new(header, self.own.order, self.message_max);
+        Some(Common { service, caller })
     }
 
     #[cold]

@@ -6,7 +6,19 @@ use std::ops::Deref;
 
 use tenon_shm::{AtomicU64, End, Side, Sizes};
 
-const RING: usize = 16;
+/// Four cells, each a mark and 8 bytes.
+const RING: usize = 64;
+
+/// Bytes of five cells.
+const ASCENDING: [u8; 40] = {
+    let mut all = [0; 40];
+    let mut at = 0;
+    while at < 40 {
+        all[at] = at as u8;
+        at += 1;
+    }
+    all
+};
 
 #[derive(Clone)]
 struct Memory(Arc<Vec<AtomicU64>>);
@@ -45,7 +57,7 @@ impl Bell {
 
 fn pair() -> (End<Memory>, End<Memory>) {
     let sizes = Sizes::new(RING as u64, RING as u64).unwrap();
-    let words = (0..32 + 2 * RING / 8).map(|_| AtomicU64::new(0));
+    let words = (0..16 + 2 * RING / 8).map(|_| AtomicU64::new(0));
     let memory = Memory(Arc::new(words.collect()));
     (
         End::new(memory.clone(), sizes, Side::Server),
@@ -119,10 +131,10 @@ fn a_sender_that_sleeps_is_woken() {
         let (bytes, room) = (Bell::new(), Bell::new());
         let sender = thread::spawn({
             let (bytes, room) = (bytes.clone(), room.clone());
-            move || send_all(&client, b"0123456789abcdef01234567", &bytes, &room)
+            move || send_all(&client, &ASCENDING, &bytes, &room)
         });
-        let received = receive_all(&server, 24, 8, &room, &bytes);
-        assert_eq!(received, b"0123456789abcdef01234567");
+        let received = receive_all(&server, ASCENDING.len(), 16, &room, &bytes);
+        assert_eq!(received, ASCENDING);
         sender.join().unwrap();
     });
 }
@@ -135,10 +147,10 @@ fn a_ring_that_is_filled_again_and_again_goes_on() {
         let (bytes, room) = (Bell::new(), Bell::new());
         let sender = thread::spawn({
             let (bytes, room) = (bytes.clone(), room.clone());
-            move || send_all(&client, &[7; 40], &bytes, &room)
+            move || send_all(&client, &[7; 72], &bytes, &room)
         });
-        let received = receive_all(&server, 40, 16, &room, &bytes);
-        assert_eq!(received, [7; 40]);
+        let received = receive_all(&server, 72, 24, &room, &bytes);
+        assert_eq!(received, [7; 72]);
         sender.join().unwrap();
     });
 }

@@ -14,13 +14,12 @@ use std::time::{Duration, Instant};
 
 use tenon::Address;
 use tenon::runtime::{Broken, Inbox, Socket};
-use tokio::io::Interest;
 use tokio::task::JoinHandle;
 use tokio::time::{Sleep, sleep_until};
 
 use super::state::{Phase, Trouble};
 use super::{Line, Shared};
-use crate::watch::{is_for_now, watch};
+use crate::watch::{Watched, is_for_now};
 
 /// Receives at a time; then others have their turn.
 const RECEIVES_MAX: usize = 16;
@@ -139,6 +138,7 @@ impl Driver {
 
     /// Finds out whether the peer closed the connection while nobody used it.
     fn look_after_rest(&mut self, line: &Line) -> Result<(), Broken> {
+        line.get_ref().refresh();
         let received = line.get_ref().try_receive(&mut self.inbox);
         let mut guarded = self.shared.lock();
         guarded.state.has_rested = false;
@@ -309,8 +309,7 @@ pub(super) fn open(address: &Address, deadline: Instant) -> JoinHandle<io::Resul
 
 /// Registers a socket with the run time.
 pub(super) fn line_over(socket: Socket) -> io::Result<Line> {
-    let interest = Interest::READABLE | Interest::WRITABLE;
-    watch(socket, interest).map(Arc::new)
+    Watched::new(socket).map(Arc::new)
 }
 
 /// Polling a sleep.

@@ -27,7 +27,6 @@ use tenon::runtime::{
 };
 use tenon::wire::Buffer;
 use tenon::{Address, CallError, ChannelCounters, ChannelOptions, ConnectError, WaitCounters};
-use tokio::io::unix::AsyncFd;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
@@ -38,8 +37,10 @@ use state::{Phase, State};
 pub(crate) use ticket::Ticket;
 pub(crate) use written::Written;
 
+use crate::watch::Watched;
+
 /// A socket that the run time watches.
-type Line = Arc<AsyncFd<Socket>>;
+type Line = Arc<Watched<Socket>>;
 
 /// The way to one peer. Clones are the same channel; any number of tasks may use it, and any number
 /// of clients.
@@ -102,18 +103,9 @@ impl Channel {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address.clone()));
         }
-        let instead = match address {
-            Address::Shm(_) => Some("lean+unix://"),
-            Address::LeanUdp(_) => Some("lean+tcp://"),
-            Address::Tcp(_)
-            | Address::Udp(_)
-            | Address::Unix(_)
-            | Address::LeanTcp(_)
-            | Address::LeanUnix(_) => None,
-        };
-        if let Some(instead) = instead {
+        if let Address::LeanUdp(_) = address {
             let message =
-                format!("a channel of tasks does not go there: use {instead}, or tenon::Channel");
+                "a channel of tasks does not go there: use lean+tcp://, or tenon::Channel";
             let error = io::Error::new(io::ErrorKind::Unsupported, message);
             return Err(state::unreachable_at(address, error));
         }

@@ -15,7 +15,6 @@ use tenon::runtime::{
 use tenon::wire::Buffer;
 use tenon_net::Stream;
 use tenon_proto::onc::server::Call as OncCall;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::{Sleep, sleep_until};
@@ -23,7 +22,7 @@ use tokio::time::{Sleep, sleep_until};
 use super::line::{Line, lock};
 use super::service::{Asked, Call};
 use super::shared::{Handler, Shared};
-use crate::watch::is_for_now;
+use crate::watch::{Watched, is_for_now};
 
 /// Bytes of replies that are sent before further calls are executed.
 const REPLIES_MAX: usize = 64 << 10;
@@ -37,7 +36,7 @@ type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireE
 pub(super) struct Connection {
     shared: Arc<Shared>,
     line: Arc<Line>,
-    socket: AsyncFd<Stream>,
+    socket: Watched<Stream>,
     reception: Reception,
     /// The memory that the reader has beyond its first.
     share: Share,
@@ -71,7 +70,7 @@ enum Pause {
 }
 
 impl Connection {
-    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, socket: AsyncFd<Stream>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, socket: Watched<Stream>) -> Self {
         let offer = &shared.offer;
         Self {
             reception: Reception::new(offer.limits.record_bytes),

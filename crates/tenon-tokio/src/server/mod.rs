@@ -138,8 +138,8 @@ async fn register(
 fn refuse_unfit(prepared: &Prepared) -> Result<(), StartError> {
     let mut addresses = prepared.places.addresses.iter();
     let is_unfit = |address: &&Address| match address.transport() {
-        Transport::Tcp | Transport::Unix => false,
-        Transport::Udp | Transport::Shm => true,
+        Transport::Tcp | Transport::Unix | Transport::Shm => false,
+        Transport::Udp => true,
     };
     match addresses.find(is_unfit) {
         None => Ok(()),
@@ -147,7 +147,7 @@ fn refuse_unfit(prepared: &Prepared) -> Result<(), StartError> {
             address: address.clone(),
             cause: io::Error::new(
                 io::ErrorKind::Unsupported,
-                "a server of tasks serves streams of sockets: use tcp:// or unix://, or tenon::Server",
+                "a server of tasks serves streams: use tcp://, unix:// or shm://, or tenon::Server",
             ),
         }),
     }
@@ -178,7 +178,7 @@ async fn accept(listener: AsyncFd<Listener>, shared: Arc<Shared>) {
     }
 }
 
-/// A server for any number of programs and versions, over TCP and Unix sockets at once, by tasks of
+/// A server for any number of programs and versions, over TCP, Unix sockets and shared memory at once, by tasks of
 /// the run time in which it was started. It serves until it is [shut down](Self::shutdown) or dropped.
 ///
 /// It serves what a [`tenon::ServerBuilder`] says: services that answer at once are executed by the

@@ -8,13 +8,12 @@ use std::task::{Poll, Waker};
 
 use tenon::runtime::{Execution, Offer, Origin, preamble};
 use tenon_net::Stream;
-use tokio::io::Interest;
 use tokio::sync::Semaphore;
 
 use super::connection::Connection;
 use super::line::{Line, lock};
 use super::service::Spawn;
-use crate::watch::watch;
+use crate::watch::Watched;
 
 /// Who executes the calls of a service.
 pub(super) enum Handler {
@@ -102,7 +101,7 @@ impl Shared {
             tracing::warn!(?peer, limit, "too many connections: closing the newest");
             return;
         }
-        let socket = match watch(stream, Interest::READABLE | Interest::WRITABLE) {
+        let socket = match Watched::new(stream) {
             Ok(socket) => socket,
             Err(error) => {
                 tracing::error!(id, %error, "the system cannot wait for one more: closed");

@@ -8,10 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use crate::waiting::{Company, Spun, Waiter, Waiting};
-
-/// Looks at the bell between two looks at the clock.
-const LOOKS: u32 = 64;
+use crate::waiting::{Company, LOOKS, Spun, Waiter, Waiting};
 
 /// What wakes the owner of a slot.
 #[derive(Debug)]

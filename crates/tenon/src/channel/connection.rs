@@ -10,7 +10,7 @@ use tenon_net::{Address, Ready};
 use super::inbox::Inbox;
 use super::socket::Socket;
 use crate::options::ChannelOptions;
-use crate::waiting::{Company, Looking, Spinners, Spun, WaitTally, Waiter};
+use crate::waiting::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
 
 /// A connection to the peer. Whoever has locked its desk is its reader.
 #[derive(Debug)]
@@ -85,7 +85,12 @@ impl Connection {
             tally: &self.waits,
         };
         let may_go_on = || !self.is_shut.load(Ordering::Relaxed);
-        let mut look = || self.socket.try_recv(room);
+        let mut looks = 0;
+        let mut look = || {
+            self.socket.look(looks);
+            looks = LOOKS;
+            self.socket.try_recv(room)
+        };
         if has_begun && let Some(came) = waiter.look_for_rest(&company, &mut look) {
             return came;
         }

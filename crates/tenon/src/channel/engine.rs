@@ -7,7 +7,7 @@ use std::time::Instant;
 use tenon_net::{Address, Protocol};
 use tenon_proto::lean::client::{self as lean, Event, HandshakeError, NotStarted};
 use tenon_proto::lean::{
-    ByteOrder, Features, Goodbye, Incoming, Message, Preamble, Reason, Status, Violation,
+    ByteOrder, Features, Goodbye, Header, Incoming, Message, Preamble, Reason, Status, Violation,
 };
 use tenon_proto::onc::client::{self as onc, ClientCounters, Timeout};
 use tenon_wire::Buffer;
@@ -194,6 +194,16 @@ impl Engine {
                 Self::Onc(_) | Self::Lean(_) | Self::Exchange(_),
                 Received::Record(_) | Received::Lean(_) | Received::Packet(..),
             ) => unreachable!("an inbox is made for its protocol"),
+        }
+    }
+
+    /// Ends the call of `own` if it is answered by a lean reply with this header, which is of the commonest
+    /// form; says whether. Anything else [`take_in`](Self::take_in) knows.
+    #[inline]
+    pub fn handle_common(&mut self, header: &Header, own: SlotId) -> bool {
+        match self {
+            Self::Onc(_) | Self::Exchange(_) => false,
+            Self::Lean(engine) => engine.calls.handle_common(header, |slot| *slot == own),
         }
     }
 

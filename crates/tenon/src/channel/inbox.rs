@@ -5,7 +5,7 @@ use std::io;
 use tenon_net::{Address, Datagram, is_deadline};
 use tenon_proto::exchange::PACKET_HEADER;
 use tenon_proto::exchange::client::Whole;
-use tenon_proto::lean::{Incoming, MessageReader, Stamps};
+use tenon_proto::lean::{Header, Incoming, Message, MessageReader, Stamps};
 use tenon_proto::onc::record::RecordReader;
 
 use super::broken::Broken;
@@ -158,6 +158,25 @@ impl Inbox {
             Reader::Messages(messages) => !messages.is_between_messages(),
             // Every packet is taken in for itself.
             Reader::Datagram(_) | Reader::Packets(_) => false,
+        }
+    }
+
+    /// The header of what has been received next, if it is a lean message of the commonest form. It stays the
+    /// next until it is [taken](Self::take_common).
+    #[inline]
+    pub fn find_common(&self) -> Option<Header> {
+        match &self.0 {
+            Reader::Messages(messages) => messages.find_common(),
+            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => None,
+        }
+    }
+
+    /// The next message, whose header was [found](Self::find_common) to be this; none if it was not.
+    #[inline]
+    pub fn take_common(&mut self, header: Header) -> Option<Message<'_>> {
+        match &mut self.0 {
+            Reader::Messages(messages) => Some(messages.take_common(header)),
+            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => None,
         }
     }
 

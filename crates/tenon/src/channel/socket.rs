@@ -70,6 +70,15 @@ impl Socket {
         }
     }
 
+    /// As [`Stream::look`].
+    #[inline]
+    pub(super) fn look(&self, times: u32) {
+        match self {
+            Self::Stream(stream) => stream.look(times),
+            Self::Datagram(_) => {}
+        }
+    }
+
     /// Receives what is there; of a stream 0 bytes are the end.
     ///
     /// # Errors
@@ -120,6 +129,14 @@ impl Socket {
         }
     }
 
+    /// The stream, if it is one.
+    pub fn stream(&self) -> Option<&Stream> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            Self::Datagram(_) => None,
+        }
+    }
+
     /// What its bytes come through.
     pub(super) fn transport(&self) -> Transport {
         match self {
@@ -137,7 +154,7 @@ impl Socket {
     }
 
     /// As [`Stream::refresh`].
-    pub(super) fn refresh(&self) {
+    pub fn refresh(&self) {
         match self {
             Self::Stream(stream) => stream.refresh(),
             Self::Datagram(_) => {}

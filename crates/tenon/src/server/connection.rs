@@ -22,7 +22,7 @@ use super::reception::Reception;
 use super::request::Request;
 use super::services::Execution;
 use super::workers::{Job, ReplyTo};
-use crate::waiting::{Looking, Waiter};
+use crate::waiting::{LOOKS, Looking, Waiter};
 
 /// How long a thread stays with a peer that sends, but never a complete request.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -139,8 +139,13 @@ impl Connection {
         }
         let has_begun = !self.reception.may_end();
         let (stream, room) = (&self.line.stream, self.reception.room());
+        let mut looks = 0;
         let receive = |limit| match limit {
-            None => stream.try_recv(room),
+            None => {
+                stream.look(looks);
+                looks = LOOKS;
+                stream.try_recv(room)
+            }
             Some(limit) => stream.recv_within(room, limit),
         };
         match core.linger(&mut self.waiter, self.looking, has_begun, receive) {
@@ -179,23 +184,12 @@ impl Connection {
             progress = Progress::Complete;
         }
         while self.held.is_none() {
-            let (line, replies) = (&self.line, &mut self.replies);
-            let answered = match self.reception.next_request(core, replies)? {
-                Request::None => return Ok(progress),
-                Request::Handled => Answered::Done,
-                Request::HandledStamped => {
-                    self.has_stamps = true;
-                    Answered::Done
-                }
-                Request::Onc(call, record) => answer(core, line, &call, record, replies),
-                Request::Lean(call) => {
-                    self.has_stamps |= call.wants_stamps;
-                    lean::answer(&call, core, line, replies)?
-                }
-                Request::Cancel(id) => {
-                    lock(&line.lean_calls).cancel(id);
-                    Answered::Done
-                }
+            let answered = match self.reception.next_common_call(core) {
+                Some(call) => lean::answer(&call, core, &self.line, &mut self.replies)?,
+                None => match self.answer_next(core)? {
+                    Some(answered) => answered,
+                    None => return Ok(progress),
+                },
             };
             match answered {
                 Answered::Done => {}
@@ -207,6 +201,28 @@ impl Connection {
             }
         }
         Ok(Progress::NoRoom)
+    }
+
+    /// Answers the next request, whatever it is; none if none has come whole.
+    fn answer_next(&mut self, core: &Core) -> Result<Option<Answered>, Reason> {
+        let (line, replies) = (&self.line, &mut self.replies);
+        Ok(Some(match self.reception.next_request(core, replies)? {
+            Request::None => return Ok(None),
+            Request::Handled => Answered::Done,
+            Request::HandledStamped => {
+                self.has_stamps = true;
+                Answered::Done
+            }
+            Request::Onc(call, record) => answer(core, line, &call, record, replies),
+            Request::Lean(call) => {
+                self.has_stamps |= call.wants_stamps;
+                lean::answer(&call, core, line, replies)?
+            }
+            Request::Cancel(id) => {
+                lock(&line.lean_calls).cancel(id);
+                Answered::Done
+            }
+        }))
     }
 
     /// Tells a peer that can be told that nothing further is accepted. What does not fit at once is

@@ -83,6 +83,16 @@ impl LeanReception {
         }
     }
 
+    /// The next that has come whole, if it is a call of the commonest form: what it is shows without a
+    /// look at all that it could be.
+    #[inline]
+    pub fn next_common_call(&mut self, offer: &Offer) -> Option<Call<'_>> {
+        let header = self.reader.find_common()?;
+        let common = self.engine.handle_common(&header)?;
+        offer.tally.calls.up();
+        Some(common.call(&self.reader.take_common(header)))
+    }
+
     /// What has come next as a whole. What can be answered without a service is, in `replies`.
     ///
     /// # Errors

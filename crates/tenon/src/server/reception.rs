@@ -2,12 +2,14 @@
 //! reader of that protocol.
 
 use tenon_proto::lean::Reason as Farewell;
+use tenon_proto::lean::server::Call;
 use tenon_proto::onc::record::RecordReader;
 use tenon_proto::sniff::{Sniffed, sniff};
 use tenon_wire::Buffer;
 
 use super::lean::LeanReception;
 use super::limits::ServerLimits;
+use super::offer::Offer;
 use super::reason::Reason;
 
 /// Bytes that are received at once while the protocol is not known: whichever it is, the first room of
@@ -56,6 +58,15 @@ impl Reception {
                 let most = room.len().min(FIRST_MAX);
                 &mut room[..most]
             }
+        }
+    }
+
+    /// As [`LeanReception::next_common_call`].
+    #[inline]
+    pub fn next_common_call(&mut self, offer: &Offer) -> Option<Call<'_>> {
+        match self {
+            Self::Lean(lean) => lean.next_common_call(offer),
+            Self::Onc(_) | Self::Unknown(_) => None,
         }
     }
 

@@ -17,7 +17,7 @@ use std::thread;
 
 pub use counters::WaitCounters;
 pub(crate) use counters::WaitTally;
-pub(crate) use spinners::{Looking, Spinners};
+pub(crate) use spinners::{LOOKS, Looking, Spinners};
 pub(crate) use waiter::{Company, Spun, Waiter};
 
 /// How threads wait for what a peer sends. Said of a channel by

@@ -6,6 +6,10 @@ use tenon_net::Transport;
 
 use super::processors;
 
+/// Looks between two looks at the clock, where a look is no system call: each is a pause and a read of
+/// memory.
+pub(crate) const LOOKS: u32 = 128;
+
 /// The threads that look for messages now. There is always room for one; beyond that they leave a
 /// processor to everybody else, their peers perhaps, and who does not look at a socket leaves one to
 /// somebody who does.
@@ -36,20 +40,12 @@ impl Looking {
         }
     }
 
-    /// Attempts between two looks at the clock. One that is no system call costs less than the clock.
-    pub(super) fn attempts_at_a_glance(self) -> u64 {
-        match self {
-            Self::AtSocket | Self::AtBell => 1,
-            Self::IntoMemory => 32,
-        }
-    }
-
     /// Attempts after which a thread that looks offers its processor to others: some microseconds. A
     /// short reply has come before.
     pub(super) fn attempts_at_a_time(self) -> u64 {
         match self {
-            Self::AtSocket | Self::AtBell => 16,
-            Self::IntoMemory => 256,
+            Self::AtSocket | Self::IntoMemory => 16,
+            Self::AtBell => 8,
         }
     }
 

@@ -138,23 +138,20 @@ impl Waiter {
             return Spun::Late;
         }
         let end = patience.map_or(deadline, |patience| deadline.min(begin + patience));
-        let glance = company.looking.attempts_at_a_glance();
         let mut attempts = 1;
         let mut is_contended = false;
+        let mut now = begin;
         loop {
             hint::spin_loop();
             let outcome = attempt();
             let has_come = !is_nothing(&outcome);
-            if !has_come && attempts % glance != 0 {
-                attempts += 1;
-                continue;
-            }
-            let now = Instant::now();
             if has_come && !is_contended {
                 company.tally.found(attempts);
+                // As of the last look at the clock: who has found something is in a hurry.
                 self.learned.found(now.saturating_duration_since(begin));
                 return Spun::Came(outcome);
             }
+            now = Instant::now();
             let is_to_offer = attempts % company.looking.attempts_at_a_time() == 0;
             attempts += u64::from(!has_come);
             if is_contended || now >= end || !may_go_on() {
