@@ -234,14 +234,7 @@ mod tests {
 
         /// Looks until `limit` is over, with an attempt that fails so often before it succeeds.
         fn look(&self, waiter: &mut Waiter, limit: Duration, failures: u64) -> &'static str {
-            let mut left = failures;
-            let attempt = || match left {
-                0 => Ok(()),
-                _ => {
-                    left -= 1;
-                    Err(io::Error::from(ErrorKind::WouldBlock))
-                }
-            };
+            let attempt = succeeds_after(failures);
             told(&waiter.look(&self.company(), |begin| begin + limit, || true, attempt))
         }
 
@@ -254,6 +247,17 @@ mod tests {
                 ..
             } = self.tally.snapshot();
             (spins, misses, attempts)
+        }
+    }
+
+    /// An attempt that finds nothing so often before it succeeds.
+    fn succeeds_after(mut failures: u64) -> impl FnMut() -> io::Result<()> {
+        move || match failures {
+            0 => Ok(()),
+            _ => {
+                failures -= 1;
+                Err(io::Error::from(ErrorKind::WouldBlock))
+            }
         }
     }
 
@@ -330,16 +334,8 @@ mod tests {
         let place = Place::new();
         let mut waiter = Waiter::new(Waiting::Block);
         let mut look = |failures: u64, is_taken: bool| {
-            let mut left = failures;
-            let attempt = || match left {
-                0 => Ok(()),
-                _ => {
-                    left -= 1;
-                    Err(io::Error::from(ErrorKind::WouldBlock))
-                }
-            };
-            let company = place.company();
-            let came = waiter.look_between(&company, attempt, || is_taken);
+            let attempt = succeeds_after(failures);
+            let came = waiter.look_between(&place.company(), attempt, || is_taken);
             came.is_some()
         };
         assert!(look(0, false), "it is there");
