@@ -134,13 +134,7 @@ impl State {
         message: &mut Buffer,
         timer: &Timer,
     ) -> Result<(Arc<Connection>, SlotId), Unstarted> {
-        if let Some(obstacle) = self.obstacle(timer.started) {
-            return Err(Unstarted::Obstacle(obstacle));
-        }
-        let limit = channel.options().calls_max;
-        if self.engine.in_flight() >= limit {
-            return Err(CallError::TooManyCalls { limit }.into());
-        }
+        self.check(channel, timer)?;
         let slot = self.slots.take();
         let Engine::Exchange(engine) = &mut self.engine else {
             unreachable!("an engine is made for its address");

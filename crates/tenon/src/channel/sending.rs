@@ -433,12 +433,25 @@ impl Channel {
 }
 
 impl State {
-    pub(super) fn obstacle(&self, now: Instant) -> Option<Obstacle> {
+    fn obstacle(&self, now: Instant) -> Option<Obstacle> {
         match &self.line {
             None => Some(Obstacle::NoLine),
             Some(line) if line.is_sending => Some(Obstacle::SomebodySends),
             Some(line) if now > line.used_at + REST => Some(Obstacle::Rested),
             Some(_) => None,
+        }
+    }
+
+    /// Whether a call may begin now.
+    #[inline]
+    pub(super) fn check(&self, channel: &Channel, timer: &Timer) -> Result<(), Unstarted> {
+        if let Some(obstacle) = self.obstacle(timer.started) {
+            return Err(Unstarted::Obstacle(obstacle));
+        }
+        let limit = channel.options().calls_max;
+        match self.engine.in_flight() < limit {
+            true => Ok(()),
+            false => Err(CallError::TooManyCalls { limit }.into()),
         }
     }
 
@@ -451,13 +464,7 @@ impl State {
         size: usize,
         timer: &Timer,
     ) -> Result<Turn, Unstarted> {
-        if let Some(obstacle) = self.obstacle(timer.started) {
-            return Err(Unstarted::Obstacle(obstacle));
-        }
-        let limit = channel.options().calls_max;
-        if self.engine.in_flight() >= limit {
-            return Err(CallError::TooManyCalls { limit }.into());
-        }
+        self.check(channel, timer)?;
         let slot = self.slots.take();
         let started = self.engine.start(form, size, timer, slot);
         let started = started.inspect_err(|_| self.release(slot))?;
