@@ -5,6 +5,7 @@
 //! no socket carries a hidden mode. One conformance suite (`tests/conformance.rs`) holds for all.
 
 mod address;
+mod carrier;
 mod datagram;
 mod listener;
 mod shm;
@@ -13,6 +14,7 @@ mod stream;
 mod timeout;
 
 pub use address::{Address, AddressError, Host, Protocol, Transport};
+pub use carrier::{Came, Carrier, Train};
 pub use datagram::Datagram;
 pub use listener::Listener;
 pub use socket::{Ready, is_deadline};

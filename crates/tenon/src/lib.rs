@@ -18,6 +18,7 @@ pub mod runtime;
 mod server;
 mod service;
 mod stubs;
+mod trains;
 mod waiting;
 
 pub use account::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};

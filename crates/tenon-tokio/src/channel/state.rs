@@ -196,12 +196,12 @@ impl State {
             let (slots, buffers) = (&mut self.slots, &mut self.buffers);
             self.outbox
                 .send(socket, &self.address, |piece| match (piece, socket) {
-                    (Piece::Call(slot, number, written), Socket::Datagram(_))
+                    (Piece::Call(slot, number, written), Socket::Packets(_))
                         if slots.has_number(slot, number) =>
                     {
                         slots.get(slot).stage = Stage::InFlight(number, Some(written));
                     }
-                    (piece, Socket::Datagram(_) | Socket::Stream(_)) => piece.recycle(buffers),
+                    (piece, Socket::Packets(_) | Socket::Stream(_)) => piece.recycle(buffers),
                 })?;
             if self.outbox.is_empty() {
                 self.note();

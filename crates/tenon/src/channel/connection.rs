@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
-use tenon_net::{Address, Ready};
+use tenon_net::{Address, Came, Ready, Train};
 
 use super::inbox::Inbox;
 use super::socket::Socket;
@@ -78,7 +78,7 @@ impl Connection {
         room: &mut [u8],
         has_begun: bool,
         deadline: Instant,
-    ) -> io::Result<usize> {
+    ) -> io::Result<Came> {
         let company = Company {
             spinners: Spinners::of_callers(),
             looking: self.looking,
@@ -104,6 +104,12 @@ impl Connection {
     /// As [`Socket::try_send`].
     pub(super) fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
         self.socket.try_send(call, sent)
+    }
+
+    /// As [`Socket::try_send_train`].
+    #[inline]
+    pub(super) fn try_send_train(&self, train: Train<'_>) -> io::Result<usize> {
+        self.socket.try_send_train(train)
     }
 
     /// As [`Socket::is_here`].

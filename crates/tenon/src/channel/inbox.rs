@@ -1,8 +1,9 @@
 //! What a channel receives: the reader of its protocol, whatever hands it the bytes.
 
 use std::io;
+use std::ops::Range;
 
-use tenon_net::{Address, Datagram, is_deadline};
+use tenon_net::{Address, Came, Carrier, is_deadline};
 use tenon_proto::exchange::PACKET_HEADER;
 use tenon_proto::exchange::client::Whole;
 use tenon_proto::lean::{Header, Incoming, Message, MessageReader, Stamps};
@@ -26,7 +27,7 @@ pub struct Inbox(Reader);
 enum Reader {
     Records(RecordReader),
     Messages(MessageReader),
-    Datagram(LastDatagram),
+    Datagram(LastCame),
     Packets(Box<Packets>),
 }
 
@@ -44,39 +45,60 @@ pub enum Received<'m> {
 /// What has come of the packet exchange.
 #[derive(Debug)]
 struct Packets {
-    last: LastDatagram,
+    came: LastCame,
     whole: Whole,
 }
 
-/// Room for the largest datagram there is, and how much of it the last one filled.
+/// Room for the largest datagram there is, or for packets that come together, and what of it is filled.
 #[derive(Debug)]
-struct LastDatagram {
+struct LastCame {
     room: Box<[u8]>,
     length: usize,
-    is_new: bool,
+    /// Bytes of each packet but the last.
+    size: usize,
+    /// The packet that was handed out last.
+    packet: Range<usize>,
+    /// Whether there is another behind it.
+    has_next: bool,
 }
 
-impl Default for LastDatagram {
+impl Default for LastCame {
     fn default() -> Self {
         Self {
-            room: vec![0; Datagram::RECEIVE_MAX].into(),
+            room: vec![0; Carrier::RECEIVE_MAX].into(),
             length: 0,
-            is_new: false,
+            size: 0,
+            packet: 0..0,
+            has_next: false,
         }
     }
 }
 
-impl LastDatagram {
+impl LastCame {
     #[inline]
-    fn fill(&mut self, receive: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<()> {
-        self.length = receive(&mut self.room)?;
-        self.is_new = true;
+    fn fill(&mut self, receive: impl FnOnce(&mut [u8]) -> io::Result<Came>) -> io::Result<()> {
+        let came = receive(&mut self.room)?;
+        (self.length, self.size) = (came.length, came.size);
+        self.packet = 0..0;
+        self.has_next = true;
         Ok(())
     }
 
+    /// Goes on to the next packet, if there is one. An empty one is one, too.
     #[inline]
-    fn datagram(&self) -> &[u8] {
-        &self.room[..self.length]
+    fn advance(&mut self) -> bool {
+        if !self.has_next {
+            return false;
+        }
+        let start = self.packet.end;
+        self.packet = start..self.length.min(start + self.size);
+        self.has_next = self.packet.end < self.length && self.size > 0;
+        true
+    }
+
+    #[inline]
+    fn packet(&self) -> &[u8] {
+        &self.room[self.packet.clone()]
     }
 }
 
@@ -89,13 +111,13 @@ impl Inbox {
                 Reader::Messages(MessageReader::new(limit))
             }
             Address::LeanUdp(_) => Reader::Packets(Box::new(Packets {
-                last: LastDatagram::default(),
+                came: LastCame::default(),
                 whole: Whole::new(&exchange_preamble(options)),
             })),
             Address::Tcp(_) | Address::Unix(_) => {
                 Reader::Records(RecordReader::new(options.receive_max))
             }
-            Address::Udp(_) => Reader::Datagram(LastDatagram::default()),
+            Address::Udp(_) => Reader::Datagram(LastCame::default()),
         })
     }
 
@@ -105,13 +127,13 @@ impl Inbox {
     /// # Errors
     /// That of `receive`; the end of the stream.
     #[inline]
-    pub fn fill(&mut self, receive: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<()> {
+    pub fn fill(&mut self, receive: impl FnOnce(&mut [u8]) -> io::Result<Came>) -> io::Result<()> {
         match &mut self.0 {
-            Reader::Records(records) => match receive(records.room())? {
+            Reader::Records(records) => match receive(records.room())?.length {
                 0 => return Err(end_of_stream(records.is_between_records())),
                 bytes => records.filled(bytes),
             },
-            Reader::Messages(messages) => match receive(messages.room()) {
+            Reader::Messages(messages) => match receive(messages.room()).map(|came| came.length) {
                 Ok(0) => return Err(end_of_messages(messages)),
                 Ok(bytes) => messages.filled(bytes),
                 Err(error) if is_for_now(&error) => {
@@ -120,7 +142,7 @@ impl Inbox {
                 Err(error) => return Err(may_not_be_lean(messages, error)),
             },
             Reader::Datagram(last) => last.fill(receive)?,
-            Reader::Packets(packets) => packets.last.fill(receive)?,
+            Reader::Packets(packets) => packets.came.fill(receive)?,
         }
         Ok(())
     }
@@ -137,15 +159,13 @@ impl Inbox {
                 .map(|record| record.map(Received::Record))
                 .map_err(|error| Broken::Misbehaved(Misbehavior::Record(error))),
             Reader::Messages(messages) => Ok(messages.next_message()?.map(Received::Lean)),
-            Reader::Datagram(last) => {
-                let is_new = std::mem::take(&mut last.is_new);
-                Ok(is_new.then(|| Received::Record(last.datagram())))
-            }
+            Reader::Datagram(last) => Ok(last.advance().then(|| Received::Record(last.packet()))),
             Reader::Packets(packets) => {
-                let Packets { last, whole } = &mut **packets;
-                let is_new = std::mem::take(&mut last.is_new);
+                let Packets { came, whole } = &mut **packets;
                 whole.clear();
-                Ok(is_new.then(|| Received::Packet(last.datagram(), whole)))
+                Ok(came
+                    .advance()
+                    .then(|| Received::Packet(came.packet(), whole)))
             }
         }
     }
@@ -189,11 +209,11 @@ impl Inbox {
                 let parts = messages.message().and_then(|message| message.parts().ok());
                 parts.map_or(&[], |parts| parts.body)
             }
-            Reader::Datagram(last) => last.datagram(),
+            Reader::Datagram(last) => last.packet(),
             Reader::Packets(packets) => match packets.whole.answer() {
                 [] => packets
-                    .last
-                    .datagram()
+                    .came
+                    .packet()
                     .get(PACKET_HEADER..)
                     .unwrap_or_default(),
                 whole => whole,

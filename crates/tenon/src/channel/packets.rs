@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use tenon_net::{Address, Ready};
+use tenon_net::{Address, Ready, Train};
 use tenon_wire::Buffer;
 
 use super::connection::Connection;
@@ -111,15 +111,17 @@ impl Channel {
         mut state: MutexGuard<'s, State>,
         connection: &Connection,
     ) -> MutexGuard<'s, State> {
-        let mut packet = state.buffers.take();
-        while state.has_packets() && state.poll_packet(&mut packet) {
+        let mut trains = state.trains.pop().unwrap_or_default();
+        while trains.has_next() || state.has_packets() {
+            let Some((train, ())) = trains.next(|out| state.poll_packet(out)) else {
+                break;
+            };
             drop(state);
-            let sent = send(connection, packet.as_slice());
-            packet.clear();
+            let sent = send(connection, train);
             state = self.lock();
             state.note_sent(sent);
         }
-        state.buffers.put(packet);
+        state.trains.push(trains);
         state
     }
 }
@@ -171,10 +173,10 @@ impl State {
     }
 
     #[inline]
-    fn poll_packet(&mut self, out: &mut Buffer) -> bool {
+    fn poll_packet(&mut self, out: &mut Buffer) -> Option<()> {
         match &mut self.engine {
-            Engine::Exchange(engine) => engine.poll_packet(out),
-            Engine::Onc(_) | Engine::Lean(_) => false,
+            Engine::Exchange(engine) => engine.poll_packet(out).then_some(()),
+            Engine::Onc(_) | Engine::Lean(_) => None,
         }
     }
 
@@ -209,34 +211,48 @@ impl State {
     pub(super) fn flush_packets(&mut self) {
         let Some(line) = &self.line else { return };
         let connection = Arc::clone(&line.connection);
-        let mut packet = self.buffers.take();
-        while self.poll_packet(&mut packet) {
-            let sent = send(&connection, packet.as_slice());
-            packet.clear();
+        let mut trains = self.trains.pop().unwrap_or_default();
+        while let Some((train, ())) = trains.next(|out| self.poll_packet(out)) {
+            let sent = send(&connection, train);
             self.note_sent(sent);
         }
-        self.buffers.put(packet);
+        self.trains.push(trains);
     }
 }
 
-/// Sends a packet. What finds no room for long enough is lost, as it may be anywhere on its way.
+/// Sends packets. What finds no room for long enough is lost, as it may be anywhere on its way.
 #[inline]
-fn send(connection: &Connection, packet: &[u8]) -> io::Result<()> {
-    match connection.try_send(packet, 0) {
-        Ok(_) => Ok(()),
-        Err(error) => send_again(connection, packet, error),
+fn send(connection: &Connection, train: Train<'_>) -> io::Result<()> {
+    match connection.try_send_train(train) {
+        Ok(sent) if sent == train.bytes.len() => Ok(()),
+        sent => send_rest(connection, train, sent),
     }
 }
 
+/// Goes on after a part was sent, or nothing.
 #[cold]
-fn send_again(connection: &Connection, packet: &[u8], error: io::Error) -> io::Result<()> {
-    match error.kind() {
-        io::ErrorKind::WouldBlock => {
-            connection.wait(Ready::WRITABLE, Instant::now() + PATIENCE)?;
+fn send_rest(
+    connection: &Connection,
+    mut train: Train<'_>,
+    mut sent: io::Result<usize>,
+) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    let mut is_refused = false;
+    loop {
+        match sent {
+            Ok(sent) => train = train.behind(sent),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock => {
+                    connection.wait(Ready::WRITABLE, until)?;
+                }
+                // An earlier packet met a closed port; this one was not sent.
+                io::ErrorKind::ConnectionRefused if !is_refused => is_refused = true,
+                _ => return Err(error),
+            },
         }
-        // An earlier packet met a closed port; this one was not sent.
-        io::ErrorKind::ConnectionRefused => {}
-        _ => return Err(error),
+        if train.bytes.is_empty() {
+            return Ok(());
+        }
+        sent = connection.try_send_train(train);
     }
-    connection.try_send(packet, 0).map(|_| ())
 }

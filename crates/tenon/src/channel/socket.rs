@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Instant;
 
-use tenon_net::{Address, Datagram, Ready, Stream, Transport};
+use tenon_net::{Address, Came, Carrier, Ready, Stream, Train, Transport};
 
 use super::inbox::Inbox;
 
@@ -13,21 +13,21 @@ use super::inbox::Inbox;
 pub enum Socket {
     /// Of a stream of bytes.
     Stream(Stream),
-    /// Of datagrams.
-    Datagram(Datagram),
+    /// Of packets.
+    Packets(Carrier),
 }
 
 impl Socket {
     /// Connects to `address`, waiting until `deadline`.
     ///
     /// # Errors
-    /// As [`Stream::connect`] and [`Datagram::connect`].
+    /// As [`Stream::connect`] and [`Carrier::connect`].
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         match address.transport() {
             Transport::Tcp | Transport::Unix | Transport::Shm => {
                 Stream::connect(address, deadline).map(Self::Stream)
             }
-            Transport::Udp => Datagram::connect(address, deadline).map(Self::Datagram),
+            Transport::Udp => Carrier::connect(address, deadline).map(Self::Packets),
         }
     }
 
@@ -49,7 +49,7 @@ impl Socket {
         let mut may_have_more = true;
         inbox.fill(|room| {
             let received = self.try_recv(room)?;
-            may_have_more = received == room.len() || matches!(self, Self::Datagram(_));
+            may_have_more = received.length == room.len() || matches!(self, Self::Packets(_));
             Ok(received)
         })?;
         Ok(may_have_more)
@@ -60,10 +60,10 @@ impl Socket {
     /// # Errors
     /// `TimedOut` at the deadline.
     #[inline]
-    pub(super) fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    pub(super) fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<Came> {
         match self {
-            Self::Stream(stream) => stream.recv_until(room, deadline),
-            Self::Datagram(socket) => match socket.recv_until(room, deadline) {
+            Self::Stream(stream) => stream.recv_until(room, deadline).map(Came::one),
+            Self::Packets(socket) => match socket.recv_until(room, deadline) {
                 Err(refused) if is_refusal(&refused) => receive_behind(refused, socket, room),
                 done => done,
             },
@@ -75,7 +75,7 @@ impl Socket {
     pub(super) fn look(&self, times: u32) {
         match self {
             Self::Stream(stream) => stream.look(times),
-            Self::Datagram(_) => {}
+            Self::Packets(_) => {}
         }
     }
 
@@ -84,10 +84,10 @@ impl Socket {
     /// # Errors
     /// `WouldBlock` if nothing is.
     #[inline]
-    pub(super) fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn try_recv(&self, room: &mut [u8]) -> io::Result<Came> {
         match self {
-            Self::Stream(stream) => stream.try_recv(room),
-            Self::Datagram(socket) => match socket.try_recv(room) {
+            Self::Stream(stream) => stream.try_recv(room).map(Came::one),
+            Self::Packets(socket) => match socket.try_recv(room) {
                 Err(refused) if is_refusal(&refused) => receive_behind(refused, socket, room),
                 done => done,
             },
@@ -95,26 +95,38 @@ impl Socket {
     }
 
     /// Sends as much as fits at once of what is left of a call, of which `sent` bytes are sent. A
-    /// datagram is sent whole.
+    /// packet is sent whole.
     ///
     /// # Errors
     /// `WouldBlock` when nothing fits.
     pub fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
         match self {
             Self::Stream(stream) => stream.try_send_from(call, sent),
-            Self::Datagram(socket) => socket.try_send(call).map(|()| call.len()),
+            Self::Packets(socket) => socket.try_send(Train::one(call)),
         }
     }
 
-    /// Sends as much as fits at once of `pieces`, one behind the other. Datagrams have one piece.
+    /// Sends as much as fits at once of `pieces`, one behind the other. Packets have one piece.
     ///
     /// # Errors
     /// `WouldBlock` when nothing fits.
     pub fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match (self, pieces) {
             (Self::Stream(stream), _) => stream.try_send_pieces(pieces),
-            (Self::Datagram(_), [piece]) => self.try_send(piece, 0),
-            (Self::Datagram(_), _) => Err(io::ErrorKind::InvalidInput.into()),
+            (Self::Packets(_), [piece]) => self.try_send(piece, 0),
+            (Self::Packets(_), _) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// Sends packets; the bytes of those that were sent, which are one packet at least.
+    ///
+    /// # Errors
+    /// As [`Carrier::try_send`].
+    #[inline]
+    pub fn try_send_train(&self, train: Train<'_>) -> io::Result<usize> {
+        match self {
+            Self::Stream(_) => Err(io::ErrorKind::InvalidInput.into()),
+            Self::Packets(carrier) => carrier.try_send(train),
         }
     }
 
@@ -125,7 +137,7 @@ impl Socket {
     pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
         match self {
             Self::Stream(stream) => stream.wait(wanted, deadline),
-            Self::Datagram(socket) => socket.wait(wanted, deadline),
+            Self::Packets(socket) => socket.wait(wanted, deadline),
         }
     }
 
@@ -133,7 +145,7 @@ impl Socket {
     pub fn stream(&self) -> Option<&Stream> {
         match self {
             Self::Stream(stream) => Some(stream),
-            Self::Datagram(_) => None,
+            Self::Packets(_) => None,
         }
     }
 
@@ -141,15 +153,15 @@ impl Socket {
     pub(super) fn transport(&self) -> Transport {
         match self {
             Self::Stream(stream) => stream.transport(),
-            Self::Datagram(_) => Transport::Udp,
+            Self::Packets(_) => Transport::Udp,
         }
     }
 
-    /// Whether datagrams go to another process of this machine.
+    /// Whether packets go to another process of this machine.
     pub fn is_here(&self) -> bool {
         match self {
             Self::Stream(_) => false,
-            Self::Datagram(socket) => socket.is_here(),
+            Self::Packets(socket) => socket.is_here(),
         }
     }
 
@@ -157,7 +169,7 @@ impl Socket {
     pub fn refresh(&self) {
         match self {
             Self::Stream(stream) => stream.refresh(),
-            Self::Datagram(_) => {}
+            Self::Packets(_) => {}
         }
     }
 
@@ -165,7 +177,7 @@ impl Socket {
     pub fn shutdown(&self) {
         let _ = match self {
             Self::Stream(stream) => stream.shutdown(),
-            Self::Datagram(socket) => socket.shutdown(),
+            Self::Packets(socket) => socket.shutdown(),
         };
     }
 }
@@ -174,7 +186,7 @@ impl AsRawFd for Socket {
     fn as_raw_fd(&self) -> RawFd {
         match self {
             Self::Stream(stream) => stream.as_raw_fd(),
-            Self::Datagram(socket) => socket.as_raw_fd(),
+            Self::Packets(socket) => socket.as_raw_fd(),
         }
     }
 }
@@ -183,9 +195,9 @@ fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }
 
-/// Receives the datagram that is there. That an earlier one of ours met a closed port is reported
+/// Receives the packet that is there. That an earlier one of ours met a closed port is reported
 /// before what has come, but counts only if nothing has.
 #[cold]
-fn receive_behind(refused: io::Error, socket: &Datagram, room: &mut [u8]) -> io::Result<usize> {
+fn receive_behind(refused: io::Error, socket: &Carrier, room: &mut [u8]) -> io::Result<Came> {
     socket.try_recv(room).map_err(|_| refused)
 }

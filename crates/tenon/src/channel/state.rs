@@ -17,11 +17,14 @@ use super::connection::Connection;
 use super::engine::Engine;
 use super::slots::{Outcome, SlotId, Slots};
 use crate::options::ChannelOptions;
+use crate::trains::Trains;
 
 pub(super) struct State {
     pub(super) engine: Engine,
     pub(super) slots: Slots,
     pub(super) buffers: Buffers,
+    /// Where packets are gathered, one for each that sends at the same time.
+    pub(super) trains: Vec<Trains<()>>,
     pub(super) line: Option<Line>,
     /// Whether somebody makes a connection now.
     pub(super) is_connecting: bool,
@@ -58,6 +61,7 @@ impl State {
             engine: Engine::new(address, options, seed()),
             slots: Slots::new(options.waiting),
             buffers: Buffers::default(),
+            trains: Vec::new(),
             line: None,
             is_connecting: false,
             back_off: BackOff::default(),

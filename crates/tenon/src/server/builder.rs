@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use tenon_net::{Address, AddressError, Datagram, Listener};
+use tenon_net::{Address, AddressError, Carrier, Listener};
 use tenon_proto::onc::duplicates::DuplicateLimits;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 use tenon_wire::{DecodeMode, Limits};
@@ -264,11 +264,11 @@ impl Prepared {
         let watcher = Watcher::new(places.listeners)?;
         let parking = Parking::new(watcher.registry(), first_id, WAKE)?;
         let mut ports = Vec::new();
-        for datagram in places.datagrams {
+        for carrier in places.carriers {
             let waiter = Waiter::new(self.waiting);
             let port = Port::new(
                 parking.new_id(),
-                datagram,
+                carrier,
                 self.duplicates,
                 &offer.limits,
                 waiter,
@@ -307,8 +307,8 @@ impl Prepared {
 pub struct Places {
     /// TCP, Unix and shared memory.
     pub listeners: Vec<Listener>,
-    /// UDP.
-    pub datagrams: Vec<Datagram>,
+    /// What carries packets: UDP.
+    pub carriers: Vec<Carrier>,
     /// All of them, in the order in which they were given.
     pub addresses: Vec<Address>,
 }
@@ -317,9 +317,9 @@ impl Places {
     fn open(&mut self, address: &Address, users: Option<&[u32]>) -> io::Result<()> {
         match address {
             Address::Udp(_) => {
-                let datagram = Datagram::bind(address)?;
-                self.addresses.push(datagram.address()?);
-                self.datagrams.push(datagram);
+                let carrier = Carrier::bind(address)?;
+                self.addresses.push(carrier.address()?);
+                self.carriers.push(carrier);
             }
             Address::Tcp(_)
             | Address::Unix(_)

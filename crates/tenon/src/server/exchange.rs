@@ -21,6 +21,7 @@ use super::lock;
 use super::port::{Socket, note};
 use super::services::{Execution, Origin};
 use super::workers::ReplyTo;
+use crate::trains::Trains;
 
 /// What a UDP port has of the packet exchange. An attendant has it while a call is executed where it
 /// was received; nobody else waits for it longer than a packet takes.
@@ -30,7 +31,7 @@ pub(super) struct Exchange(Mutex<State>);
 #[derive(Debug)]
 struct State {
     engine: ServerEngine<SocketAddr>,
-    packet: Buffer,
+    trains: Trains<SocketAddr>,
 }
 
 impl Exchange {
@@ -45,8 +46,8 @@ impl Exchange {
             ..ExchangeLimits::default()
         };
         let engine = ServerEngine::new(preamble, exchange_limits, secrets(), Instant::now());
-        let packet = Buffer::default();
-        Self(Mutex::new(State { engine, packet }))
+        let trains = Trains::default();
+        Self(Mutex::new(State { engine, trains }))
     }
 
     /// When something is to be done even if nothing comes. An attendant that is at it looks itself.
@@ -148,14 +149,15 @@ impl Socket {
     }
 
     fn send_packets(&self, core: &Core, state: &mut MutexGuard<'_, State>) {
-        let State { engine, packet } = &mut **state;
+        let State { engine, trains } = &mut **state;
         // Calls are not told that nobody waits for them any more: their services would not hear it.
         while engine.poll_event().is_some() {}
-        packet.clear();
-        while let Some(to) = engine.poll_transmit(Instant::now(), packet) {
+        while let Some((train, to)) =
+            trains.next(|packet| engine.poll_transmit(Instant::now(), packet))
+        {
             // What finds no room is lost, as it may be anywhere on its way.
-            note(core, self.datagram.try_send_to(packet.as_slice(), to), to);
-            packet.clear();
+            let sent = self.carrier.try_send_to(train, to).map(|_| ());
+            note(core, sent, to);
         }
     }
 }

@@ -44,7 +44,7 @@ impl Guest {
     pub(super) fn fd(&self) -> RawFd {
         match self {
             Self::Connection(connection) => connection.line.stream.as_raw_fd(),
-            Self::Port(port) => port.socket.datagram.as_raw_fd(),
+            Self::Port(port) => port.socket.carrier.as_raw_fd(),
         }
     }
 

@@ -3,10 +3,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tenon_net::{Datagram, Ready, Transport};
+use tenon_net::{Came, Carrier, Datagram, Ready, Train, Transport};
 use tenon_proto::exchange::is_packet;
 use tenon_proto::onc::duplicates::{CallKey, DuplicateCache, DuplicateLimits, Verdict};
 use tenon_proto::onc::message::Refused;
@@ -39,7 +40,7 @@ pub(super) struct Port {
 /// The sending side, shared with the workers.
 #[derive(Debug)]
 pub(super) struct Socket {
-    pub(super) datagram: Datagram,
+    pub(super) carrier: Carrier,
     duplicates: Mutex<DuplicateCache<SocketAddr>>,
     pub(super) exchange: Exchange,
 }
@@ -47,7 +48,7 @@ pub(super) struct Socket {
 impl Port {
     pub(super) fn new(
         id: usize,
-        datagram: Datagram,
+        carrier: Carrier,
         duplicates: DuplicateLimits,
         limits: &ServerLimits,
         waiter: Waiter,
@@ -56,11 +57,11 @@ impl Port {
         Self {
             id,
             socket: Arc::new(Socket {
-                datagram,
+                carrier,
                 duplicates,
                 exchange: Exchange::new(limits),
             }),
-            request: vec![0; Datagram::SIZE_MAX],
+            request: vec![0; Carrier::RECEIVE_MAX],
             reply: Buffer::default(),
             waiter,
         }
@@ -70,7 +71,7 @@ impl Port {
     pub(super) fn attend(&mut self, core: &Core) {
         while !core.is_stopping() {
             match self.receive(core) {
-                Ok((length, peer)) => self.answer(core, length, peer),
+                Ok((came, peer)) => self.answer_all(core, came, peer),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An earlier reply met a closed port, or the like: the error is consumed.
                 Err(error) => tracing::debug!(%error, "receiving a datagram failed"),
@@ -85,21 +86,35 @@ impl Port {
         }
     }
 
-    fn receive(&mut self, core: &Core) -> io::Result<(usize, SocketAddr)> {
-        let (datagram, request) = (&self.socket.datagram, &mut self.request);
+    fn receive(&mut self, core: &Core) -> io::Result<(Came, SocketAddr)> {
+        let (carrier, request) = (&self.socket.carrier, &mut self.request);
         core.linger(
             &mut self.waiter,
             Looking::AtSocket,
             false,
             |limit| match limit {
-                None => datagram.try_recv_from(request),
-                Some(limit) => datagram.recv_from_within(request, limit),
+                None => carrier.try_recv_from(request),
+                Some(limit) => carrier.recv_from_within(request, limit),
             },
         )
     }
 
-    fn answer(&mut self, core: &Core, length: usize, peer: SocketAddr) {
-        let message = &self.request[..length.min(self.request.len())];
+    /// Answers packets that have come together.
+    fn answer_all(&mut self, core: &Core, came: Came, peer: SocketAddr) {
+        let length = came.length.min(self.request.len());
+        let mut start = 0;
+        loop {
+            let end = length.min(start + came.size);
+            self.answer(core, start..end, peer);
+            start = end;
+            if start >= length || came.size == 0 {
+                return;
+            }
+        }
+    }
+
+    fn answer(&mut self, core: &Core, place: Range<usize>, peer: SocketAddr) {
+        let message = &self.request[place];
         let (socket, out) = (&self.socket, &mut self.reply);
         out.clear();
         if is_packet(message) {
@@ -139,7 +154,7 @@ impl Socket {
             Verdict::Done(reply) => {
                 core.tally.duplicates_answered.up();
                 // Nobody may wait here: the cache is locked, and all need it.
-                return note(core, self.datagram.try_send_to(reply, peer), peer);
+                return note(core, self.try_send(reply, peer), peer);
             }
             Verdict::InProgress | Verdict::Full => return core.tally.datagrams_dropped.up(),
         }
@@ -194,14 +209,19 @@ impl Socket {
     }
 
     fn send_patiently(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
-        match self.datagram.try_send_to(message, peer) {
+        match self.try_send(message, peer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let deadline = Instant::now() + SEND_PATIENCE;
-                self.datagram.wait(Ready::WRITABLE, deadline)?;
-                self.datagram.try_send_to(message, peer)
+                self.carrier.wait(Ready::WRITABLE, deadline)?;
+                self.try_send(message, peer)
             }
             sent => sent,
         }
+    }
+
+    fn try_send(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
+        let sent = self.carrier.try_send_to(Train::one(message), peer);
+        sent.map(|_| ())
     }
 }
 

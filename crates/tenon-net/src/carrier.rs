@@ -1,0 +1,250 @@
+//! What carries packets: whoever sends and receives messages that fit into packets asks a carrier, and
+//! knows no more of what lies below.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use crate::socket::Ready;
+use crate::{Address, Datagram};
+
+/// Packets that go out together, to the same peer: one behind the other, each of `size` bytes but the last,
+/// which has at most as many. A single packet is one, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Train<'p> {
+    /// The packets.
+    pub bytes: &'p [u8],
+    /// Bytes of each but the last; not 0.
+    pub size: usize,
+}
+
+impl<'p> Train<'p> {
+    /// A single packet.
+    #[inline]
+    pub fn one(packet: &'p [u8]) -> Self {
+        Self {
+            bytes: packet,
+            size: packet.len().max(1),
+        }
+    }
+
+    /// Whether it is a single packet, as most are.
+    #[inline]
+    pub fn is_one(&self) -> bool {
+        self.bytes.len() <= self.size
+    }
+
+    /// Its packets.
+    pub fn packets(self) -> impl Iterator<Item = &'p [u8]> {
+        self.bytes.chunks(self.size.max(1))
+    }
+
+    /// What is left of it behind so many bytes, which are whole packets.
+    #[must_use]
+    pub fn behind(self, bytes: usize) -> Self {
+        Self {
+            bytes: &self.bytes[bytes..],
+            ..self
+        }
+    }
+}
+
+/// Packets that came together, from the same peer: they lie in the room that was given for them as those of a
+/// [`Train`] do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Came {
+    /// Bytes of all together.
+    pub length: usize,
+    /// Bytes of each but the last.
+    pub size: usize,
+}
+
+impl Came {
+    /// A single packet, or bytes of a stream.
+    #[inline]
+    pub fn one(length: usize) -> Self {
+        Self {
+            length,
+            size: length,
+        }
+    }
+}
+
+/// What carries packets, of one peer (a client's) or of all (a server's).
+#[derive(Debug)]
+pub enum Carrier {
+    /// UDP, by the system's sockets.
+    Udp(Datagram),
+}
+
+impl Carrier {
+    /// Room that the packets of any one receive fit in.
+    pub const RECEIVE_MAX: usize = Datagram::RECEIVE_MAX;
+
+    /// What leads to `address` alone.
+    ///
+    /// # Errors
+    /// As [`Datagram::connect`].
+    pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
+        Datagram::connect(address, deadline).map(Self::Udp)
+    }
+
+    /// What receives from everybody at `address`.
+    ///
+    /// # Errors
+    /// As [`Datagram::bind`].
+    pub fn bind(address: &Address) -> io::Result<Self> {
+        Datagram::bind(address).map(Self::Udp)
+    }
+
+    /// Where it is, its real port included.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn address(&self) -> io::Result<Address> {
+        match self {
+            Self::Udp(socket) => socket.address(),
+        }
+    }
+
+    /// Whether it is connected to an address that only this machine has.
+    pub fn is_here(&self) -> bool {
+        match self {
+            Self::Udp(socket) => socket.is_here(),
+        }
+    }
+
+    /// Sends packets to the connected peer; the bytes of those that were sent, which are one packet at least.
+    ///
+    /// # Errors
+    /// As [`Datagram::try_send`], if not even the first was sent.
+    #[inline]
+    pub fn try_send(&self, train: Train<'_>) -> io::Result<usize> {
+        match self {
+            Self::Udp(socket) if train.is_one() => {
+                socket.try_send(train.bytes).map(|()| train.bytes.len())
+            }
+            Self::Udp(socket) => send_each(train, |packet| socket.try_send(packet)),
+        }
+    }
+
+    /// The same to `to`, by what is connected to nobody.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    #[inline]
+    pub fn try_send_to(&self, train: Train<'_>, to: SocketAddr) -> io::Result<usize> {
+        match self {
+            Self::Udp(socket) if train.is_one() => {
+                let sent = socket.try_send_to(train.bytes, to);
+                sent.map(|()| train.bytes.len())
+            }
+            Self::Udp(socket) => send_each(train, |packet| socket.try_send_to(packet, to)),
+        }
+    }
+
+    /// Receives packets of the connected peer that are there. A packet that does not fit is cut off; if it
+    /// is the only one, `length` is its own all the same.
+    ///
+    /// # Errors
+    /// As [`Datagram::try_recv`].
+    #[inline]
+    pub fn try_recv(&self, room: &mut [u8]) -> io::Result<Came> {
+        match self {
+            Self::Udp(socket) => socket.try_recv(room).map(Came::one),
+        }
+    }
+
+    /// The same, waiting until `deadline`.
+    ///
+    /// # Errors
+    /// As [`Datagram::recv_until`].
+    #[inline]
+    pub fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<Came> {
+        match self {
+            Self::Udp(socket) => socket.recv_until(room, deadline).map(Came::one),
+        }
+    }
+
+    /// Receives packets that are there, and says whose they are.
+    ///
+    /// # Errors
+    /// As [`Datagram::try_recv_from`].
+    #[inline]
+    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(Came, SocketAddr)> {
+        match self {
+            Self::Udp(socket) => named(socket.try_recv_from(room)),
+        }
+    }
+
+    /// The same, waiting no longer than `limit`.
+    ///
+    /// # Errors
+    /// As [`Datagram::recv_from_within`].
+    #[inline]
+    pub fn recv_from_within(
+        &self,
+        room: &mut [u8],
+        limit: Duration,
+    ) -> io::Result<(Came, SocketAddr)> {
+        match self {
+            Self::Udp(socket) => named(socket.recv_from_within(room, limit)),
+        }
+    }
+
+    /// Waits until it is ready for something that is `wanted`.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
+        match self {
+            Self::Udp(socket) => socket.wait(wanted, deadline),
+        }
+    }
+
+    /// Wakes whoever waits in a receive: it receives an empty packet.
+    ///
+    /// # Errors
+    /// As [`Datagram::shutdown`].
+    pub fn shutdown(&self) -> io::Result<()> {
+        match self {
+            Self::Udp(socket) => socket.shutdown(),
+        }
+    }
+}
+
+impl AsFd for Carrier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Udp(socket) => socket.as_fd(),
+        }
+    }
+}
+
+impl AsRawFd for Carrier {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Udp(socket) => socket.as_raw_fd(),
+        }
+    }
+}
+
+#[inline]
+fn named(received: io::Result<(usize, SocketAddr)>) -> io::Result<(Came, SocketAddr)> {
+    received.map(|(length, from)| (Came::one(length), from))
+}
+
+/// Sends packet by packet; the bytes of those that were sent.
+#[cold]
+fn send_each(train: Train<'_>, mut send: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<usize> {
+    let mut sent = 0;
+    for packet in train.packets() {
+        match send(packet) {
+            Ok(()) => sent += packet.len(),
+            Err(error) if sent == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(sent)
+}

@@ -1,0 +1,134 @@
+//! Packets of an engine, gathered into trains that go out together.
+
+use tenon_net::Train;
+use tenon_wire::Buffer;
+
+/// Bytes of a train at most: the largest datagram there is, of which the system makes several packets.
+const BYTES_MAX: usize = 65_504;
+
+/// Packets of a train at most: as many as every system takes that takes several.
+const PACKETS_MAX: usize = 64;
+
+/// Packets of an engine. `A` is whom they are for.
+#[derive(Debug)]
+pub struct Trains<A> {
+    bytes: Buffer,
+    /// Where a packet begins that did not fit into the train, and whom it is for.
+    next: Option<(usize, A)>,
+}
+
+impl<A> Default for Trains<A> {
+    fn default() -> Self {
+        Self {
+            bytes: Buffer::default(),
+            next: None,
+        }
+    }
+}
+
+impl<A: PartialEq> Trains<A> {
+    /// Whether a packet waits that did not fit into the train.
+    #[inline]
+    pub fn has_next(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// The next train, of what `poll` appends packet by packet as long as there is something to send.
+    #[inline]
+    pub fn next(
+        &mut self,
+        mut poll: impl FnMut(&mut Buffer) -> Option<A>,
+    ) -> Option<(Train<'_>, A)> {
+        let to = match self.next.take() {
+            None => {
+                self.bytes.clear();
+                poll(&mut self.bytes)?
+            }
+            Some((start, to)) => {
+                self.keep_from(start);
+                to
+            }
+        };
+        let size = self.bytes.len();
+        let mut end = size;
+        while end + size <= BYTES_MAX && end < size * PACKETS_MAX {
+            let Some(other) = poll(&mut self.bytes) else {
+                break;
+            };
+            let length = self.bytes.len() - end;
+            if other != to || length > size {
+                self.next = Some((end, other));
+                break;
+            }
+            end += length;
+            if length < size {
+                break;
+            }
+        }
+        let bytes = &self.bytes.as_slice()[..end];
+        Some((Train { bytes, size }, to))
+    }
+
+    /// Forgets what stands in front of a packet.
+    #[cold]
+    fn keep_from(&mut self, start: usize) {
+        let length = self.bytes.len() - start;
+        self.bytes.as_mut_slice().copy_within(start.., 0);
+        self.bytes.truncate(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The trains of packets of these lengths, each for one of two peers.
+    fn trains(packets: &[(usize, char)]) -> Vec<(char, Vec<usize>)> {
+        let mut left = packets.iter().enumerate();
+        let mut trains = Trains::default();
+        let mut found = Vec::new();
+        while let Some((train, to)) = trains.next(|out| {
+            let (index, (length, to)) = left.next()?;
+            out.extend(&vec![index as u8; *length]);
+            Some(*to)
+        }) {
+            assert_eq!(train.packets().count() == 1, train.is_one());
+            for packet in train.packets() {
+                assert!(packet.iter().all(|byte| *byte == packet[0]));
+            }
+            found.push((to, train.packets().map(<[u8]>::len).collect()));
+        }
+        found
+    }
+
+    #[test]
+    fn packets_of_one_length_go_together_and_a_shorter_one_behind_them() {
+        let packets = [(40, 'a'), (40, 'a'), (40, 'a'), (32, 'a'), (40, 'a')];
+        assert_eq!(
+            trains(&packets),
+            [('a', vec![40, 40, 40, 32]), ('a', vec![40])]
+        );
+    }
+
+    #[test]
+    fn a_longer_packet_or_one_for_somebody_else_begins_another_train() {
+        let packets = [(32, 'a'), (40, 'a'), (40, 'b'), (40, 'b'), (48, 'a')];
+        let expected = [
+            ('a', vec![32]),
+            ('a', vec![40]),
+            ('b', vec![40, 40]),
+            ('a', vec![48]),
+        ];
+        assert_eq!(trains(&packets), expected);
+    }
+
+    #[test]
+    fn a_train_fits_a_datagram() {
+        let lengths = |found: Vec<(char, Vec<usize>)>| -> Vec<usize> {
+            found.iter().map(|(_, packets)| packets.len()).collect()
+        };
+        assert_eq!(lengths(trains(&[(1448, 'a'); 100])), [45, 45, 10]);
+        assert_eq!(lengths(trains(&[(32, 'a'); 100])), [64, 36]);
+        assert_eq!(lengths(trains(&[(65_504, 'a'); 2])), [1, 1]);
+    }
+}
