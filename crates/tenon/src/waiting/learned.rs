@@ -5,7 +5,8 @@
 //! slept through, one the first time and twice as many each further time; each success makes that
 //! half as many again. A peer that takes long, or shares the processor with the one who looks, soon
 //! costs a thousandth of an attempt per wait; a peer that begins to answer at once is found out
-//! within a thousand waits.
+//! within a thousand waits. Time that is slept counts as further waits: where waking up takes long, looking
+//! gains most, and a thousand waits would be half a second.
 //!
 //! How long to look is a bet against an unknown: who looks for about as long as waking up takes loses
 //! little more than as much again as the best choice would have cost. What waking up takes is learned
@@ -33,6 +34,10 @@ const SHORT: u32 = 1_000_000;
 /// Most waits that are slept through before looking is tried again.
 const HOLD_MAX: u32 = 1024;
 
+/// A sleep counts as one more wait for each time that it takes so long: looking is tried again after some
+/// hundredths of a second at the latest, and costs some hundredths of the time at most.
+const SLEPT_AS_A_WAIT: u32 = 16_000;
+
 /// Whether to look or to sleep, learned from what came of looking.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Habit {
@@ -49,6 +54,11 @@ impl Habit {
         let looks = self.hold == 0;
         self.hold = self.hold.saturating_sub(1);
         looks
+    }
+
+    /// So many further waits count as slept through.
+    fn slept_through(&mut self, waits: u32) {
+        self.hold = self.hold.saturating_sub(waits);
     }
 
     /// Looking ended with a message.
@@ -86,7 +96,7 @@ impl Learned {
         let penalty = hold;
         Self {
             habit: Habit { hold, penalty },
-            is_seldom: false,
+            is_seldom: hold >= SELDOM,
             usual: None,
             wake_up: WAKE_UP,
         }
@@ -120,15 +130,12 @@ impl Learned {
         self.is_seldom = self.habit.hold >= SELDOM;
     }
 
-    /// Whether it matters how long a sleep takes.
-    #[inline]
-    pub(super) fn wants_to_know(&self) -> bool {
-        self.usual.is_some()
-    }
-
     /// Sleeping brought a message after `took`.
     pub(super) fn slept(&mut self, took: Duration) {
         let took = nanos(took);
+        if took < SHORT {
+            self.habit.slept_through(took / SLEPT_AS_A_WAIT);
+        }
         let Some(usual) = self.usual.filter(|usual| (*usual..SHORT).contains(&took)) else {
             return;
         };
@@ -222,6 +229,24 @@ mod tests {
         learned.slept(MICRO);
         assert_eq!(learned, before);
     }
+
+    #[test]
+    fn time_that_is_slept_counts_as_waits() {
+        let tries = |took: Duration| {
+            let mut learned = Learned::new(1);
+            let mut waits = 1;
+            while learned.patience().is_none() {
+                learned.slept(took);
+                waits += 1;
+            }
+            waits
+        };
+        assert_eq!(tries(15 * MICRO), HOLD_MAX + 1);
+        assert_eq!(tries(16 * MICRO), HOLD_MAX / 2 + 1);
+        assert_eq!(tries(200 * MICRO), HOLD_MAX.div_ceil(13) + 1);
+        assert_eq!(tries(1001 * MICRO), HOLD_MAX + 1, "nobody is in a hurry");
+    }
+
     /// One end of a connection, which sleeps or looks as it has learned.
     struct End {
         learned: Learned,
@@ -231,9 +256,11 @@ mod tests {
     }
 
     impl End {
-        fn new(wake_up: Duration) -> Self {
-            let mut learned = Learned::new(2);
-            waits_for(&mut learned, 20);
+        fn new(wake_up: Duration, processors: usize) -> Self {
+            let mut learned = Learned::new(processors);
+            if processors > 1 {
+                waits_for(&mut learned, 20);
+            }
             let mut end = Self {
                 learned,
                 wake_up,
@@ -263,38 +290,43 @@ mod tests {
                 None => {}
             }
             let awake = now + self.wake_up;
-            if self.learned.wants_to_know() {
-                self.learned.slept(awake - self.waits_since);
-            }
+            self.learned.slept(awake - self.waits_since);
             awake
         }
     }
 
-    /// How long the last of many calls takes to an end that answers within 5 us, if both have
-    /// slept for a long time and it takes so long to wake up.
-    fn last_of_many_calls(wake_up: Duration) -> Duration {
+    /// After how long calls to an end that answers within 5 us take no longer any more, if both have
+    /// slept before and it takes so long to wake up.
+    fn quick_after(wake_up: Duration, processors: usize) -> Duration {
         const CALLS: usize = 20_000;
         const ON_THE_WAY: Duration = MICRO;
         const ANSWERING: Duration = Duration::from_micros(3);
-        let (mut client, mut server) = (End::new(wake_up), End::new(wake_up));
-        let (mut now, mut took) = (Duration::ZERO, Duration::ZERO);
+        let mut client = End::new(wake_up, processors);
+        let mut server = End::new(wake_up, processors);
+        let (mut now, mut slow_until) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..CALLS {
             let begin = now;
             client.wait(now);
             now = server.receive(now + ON_THE_WAY) + ANSWERING;
             server.wait(now);
             now = client.receive(now + ON_THE_WAY);
-            took = now - begin;
+            if now - begin > 5 * MICRO {
+                slow_until = now;
+            }
             now += MICRO;
         }
-        took
+        assert!(slow_until < now - MICRO, "they never are");
+        slow_until
     }
 
     #[test]
     fn two_sleepers_find_out_that_both_can_be_quick() {
-        for micros in [1, 5, 20, 50, 80, 100, 120, 150] {
-            let took = last_of_many_calls(micros * MICRO);
-            assert_eq!(took, 5 * MICRO, "waking up takes {micros} us");
+        for processors in [1, 2] {
+            for micros in [1, 5, 20, 50, 80, 100, 120, 150] {
+                let after = quick_after(micros * MICRO, processors);
+                let limit = Duration::from_millis(40);
+                assert!(after < limit, "{after:?} where waking up takes {micros} us");
+            }
         }
     }
 }

@@ -179,7 +179,7 @@ impl Waiter {
     ) -> io::Result<T> {
         company.tally.blocks();
         match self.policy {
-            Waiting::Adaptive if self.learned.wants_to_know() => {
+            Waiting::Adaptive => {
                 let begin = Instant::now();
                 let received = receive();
                 if received.is_ok() {
@@ -187,7 +187,7 @@ impl Waiter {
                 }
                 received
             }
-            Waiting::Adaptive | Waiting::Block | Waiting::Spin => receive(),
+            Waiting::Block | Waiting::Spin => receive(),
         }
     }
 }
