@@ -137,7 +137,7 @@ impl Contestant {
 
 /// A process on one core, killed when dropped.
 #[derive(Debug)]
-struct Pinned {
+pub struct Pinned {
     name: String,
     child: Child,
     input: ChildStdin,
@@ -146,7 +146,10 @@ struct Pinned {
 
 impl Pinned {
     /// Starts it and waits until it prints `ready`; returns what it printed before.
-    fn start(command: &[String], core: usize) -> Result<(Pinned, Vec<String>)> {
+    ///
+    /// # Errors
+    /// It cannot be started, or ends.
+    pub fn start(command: &[String], core: usize) -> Result<(Pinned, Vec<String>)> {
         let mut child = Command::new("taskset")
             .args(["-c", &core.to_string()])
             .args(command)
@@ -166,6 +169,15 @@ impl Pinned {
                 line => lines.push(line),
             }
         }
+    }
+
+    /// Tells it something, and waits for the line that it answers.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn ask(&mut self, told: &str) -> Result<String> {
+        writeln!(self.input, "{told}")?;
+        self.line()
     }
 
     fn line(&mut self) -> Result<String> {

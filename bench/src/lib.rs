@@ -3,6 +3,7 @@
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+pub mod contestant;
 pub mod machine;
 pub mod memory;
 pub mod operations;

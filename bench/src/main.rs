@@ -1,6 +1,5 @@
 //! Runs a section of the benchmarks; `bench/run` builds what it needs and starts it.
 
-mod contestant;
 mod report;
 mod rpc;
 

@@ -10,8 +10,8 @@ use tenon_bench::machine;
 use tenon_bench::results::{self, aligned};
 use tenon_bench::stats::Summary;
 
-use crate::contestant::Round;
 use bytes::Counted;
+use tenon_bench::contestant::Round;
 
 /// A section that was measured.
 #[derive(Debug)]

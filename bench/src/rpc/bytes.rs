@@ -11,8 +11,8 @@ use super::choice::Choice;
 use super::relay::Relay;
 use super::row::{Mode, Row};
 use super::system::System;
-use crate::contestant::Contestant;
 use crate::report::bytes::Counted;
+use tenon_bench::contestant::Contestant;
 
 /// How long each client calls. What passes beside the calls, such as pings, is hardly anything then.
 const LENGTH: Duration = Duration::from_millis(100);

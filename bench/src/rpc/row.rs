@@ -9,8 +9,8 @@ use tenon_bench_common::operation::Operation;
 use tenon_bench_common::protocol::Protocol;
 
 use super::system::System;
-use crate::contestant::{Contestant, Plan};
 use crate::report::{Figures, Measured, Unit};
+use tenon_bench::contestant::{Contestant, Plan};
 
 /// Rounds that each contestant measures, in turns. The first, which warms up, does not count.
 const ROUNDS: usize = 14;
