@@ -1,0 +1,396 @@
+//! What all sockets of a process at one interface share: the frames and who has them, the filter, and a place
+//! in it for each.
+//!
+//! The kernel lets the sockets at one queue of an interface have frames from one piece of memory only. So
+//! sockets of one process share it, and one process at a time has an interface.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
+    set_xdp_umem_fill_ring_size, xdp_mmap_offsets,
+};
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_PGOFF_RX_RING,
+    XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING,
+};
+use rustix::net::{self, AddressFamily, SendFlags, SocketFlags, SocketType};
+
+use crate::bpf::{self, Kind, Map, Program};
+use crate::filter;
+use crate::headers::Mac;
+use crate::memory::{Frame, Frames};
+use crate::netlink::Netlink;
+use crate::privileges::explain;
+use crate::ring::{Receiver, Sender, piece};
+
+/// Sockets of a process at one interface.
+pub(crate) const SOCKETS_MAX: u32 = 12;
+
+/// Frames that wait for what comes in, for each socket; and what nobody has taken out of a socket yet is no
+/// more.
+const RECEIVING: u32 = 256;
+
+/// Frames that are on their way out.
+const SENDING_MAX: u32 = 512;
+
+/// Frames of an interface: 7 MiB, as systems commonly grant 8 MiB that cannot be paged out.
+const FRAMES: u32 = SOCKETS_MAX * RECEIVING + SENDING_MAX;
+
+const FILL_RING: u32 = FRAMES.next_power_of_two();
+const COMPLETION_RING: u32 = (2 * SENDING_MAX).next_power_of_two();
+
+/// The queue that sockets take frames from. What comes through another, the kernel takes.
+const QUEUE: u16 = 0;
+
+/// Filters run where frames become packets of the kernel's, and not in the driver.
+const BEHIND_THE_DRIVER: u32 = 2;
+
+/// Which interface of which network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    network: u64,
+    interface: u32,
+}
+
+/// An interface that this process has.
+#[derive(Debug)]
+pub(crate) struct Interface {
+    identity: Identity,
+    pub(crate) name: String,
+    pub(crate) mac: Mac,
+    pub(crate) mtu: u32,
+    pub(crate) frames: Frames,
+    /// Has the frames; receives nothing itself.
+    owner: OwnedFd,
+    pool: Mutex<Pool>,
+    places: Mutex<Places>,
+    by_place: Map,
+    sockets: Map,
+    _program: Program,
+    /// The filter runs as long as it is there.
+    _link: OwnedFd,
+}
+
+/// Who has which frames.
+#[derive(Debug)]
+struct Pool {
+    free: Vec<Frame>,
+    fill: Sender<1>,
+    completions: Receiver<1>,
+    /// Frames that wait for what comes in, or hold what nobody has looked at yet; and how many are to.
+    receiving: u32,
+    receiving_wanted: u32,
+    /// Frames that the kernel sends.
+    sending: u32,
+}
+
+/// The numbers of sockets.
+#[derive(Debug, Default)]
+struct Places {
+    taken: [bool; SOCKETS_MAX as usize],
+    /// Sockets that are gone: the kernel may still have been putting something in.
+    retired: Vec<Arc<Rings>>,
+}
+
+/// A socket and its rings.
+#[derive(Debug)]
+pub(crate) struct Rings {
+    pub(crate) socket: OwnedFd,
+    pub(crate) incoming: Mutex<Receiver<2>>,
+    pub(crate) outgoing: Mutex<Sender<2>>,
+}
+
+static INTERFACES: Mutex<Vec<(Identity, Weak<Interface>)>> = Mutex::new(Vec::new());
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The network that the calling thread is in.
+fn network() -> io::Result<u64> {
+    fs::metadata("/proc/thread-self/ns/net").map(|file| file.ino())
+}
+
+impl Interface {
+    /// The interface of this number in the network of the calling thread.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no Ethernet; `ResourceBusy` if another process has it; `PermissionDenied`.
+    pub(crate) fn get(number: u32, netlink: &mut Netlink) -> io::Result<Arc<Self>> {
+        let identity = Identity {
+            network: network()?,
+            interface: number,
+        };
+        let mut interfaces = lock(&INTERFACES);
+        interfaces.retain(|(_, interface)| interface.strong_count() > 0);
+        let found = interfaces.iter().find(|(is, _)| *is == identity);
+        if let Some(interface) = found.and_then(|(_, interface)| interface.upgrade()) {
+            return Ok(interface);
+        }
+        let interface = Arc::new(Self::open(identity, netlink)?);
+        interfaces.push((identity, Arc::downgrade(&interface)));
+        Ok(interface)
+    }
+
+    fn open(identity: Identity, netlink: &mut Netlink) -> io::Result<Self> {
+        let link = netlink.link(identity.interface)?;
+        let by_place = Map::new(Kind::Hash, filter::KEY, SOCKETS_MAX)
+            .map_err(|error| explain(error, "to make a map for the filter"))?;
+        let sockets = Map::new(Kind::Sockets, 4, SOCKETS_MAX)
+            .map_err(|error| explain(error, "to make a map for sockets"))?;
+        let code = filter::program(by_place.descriptor(), sockets.descriptor());
+        let program = Program::load(&code).map_err(|error| explain(error, "to load the filter"))?;
+        let filtered = run_filter(&program, identity.interface, &link.name)?;
+        let (owner, frames, pool) = open_owner(identity.interface)
+            .map_err(|error| explain(error, &format!("to share memory with {}", link.name)))?;
+        Ok(Self {
+            identity,
+            name: link.name,
+            mac: link.mac,
+            mtu: link.mtu,
+            frames,
+            owner,
+            pool: Mutex::new(pool),
+            places: Mutex::new(Places::default()),
+            by_place,
+            sockets,
+            _program: program,
+            _link: filtered,
+        })
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.identity.interface
+    }
+
+    /// Opens a socket that has the frames for `at` from now on. Its number says which it is.
+    pub(crate) fn open_socket(&self, at: SocketAddrV4) -> io::Result<(u32, Rings)> {
+        let mut places = lock(&self.places);
+        self.clear(&mut places);
+        let free = places.taken.iter().position(|taken| !taken);
+        let Some(place) = free else {
+            let message = format!("{} has {SOCKETS_MAX} sockets of this process", self.name);
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, message));
+        };
+        let number = place as u32;
+        let rings = self.open_rings()?;
+        let value = bpf::value_of(rings.socket.as_fd());
+        self.sockets.insert(&number.to_ne_bytes(), value)?;
+        self.by_place.insert(&filter::key(at, QUEUE), number)?;
+        places.taken[place] = true;
+        self.want_frames(RECEIVING as i32);
+        Ok((number, rings))
+    }
+
+    /// Closes a socket.
+    pub(crate) fn close_socket(&self, number: u32, at: SocketAddrV4, rings: Arc<Rings>) {
+        // What is not there any more need not be taken out.
+        let _ = self.by_place.remove(&filter::key(at, QUEUE));
+        let _ = self.sockets.remove(&number.to_ne_bytes());
+        let mut places = lock(&self.places);
+        self.clear(&mut places);
+        places.retired.push(rings);
+        if let Some(taken) = places.taken.get_mut(number as usize) {
+            *taken = false;
+        }
+        self.want_frames(-(RECEIVING as i32));
+    }
+
+    fn open_rings(&self) -> io::Result<Rings> {
+        let socket = open_socket()?;
+        set_xdp_rx_ring_size(&socket, RECEIVING)?;
+        set_xdp_tx_ring_size(&socket, SENDING_MAX)?;
+        let offsets = xdp_mmap_offsets(&socket)?;
+        let fd = socket.as_fd();
+        let incoming = Receiver::map(fd, XDP_PGOFF_RX_RING, &offsets.rx, RECEIVING)?;
+        let outgoing = Sender::map(fd, XDP_PGOFF_TX_RING, &offsets.tx, SENDING_MAX)?;
+        let flags = SocketAddrXdpFlags::XDP_SHARED_UMEM;
+        let address = SocketAddrXdpWithSharedUmem {
+            addr: SocketAddrXdp::new(flags, self.identity.interface, QUEUE.into()),
+            shared_umem_fd: self.owner.as_fd(),
+        };
+        net::bind(&socket, &address)?;
+        Ok(Rings {
+            socket,
+            incoming: Mutex::new(incoming),
+            outgoing: Mutex::new(outgoing),
+        })
+    }
+
+    /// Takes back the frames of sockets that are gone.
+    fn clear(&self, places: &mut Places) {
+        for rings in places.retired.drain(..) {
+            let _ = call_to_send(&rings);
+            let mut incoming = lock(&rings.incoming);
+            while let Some(entry) = incoming.take() {
+                self.put_back(entry);
+            }
+        }
+    }
+
+    /// A frame to send, if there is one.
+    #[inline]
+    pub(crate) fn take_frame(&self) -> Option<Frame> {
+        let mut pool = lock(&self.pool);
+        pool.take_back_sent(&self.frames);
+        if pool.sending >= SENDING_MAX {
+            return None;
+        }
+        let frame = pool.free.pop()?;
+        pool.sending += 1;
+        Some(frame)
+    }
+
+    /// Takes a frame back that was to be sent and is not.
+    pub(crate) fn return_frame(&self, frame: Frame) {
+        let mut pool = lock(&self.pool);
+        pool.sending -= 1;
+        pool.free.push(frame);
+    }
+
+    /// Lets the kernel have a frame again that something had come in.
+    fn put_back(&self, entry: [u64; 2]) {
+        if let Some((frame, _)) = self.frames.take_back(piece(entry).0) {
+            self.refill(frame);
+        }
+    }
+
+    /// As [`put_back`](Self::put_back).
+    #[inline]
+    pub(crate) fn refill(&self, frame: Frame) {
+        let mut pool = lock(&self.pool);
+        pool.receiving -= 1;
+        pool.free.push(frame);
+        pool.fill();
+    }
+
+    /// Whether the kernel has to be called to look for frames that it may fill.
+    pub(crate) fn needs_call_to_receive(&self) -> bool {
+        lock(&self.pool).fill.needs_call()
+    }
+
+    fn want_frames(&self, more: i32) {
+        let mut pool = lock(&self.pool);
+        pool.receiving_wanted = pool.receiving_wanted.saturating_add_signed(more);
+        pool.fill();
+    }
+}
+
+impl Pool {
+    /// Gives the kernel frames for what comes in, until it has as many as are wanted.
+    #[inline]
+    fn fill(&mut self) {
+        while self.receiving < self.receiving_wanted {
+            let Some(frame) = self.free.pop() else { return };
+            // The ring has room for all frames that there are.
+            self.fill.put([Frames::release(frame)]);
+            self.receiving += 1;
+        }
+    }
+
+    /// Takes back what has been sent.
+    #[inline]
+    fn take_back_sent(&mut self, frames: &Frames) {
+        while let Some([address]) = self.completions.take() {
+            if let Some((frame, _)) = frames.take_back(address) {
+                self.free.push(frame);
+                self.sending -= 1;
+            }
+        }
+    }
+}
+
+/// Has the filter run at an interface: in the driver if it can, otherwise behind it.
+fn run_filter(program: &Program, interface: u32, name: &str) -> io::Result<OwnedFd> {
+    let refused = |error: io::Error| match error.kind() {
+        io::ErrorKind::ResourceBusy => {
+            let message =
+                format!("{name} has a filter already: one process at a time can have an interface");
+            io::Error::new(io::ErrorKind::ResourceBusy, message)
+        }
+        _ => explain(error, &format!("to have the filter run at {name}")),
+    };
+    match program.link(interface, 0) {
+        Ok(link) => Ok(link),
+        Err(error) if is_final(error.kind()) => Err(refused(error)),
+        Err(error) => {
+            tracing::debug!(%error, name, "the driver does not run filters");
+            program.link(interface, BEHIND_THE_DRIVER).map_err(refused)
+        }
+    }
+}
+
+fn is_final(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied
+    )
+}
+
+fn open_socket() -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::XDP, SocketType::RAW);
+    net::socket_with(family, kind, SocketFlags::CLOEXEC, None).map_err(|error| match error {
+        Errno::AFNOSUPPORT => {
+            let message = "this system's kernel has no AF_XDP (CONFIG_XDP_SOCKETS)";
+            io::Error::new(io::ErrorKind::Unsupported, message)
+        }
+        error => explain(error.into(), "to open an AF_XDP socket"),
+    })
+}
+
+/// The socket that has the frames of an interface.
+fn open_owner(interface: u32) -> io::Result<(OwnedFd, Frames, Pool)> {
+    let (frames, free) = Frames::new(FRAMES)?;
+    let owner = open_socket()?;
+    frames.register(&owner)?;
+    set_xdp_umem_fill_ring_size(&owner, FILL_RING)?;
+    set_xdp_umem_completion_ring_size(&owner, COMPLETION_RING)?;
+    // A socket without a ring of its own is none.
+    set_xdp_rx_ring_size(&owner, 1)?;
+    let offsets = xdp_mmap_offsets(&owner)?;
+    let fd = owner.as_fd();
+    let pool = Pool {
+        free,
+        fill: Sender::map(fd, XDP_UMEM_PGOFF_FILL_RING, &offsets.fr, FILL_RING)?,
+        completions: Receiver::map(
+            fd,
+            XDP_UMEM_PGOFF_COMPLETION_RING,
+            &offsets.cr,
+            COMPLETION_RING,
+        )?,
+        receiving: 0,
+        receiving_wanted: 0,
+        sending: 0,
+    };
+    let flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+    let bind = |flags| net::bind(&owner, &SocketAddrXdp::new(flags, interface, QUEUE.into()));
+    match bind(flags) {
+        Ok(()) => {}
+        Err(Errno::BUSY) => return Err(Errno::BUSY.into()),
+        // A driver may promise to use our frames itself, and not be able to.
+        Err(_) => bind(flags | SocketAddrXdpFlags::XDP_COPY)?,
+    }
+    Ok((owner, frames, pool))
+}
+
+/// Has the kernel send what is in the ring.
+pub(crate) fn call_to_send(rings: &Rings) -> io::Result<()> {
+    // It takes 32 frames a call.
+    for _ in 0..=SENDING_MAX / 32 {
+        match net::send(&rings.socket, &[], SendFlags::DONTWAIT) {
+            Ok(_) => return Ok(()),
+            Err(Errno::AGAIN) if lock(&rings.outgoing).pending() > 0 => {}
+            // It goes out with the next call.
+            Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,389 @@
+//! A socket for datagrams past the kernel's stack, with one of the kernel's beside it for what is rare.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
+
+use crate::headers::{Arrived, HEADERS, HEADERS_OF_IP, Place, Prototype, read};
+use crate::interface::{Interface, Rings, call_to_send, lock};
+use crate::memory::{FRAME, Frames};
+use crate::neighbours::Neighbours;
+use crate::netlink::Netlink;
+use crate::privileges::check_privileges;
+use crate::ring::{descriptor, piece};
+
+/// In vain so often is the ring looked at before the kernel's socket is.
+const LOOKS_AT_RING: u32 = 16;
+
+/// Most frames that are looked at for one that is believed.
+const FRAMES_AT_A_TIME: u32 = 64;
+
+/// What the kernel keeps of what nobody has received yet. Where it may not be so much it is less.
+const KEPT: usize = 1 << 20;
+
+/// A socket for datagrams of UDP, whose frames go past the kernel's stack (AF_XDP).
+///
+/// Beside it stands a socket of the kernel's with the same address. It reserves the port, is told of ports that
+/// are closed, receives what the filter leaves to the kernel (parts of a datagram, for one), and sends what the
+/// kernel has yet to find a way for. Any thread may send; one at a time receives.
+#[derive(Debug)]
+pub struct XdpSocket {
+    interface: Arc<Interface>,
+    number: u32,
+    /// This end. All frames are from it, and for it.
+    here: Place,
+    peer: Option<SocketAddrV4>,
+    prototype: Prototype,
+    rings: Arc<Rings>,
+    neighbours: Mutex<Neighbours>,
+    netlink: Mutex<Netlink>,
+    kernel: UdpSocket,
+    /// Readable when either of the sockets is.
+    poller: OwnedFd,
+    looks: AtomicU32,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    sent: AtomicU64,
+    sent_by_kernel: AtomicU64,
+    received: AtomicU64,
+    received_by_kernel: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// What has become of datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct XdpCounters {
+    /// Went out past the kernel's stack.
+    pub sent: u64,
+    /// Went out by the kernel's socket.
+    pub sent_by_kernel: u64,
+    /// Came in past the kernel's stack.
+    pub received: u64,
+    /// Came in by the kernel's socket.
+    pub received_by_kernel: u64,
+    /// Frames that came in and were not believed, or not from the peer.
+    pub dropped: u64,
+}
+
+impl XdpSocket {
+    /// A socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, with the capabilities that are lacking; `InvalidInput` if the way to the peer is no
+    /// Ethernet; `ResourceBusy` if another process has the interface.
+    pub fn connect(peer: SocketAddrV4) -> io::Result<Self> {
+        check_privileges()?;
+        let kernel = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        kernel.connect(peer)?;
+        let mut netlink = Netlink::open()?;
+        let interface = netlink.route(*peer.ip())?.interface;
+        let interface = Interface::get(interface, &mut netlink).map_err(|error| {
+            let is_kind = error.kind() == io::ErrorKind::InvalidInput;
+            match is_kind {
+                true => no_ethernet(*peer.ip(), &error),
+                false => error,
+            }
+        })?;
+        Self::new(interface, kernel, Some(peer), netlink)
+    }
+
+    /// A socket that receives from everybody at `at`, an address of one of this host's interfaces; port 0 takes
+    /// any free port.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect); `AddrInUse`; `AddrNotAvailable` if no interface has the address.
+    pub fn bind(at: SocketAddrV4) -> io::Result<Self> {
+        check_privileges()?;
+        let mut netlink = Netlink::open()?;
+        let interface = netlink.interface_of(*at.ip())?;
+        let kernel = UdpSocket::bind(at)?;
+        let interface = Interface::get(interface, &mut netlink)?;
+        Self::new(interface, kernel, None, netlink)
+    }
+
+    fn new(
+        interface: Arc<Interface>,
+        kernel: UdpSocket,
+        peer: Option<SocketAddrV4>,
+        netlink: Netlink,
+    ) -> io::Result<Self> {
+        set_socket_recv_buffer_size(&kernel, KEPT)?;
+        let SocketAddr::V4(at) = kernel.local_addr()? else {
+            unreachable!("it was bound to an address of IPv4");
+        };
+        let mac = interface.mac;
+        let here = Place { mac, at };
+        let (number, rings) = interface.open_socket(at)?;
+        let poller = poll_both(&rings.socket, &kernel)?;
+        Ok(Self {
+            interface,
+            number,
+            here,
+            peer,
+            prototype: Prototype::new(here),
+            rings: Arc::new(rings),
+            neighbours: Mutex::default(),
+            netlink: Mutex::new(netlink),
+            kernel,
+            poller,
+            looks: AtomicU32::new(0),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Where this socket is, its real port included.
+    pub fn address(&self) -> SocketAddrV4 {
+        self.here.at
+    }
+
+    /// The name of the interface that its frames go through.
+    pub fn interface(&self) -> &str {
+        &self.interface.name
+    }
+
+    /// What has become of datagrams so far.
+    pub fn counters(&self) -> XdpCounters {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        XdpCounters {
+            sent: read(&self.counters.sent),
+            sent_by_kernel: read(&self.counters.sent_by_kernel),
+            received: read(&self.counters.received),
+            received_by_kernel: read(&self.counters.received_by_kernel),
+            dropped: read(&self.counters.dropped),
+        }
+    }
+
+    /// Sends one datagram to the connected peer.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room; `NotConnected`; what the system reports.
+    #[inline]
+    pub fn try_send(&self, data: &[u8]) -> io::Result<()> {
+        self.send_to(data, self.peer.ok_or(io::ErrorKind::NotConnected)?)
+    }
+
+    /// Sends one datagram to `to`.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send); `InvalidInput` for an address of IPv6.
+    pub fn try_send_to(&self, data: &[u8], to: SocketAddr) -> io::Result<()> {
+        match to {
+            SocketAddr::V4(to) => self.send_to(data, to),
+            SocketAddr::V6(_) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    #[inline]
+    fn send_to(&self, data: &[u8], to: SocketAddrV4) -> io::Result<()> {
+        if !self.fits_a_frame(data) {
+            return self.send_by_kernel(data, to);
+        }
+        let next = lock(&self.neighbours).next(*to.ip());
+        match next {
+            Some(mac) => self.send_frame(data, Place { mac, at: to }),
+            None => {
+                self.send_by_kernel(data, to)?;
+                self.ask_for(*to.ip())
+            }
+        }
+    }
+
+    fn fits_a_frame(&self, data: &[u8]) -> bool {
+        let fits_frame = HEADERS + data.len() <= FRAME;
+        fits_frame && HEADERS_OF_IP + data.len() <= self.interface.mtu as usize
+    }
+
+    #[inline]
+    fn send_frame(&self, data: &[u8], to: Place) -> io::Result<()> {
+        let (interface, rings) = (&*self.interface, &*self.rings);
+        let Some(mut frame) = interface.take_frame() else {
+            call_to_send(rings)?;
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let room = interface.frames.bytes_mut(&mut frame);
+        let Some(length) = self.prototype.toward(to).write(data, room) else {
+            interface.return_frame(frame);
+            return Err(Errno::MSGSIZE.into());
+        };
+        let entry = descriptor(Frames::release(frame), length as u32);
+        // The ring has room for all frames that may be on their way.
+        lock(&rings.outgoing).put(entry);
+        self.counters.sent.fetch_add(1, Ordering::Relaxed);
+        call_to_send(rings)
+    }
+
+    /// The kernel finds the way, cuts what is too long, and knows the peer's address on the Ethernet then.
+    #[cold]
+    fn send_by_kernel(&self, data: &[u8], to: SocketAddrV4) -> io::Result<()> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match self.peer {
+            Some(_) => rustix::net::send(&self.kernel, data, flags)?,
+            None => rustix::net::sendto(&self.kernel, data, flags, &to)?,
+        };
+        self.counters.sent_by_kernel.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Asks the kernel for a peer's address on the Ethernet, which it may not have yet.
+    #[cold]
+    fn ask_for(&self, peer: Ipv4Addr) -> io::Result<()> {
+        let mut netlink = lock(&self.netlink);
+        let route = netlink.route(peer)?;
+        // What leaves by another interface is the kernel's to send.
+        if route.interface != self.interface.number() {
+            return Ok(());
+        }
+        if let Some(next) = netlink.neighbour(route.interface, route.next)? {
+            lock(&self.neighbours).learn(peer, next, route.next == peer);
+        }
+        Ok(())
+    }
+
+    /// Looks up to so many times whether something has come, without asking the system.
+    #[inline]
+    pub fn look(&self, times: u32) {
+        for _ in 0..times {
+            if lock(&self.rings.incoming).has_entry() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Receives one datagram that is there, and its sender. The length is the datagram's own: if it is greater
+    /// than `room`, the rest is lost. The kernel's socket is not looked at every time.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there; `ConnectionRefused` when a datagram met a closed port.
+    #[inline]
+    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        if let Some(received) = self.receive_frame(room) {
+            return Ok(received);
+        }
+        let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+        match looks.is_multiple_of(LOOKS_AT_RING) {
+            true => self.receive_by_kernel(room),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// As [`try_recv_from`](Self::try_recv_from), when this socket was found to be readable: looks at both.
+    ///
+    /// # Errors
+    /// As [`try_recv_from`](Self::try_recv_from).
+    pub fn try_recv_all_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match self.receive_frame(room) {
+            Some(received) => Ok(received),
+            None => self.receive_by_kernel(room),
+        }
+    }
+
+    #[inline]
+    fn receive_frame(&self, room: &mut [u8]) -> Option<(usize, SocketAddr)> {
+        let frames = &self.interface.frames;
+        for _ in 0..FRAMES_AT_A_TIME {
+            let entry = lock(&self.rings.incoming).take()?;
+            let (address, length) = piece(entry);
+            let Some((frame, offset)) = frames.take_back(address) else {
+                continue;
+            };
+            let bytes = frames.bytes(&frame);
+            let bytes = bytes
+                .get(offset..)
+                .and_then(|rest| rest.get(..length as usize));
+            let received = self.read(bytes.unwrap_or_default(), room);
+            self.interface.refill(frame);
+            if received.is_some() {
+                return received;
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn read(&self, frame: &[u8], room: &mut [u8]) -> Option<(usize, SocketAddr)> {
+        let arrived = read(frame, self.here).ok();
+        let arrived =
+            arrived.filter(|arrived| self.peer.is_none_or(|peer| peer == arrived.from.at));
+        let Some(Arrived { from, data }) = arrived else {
+            self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        lock(&self.neighbours).heard(*from.at.ip(), from.mac);
+        let copied = data.len().min(room.len());
+        room[..copied].copy_from_slice(&data[..copied]);
+        self.counters.received.fetch_add(1, Ordering::Relaxed);
+        Some((data.len(), from.at.into()))
+    }
+
+    fn receive_by_kernel(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        if self.interface.needs_call_to_receive() {
+            // What the driver has to say is in the ring.
+            let _ = rustix::net::recv(&self.rings.socket, &mut [0; 0][..], RecvFlags::DONTWAIT);
+        }
+        let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+        let (_, length, from) = rustix::net::recvfrom(&self.kernel, &mut *room, flags)?;
+        let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+        // A socket that was shut down receives nothing, from nobody.
+        let from = from.or(self.peer.map(SocketAddr::V4));
+        self.counters
+            .received_by_kernel
+            .fetch_add(1, Ordering::Relaxed);
+        Ok((length, from.ok_or(io::ErrorKind::InvalidData)?))
+    }
+
+    /// Wakes whoever waits in a receive: it receives an empty datagram.
+    ///
+    /// # Errors
+    /// `NotConnected` for a socket that was not connected.
+    pub fn shutdown(&self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(&self.kernel, Shutdown::Both)?)
+    }
+}
+
+fn no_ethernet(peer: Ipv4Addr, error: &io::Error) -> io::Error {
+    let message = format!(
+        "the way to {peer} is no Ethernet ({error}), which xdp:// goes over; on one host use shm:// \
+         or lean+udp://"
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+fn poll_both(one: &OwnedFd, other: &UdpSocket) -> io::Result<OwnedFd> {
+    let poller = epoll::create(CreateFlags::CLOEXEC)?;
+    let nobody = EventData::new_u64(0);
+    epoll::add(&poller, one, nobody, EventFlags::IN)?;
+    epoll::add(&poller, other, nobody, EventFlags::IN)?;
+    Ok(poller)
+}
+
+impl AsFd for XdpSocket {
+    /// What is readable when something has come, to be polled and nothing else.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+}
+
+impl AsRawFd for XdpSocket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.poller.as_raw_fd()
+    }
+}
+
+impl Drop for XdpSocket {
+    fn drop(&mut self) {
+        let rings = Arc::clone(&self.rings);
+        self.interface
+            .close_socket(self.number, self.here.at, rings);
+    }
+}
