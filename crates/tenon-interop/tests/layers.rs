@@ -10,13 +10,14 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 15] = [
+const CRATES: [&str; 16] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-idl",
     "tenon-plan",
     "tenon-proto",
     "tenon-shm",
+    "tenon-xdp",
     "tenon-net",
     "tenon-exec",
     "tenon-gen",
@@ -32,7 +33,7 @@ const CRATES: [&str; 15] = [
 const FOR_USERS: [&str; 2] = ["tenon", "tenon-build"];
 
 /// Folders and files that may say `unsafe`.
-const ROOMS: [&str; 6] = [
+const ROOMS: [&str; 8] = [
     // Moves arrays by vector instructions.
     "crates/tenon-wire/src/kernels",
     // Fills and reads memory in C's layout.
@@ -41,6 +42,10 @@ const ROOMS: [&str; 6] = [
     "crates/tenon-exec/src/jit",
     // Maps memory that another process writes.
     "crates/tenon-shm/src/segment.rs",
+    // Maps memory that the kernel puts frames into, and takes them out of.
+    "crates/tenon-xdp/src/memory.rs",
+    // Loads a filter into the kernel by the system call bpf, which has no safe wrapper.
+    "crates/tenon-xdp/src/bpf.rs",
     // Calls rpcgen's routines, which are in C, to measure them.
     "bench/marshal/src/codecs/libtirpc.rs",
     // Says what `unsafe` looks like.
@@ -48,7 +53,7 @@ const ROOMS: [&str; 6] = [
 ];
 
 /// Crates with such a folder: they deny elsewhere what the others forbid.
-const CRATES_WITH_ROOMS: [&str; 3] = ["tenon-wire", "tenon-exec", "tenon-shm"];
+const CRATES_WITH_ROOMS: [&str; 4] = ["tenon-wire", "tenon-exec", "tenon-shm", "tenon-xdp"];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
