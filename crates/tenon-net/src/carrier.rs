@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use crate::socket::Ready;
-use crate::{Address, Datagram};
+use crate::{Address, Datagram, Until};
 
 /// Packets that go out together, to the same peer: one behind the other, each of `size` bytes but the last,
 /// which has at most as many. A single packet is one, too.
@@ -156,14 +156,14 @@ impl Carrier {
         }
     }
 
-    /// The same, waiting until `deadline`.
+    /// The same, waiting `until` a deadline.
     ///
     /// # Errors
     /// As [`Datagram::recv_until`].
     #[inline]
-    pub fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<Came> {
+    pub fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
         match self {
-            Self::Udp(socket) => socket.recv_until(room, deadline).map(Came::one),
+            Self::Udp(socket) => socket.recv_until(room, until).map(Came::one),
         }
     }
 

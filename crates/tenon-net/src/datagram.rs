@@ -10,7 +10,7 @@ use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketTyp
 
 use crate::socket::{Ready, Socket, retry};
 use crate::stream::{family, first_that_works};
-use crate::{Address, Host};
+use crate::{Address, Host, Until};
 
 /// A UDP socket. One thread at a time receives with a deadline.
 #[derive(Debug)]
@@ -129,14 +129,14 @@ impl Datagram {
         self.socket.try_recv(room, RecvFlags::TRUNC)
     }
 
-    /// Receives one datagram, waiting until `deadline`. The length is the datagram's own: if it
+    /// Receives one datagram, waiting `until` a deadline. The length is the datagram's own: if it
     /// is greater than `room`, the rest is lost.
     ///
     /// # Errors
     /// `TimedOut` at the deadline; `ConnectionRefused` when a datagram met a closed port.
     #[inline]
-    pub fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
-        self.socket.recv_until(room, RecvFlags::TRUNC, deadline)
+    pub fn recv_until(&self, room: &mut [u8], until: impl Into<Until>) -> io::Result<usize> {
+        self.socket.recv_until(room, RecvFlags::TRUNC, until.into())
     }
 
     /// Waits until the socket is ready for something that is `wanted`.

@@ -12,6 +12,7 @@ mod shm;
 mod socket;
 mod stream;
 mod timeout;
+mod until;
 
 pub use address::{Address, AddressError, Host, Protocol, Transport};
 pub use carrier::{Came, Carrier, Train};
@@ -20,3 +21,4 @@ pub use listener::Listener;
 pub use socket::{Ready, is_deadline};
 pub use stream::Stream;
 pub use tenon_shm::User;
+pub use until::Until;

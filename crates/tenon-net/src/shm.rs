@@ -242,7 +242,8 @@ impl Shm {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
             }
-            let slept = self.sleep(|bells, flags| self.socket.recv_until(bells, flags, deadline));
+            let slept =
+                self.sleep(|bells, flags| self.socket.recv_until(bells, flags, deadline.into()));
             if let Err(late) = slept {
                 return match self.try_recv(room) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(late),

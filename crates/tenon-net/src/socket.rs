@@ -14,6 +14,7 @@ use rustix::net::{
 };
 
 use crate::timeout::ReceiveTimeout;
+use crate::until::Until;
 
 /// What a socket is ready for. An error or the peer's end makes it ready for both, so that the
 /// next operation reports it.
@@ -95,24 +96,25 @@ impl Socket {
         self.recv(room, flags | RecvFlags::DONTWAIT)
     }
 
-    /// Receives, waiting until `deadline`: `TimedOut` then. What is already there is returned
+    /// Receives, waiting `until` the deadline: `TimedOut` then. What is already there is returned
     /// even behind the deadline.
     pub(crate) fn recv_until(
         &self,
         room: &mut [u8],
         flags: RecvFlags,
-        deadline: Instant,
+        until: Until,
     ) -> io::Result<usize> {
-        let Ok(left) = time_left(deadline) else {
+        let left = until.left();
+        if left.is_zero() {
             return self.try_recv(room, flags).map_err(late);
-        };
+        }
         self.receive_timeout.lower(self.fd.as_fd(), left)?;
         loop {
             match self.recv(room, flags) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
             }
-            let left = time_left(deadline)?;
+            let left = time_left(until.deadline)?;
             self.receive_timeout.set_to(self.fd.as_fd(), left)?;
         }
     }

@@ -13,7 +13,7 @@ use tenon_shm::{Sizes, User};
 
 use crate::shm::Shm;
 use crate::socket::{Ready, Socket};
-use crate::{Address, Host, Transport};
+use crate::{Address, Host, Transport, Until};
 
 /// A longer message is not sent in one piece: a sleeping peer takes longer to wake up than a second
 /// system call does. `bench/run rpc block` is faster so from about here on.
@@ -192,15 +192,16 @@ impl Stream {
         }
     }
 
-    /// Receives, waiting until `deadline` for the first byte; 0 is the end of the stream.
+    /// Receives, waiting `until` a deadline for the first byte; 0 is the end of the stream.
     ///
     /// # Errors
     /// `TimedOut` at the deadline.
     #[inline]
-    pub fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    pub fn recv_until(&self, room: &mut [u8], until: impl Into<Until>) -> io::Result<usize> {
+        let until = until.into();
         match &self.0 {
-            Kind::Socket { socket, .. } => socket.recv_until(room, RecvFlags::empty(), deadline),
-            Kind::Shm(shm) => shm.recv_until(room, deadline),
+            Kind::Socket { socket, .. } => socket.recv_until(room, RecvFlags::empty(), until),
+            Kind::Shm(shm) => shm.recv_until(room, until.deadline),
         }
     }
 

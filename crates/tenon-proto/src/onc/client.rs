@@ -157,6 +157,15 @@ impl<W> ClientEngine<W> {
         }
     }
 
+    /// Ends the call that a received reply with results answers, if that is the one which is meant;
+    /// says whether. Anything else [`handle_reply`](Self::handle_reply) knows.
+    #[inline]
+    pub fn handle_success(&mut self, xid: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
+        let answered = self.calls.take_if(xid, |call| is_meant(&call.waiter));
+        self.counters.successes += u64::from(answered.is_some());
+        answered.is_some()
+    }
+
     #[cold]
     fn handle_violation<'m>(
         &mut self,

@@ -227,6 +227,15 @@ impl<'a> ReplyHeader<'a> {
         Ok(Self { xid, body })
     }
 
+    /// The xid and the results of a reply of the commonest form: the call succeeded, and the verifier
+    /// is AUTH_NONE. None of another, which [`decode`](Self::decode) knows.
+    #[inline]
+    pub fn split_plain_success(message: &[u8]) -> Option<(u32, &[u8])> {
+        let (xid, rest) = message.split_first_chunk()?;
+        let results = rest.strip_prefix(&PLAIN_SUCCESS)?;
+        Some((u32::from_be_bytes(*xid), results))
+    }
+
     /// Appends the header.
     #[inline]
     pub fn encode(&self, out: &mut Encoder<'_>) {

@@ -160,29 +160,34 @@ impl RecordReader {
     /// The stream makes no sense from here on; the same error comes again.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<&[u8]>, RecordError> {
-        match self.take_whole() {
-            true => Ok(Some(self.record())),
-            false if self.is_between_records() => Ok(None),
-            false => self.piece_together(),
+        match self.find_whole().map(<[u8]>::len) {
+            Some(bytes) => Ok(Some(self.take_whole(bytes))),
+            None if self.is_between_records() => Ok(None),
+            None => self.piece_together(),
         }
     }
 
-    /// Takes a record that begins next, has one fragment and is there whole, as most are.
+    /// The record that begins next, if it has one fragment and is there whole, as most are. It stays
+    /// the next until it is [taken](Self::take_whole), or handed out by
+    /// [`next_record`](Self::next_record), which knows all others and what is wrong.
     #[inline]
-    fn take_whole(&mut self) -> bool {
-        let begin = self.next + MARK;
-        let Some((mark, rest)) = self.unread().split_first_chunk() else {
-            return false;
-        };
+    pub fn find_whole(&self) -> Option<&[u8]> {
+        let (mark, rest) = self.unread().split_first_chunk()?;
         let mark = u32::from_be_bytes(*mark);
         let length = (mark & !LAST) as usize;
-        let is_whole = mark & LAST != 0 && length <= rest.len().min(self.limit);
-        if is_whole && self.state == (State::Mark { fresh: true }) {
-            self.next = begin + length;
-            self.record = begin..self.next;
-            return true;
-        }
-        false
+        let is_only = mark & LAST != 0 && self.state == (State::Mark { fresh: true });
+        let record = rest.get(..length)?;
+        (is_only && length <= self.limit).then_some(record)
+    }
+
+    /// Takes the record that was [found](Self::find_whole) to have so many `bytes`. It stays where it
+    /// is until the next call of this reader.
+    #[inline]
+    pub fn take_whole(&mut self, bytes: usize) -> &[u8] {
+        let begin = self.next + MARK;
+        self.next = begin + bytes;
+        self.record = begin..self.next;
+        self.record()
     }
 
     fn piece_together(&mut self) -> Result<Option<&[u8]>, RecordError> {

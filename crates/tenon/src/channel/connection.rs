@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
-use tenon_net::{Address, Came, Ready, Train};
+use tenon_net::{Address, Came, Ready, Train, Until};
 
 use super::inbox::Inbox;
 use super::socket::Socket;
@@ -62,12 +62,12 @@ impl Connection {
         }
     }
 
-    /// Receives into the inbox once, waiting until `deadline`: `TimedOut` then.
+    /// Receives into the inbox once, waiting `until` a deadline: `TimedOut` then.
     #[inline]
-    pub(super) fn receive(&self, desk: &mut Desk, deadline: Instant) -> io::Result<()> {
+    pub(super) fn receive(&self, desk: &mut Desk, until: Until) -> io::Result<()> {
         let Desk { inbox, waiter } = desk;
         let has_begun = inbox.has_begun();
-        inbox.fill(|room| self.wait_for_bytes(waiter, room, has_begun, deadline))
+        inbox.fill(|room| self.wait_for_bytes(waiter, room, has_begun, until))
     }
 
     /// Receives, waiting in the way of this channel. A part of what is received `has_begun` to come.
@@ -77,7 +77,7 @@ impl Connection {
         waiter: &mut Waiter,
         room: &mut [u8],
         has_begun: bool,
-        deadline: Instant,
+        until: Until,
     ) -> io::Result<Came> {
         let company = Company {
             spinners: Spinners::of_callers(),
@@ -94,10 +94,10 @@ impl Connection {
         if has_begun && let Some(came) = waiter.look_for_rest(&company, &mut look) {
             return came;
         }
-        match waiter.look(&company, |_| deadline, may_go_on, look) {
+        match waiter.look(&company, |_| until.deadline, may_go_on, look) {
             Spun::Came(received) => received,
             Spun::Late => Err(io::ErrorKind::TimedOut.into()),
-            Spun::Sleep => waiter.sleep(&company, || self.socket.recv_until(room, deadline)),
+            Spun::Sleep => waiter.sleep(&company, || self.socket.recv_until(room, until)),
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
             thread::scope(|scope| {
                 let reader = scope.spawn(|| {
                     let mut desk = connection.try_read().unwrap();
-                    connection.receive(&mut desk, deadline)
+                    connection.receive(&mut desk, deadline.into())
                 });
                 thread::sleep(Duration::from_millis(20));
                 connection.shutdown();

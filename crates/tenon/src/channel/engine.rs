@@ -7,7 +7,7 @@ use std::time::Instant;
 use tenon_net::{Address, Protocol};
 use tenon_proto::lean::client::{self as lean, Event, HandshakeError, NotStarted};
 use tenon_proto::lean::{
-    ByteOrder, Features, Goodbye, Header, Incoming, Message, Preamble, Reason, Status, Violation,
+    ByteOrder, Features, Goodbye, Incoming, Message, Preamble, Reason, Status, Violation,
 };
 use tenon_proto::onc::client::{self as onc, ClientCounters, Timeout};
 use tenon_wire::Buffer;
@@ -16,7 +16,7 @@ use super::Timer;
 use super::broken::Broken;
 use super::exchange::ExchangeEngine;
 use super::form::{Form, Started};
-use super::inbox::Received;
+use super::inbox::{Common, Received};
 use super::sending::Obstacle;
 use super::slots::SlotId;
 use crate::error::{CallError, Misbehavior};
@@ -197,13 +197,20 @@ impl Engine {
         }
     }
 
-    /// Ends the call of `own` if it is answered by a lean reply with this header, which is of the commonest
-    /// form; says whether. Anything else [`take_in`](Self::take_in) knows.
+    /// Ends the call of `own` if it is answered by this reply of the commonest form; says whether. Anything
+    /// else [`take_in`](Self::take_in) knows.
     #[inline]
-    pub fn handle_common(&mut self, header: &Header, own: SlotId) -> bool {
-        match self {
-            Self::Onc(_) | Self::Exchange(_) => false,
-            Self::Lean(engine) => engine.calls.handle_common(header, |slot| *slot == own),
+    pub fn handle_common(&mut self, common: &Common, own: SlotId) -> bool {
+        let is_own = |slot: &SlotId| *slot == own;
+        match (self, common) {
+            (Self::Onc(engine), Common::Onc { xid, .. }) => engine.handle_success(*xid, is_own),
+            (Self::Lean(engine), Common::Lean(header)) => {
+                engine.calls.handle_common(header, is_own)
+            }
+            (
+                Self::Onc(_) | Self::Lean(_) | Self::Exchange(_),
+                Common::Onc { .. } | Common::Lean(_),
+            ) => false,
         }
     }
 

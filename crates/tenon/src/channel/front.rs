@@ -22,14 +22,14 @@ impl Channel {
     }
 
     /// Sends what goes in front of the call and the call behind it at once. What is not sent of the
-    /// front goes in front of the next call.
+    /// front goes in front of the next call. Says whether there was not room for all at once.
     #[cold]
     pub(super) fn transmit_behind(
         &self,
         connection: &Arc<Connection>,
         call: &[u8],
         timer: &Timer,
-    ) -> Result<(), Unsent> {
+    ) -> Result<bool, Unsent> {
         let mut front = self.lock().take_front();
         let length = front.len();
         front.extend(call);

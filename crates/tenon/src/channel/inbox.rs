@@ -6,7 +6,8 @@ use std::ops::Range;
 use tenon_net::{Address, Came, Carrier, is_deadline};
 use tenon_proto::exchange::PACKET_HEADER;
 use tenon_proto::exchange::client::Whole;
-use tenon_proto::lean::{Header, Incoming, Message, MessageReader, Stamps};
+use tenon_proto::lean::{ByteOrder, Header, Incoming, MessageReader, Stamps};
+use tenon_proto::onc::message::ReplyHeader;
 use tenon_proto::onc::record::RecordReader;
 
 use super::broken::Broken;
@@ -40,6 +41,31 @@ pub enum Received<'m> {
     Lean(Incoming<'m>),
     /// A packet of the exchange, and where an answer of several is put together.
     Packet(&'m [u8], &'m mut Whole),
+}
+
+/// A reply of the commonest form: with results, and nothing to be said of them.
+#[derive(Debug)]
+pub enum Common {
+    /// Of a lean one the header, which may be another message's, too.
+    Lean(Header),
+    /// By ONC RPC.
+    Onc {
+        /// Whose reply it is.
+        xid: u32,
+        /// Where in the message the results are: they end with it.
+        results: Range<usize>,
+    },
+}
+
+impl Common {
+    #[inline]
+    fn onc(message: &[u8]) -> Option<Self> {
+        let (xid, results) = ReplyHeader::split_plain_success(message)?;
+        Some(Self::Onc {
+            xid,
+            results: message.len() - results.len()..message.len(),
+        })
+    }
 }
 
 /// What has come of the packet exchange.
@@ -90,10 +116,21 @@ impl LastCame {
         if !self.has_next {
             return false;
         }
-        let start = self.packet.end;
-        self.packet = start..self.length.min(start + self.size);
+        self.packet = self.next();
         self.has_next = self.packet.end < self.length && self.size > 0;
         true
+    }
+
+    #[inline]
+    fn next(&self) -> Range<usize> {
+        let start = self.packet.end;
+        start..self.length.min(start + self.size)
+    }
+
+    /// The packet that is the next, if there is one.
+    #[inline]
+    fn next_packet(&self) -> Option<&[u8]> {
+        self.has_next.then(|| &self.room[self.next()])
     }
 
     #[inline]
@@ -181,22 +218,50 @@ impl Inbox {
         }
     }
 
-    /// The header of what has been received next, if it is a lean message of the commonest form. It stays the
-    /// next until it is [taken](Self::take_common).
+    /// Whether nothing has come that was not handed out.
     #[inline]
-    pub fn find_common(&self) -> Option<Header> {
+    pub fn is_empty(&self) -> bool {
         match &self.0 {
-            Reader::Messages(messages) => messages.find_common(),
-            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => None,
+            Reader::Records(records) => records.is_between_records(),
+            Reader::Messages(messages) => messages.is_between_messages(),
+            Reader::Datagram(last) => !last.has_next,
+            Reader::Packets(packets) => !packets.came.has_next,
         }
     }
 
-    /// The next message, whose header was [found](Self::find_common) to be this; none if it was not.
+    /// What has been received next, if it is of the commonest form. It stays the next until it is
+    /// [taken](Self::take_common).
     #[inline]
-    pub fn take_common(&mut self, header: Header) -> Option<Message<'_>> {
-        match &mut self.0 {
-            Reader::Messages(messages) => Some(messages.take_common(header)),
-            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => None,
+    pub fn find_common(&self) -> Option<Common> {
+        match &self.0 {
+            Reader::Records(records) => Common::onc(records.find_whole()?),
+            Reader::Messages(messages) => messages.find_common().map(Common::Lean),
+            Reader::Datagram(last) => Common::onc(last.next_packet()?),
+            Reader::Packets(_) => None,
+        }
+    }
+
+    /// Takes what was [found](Self::find_common) to be next, and says where its results are in what
+    /// [`message`](Self::message) returns, and in which order their bytes.
+    #[inline]
+    pub fn take_common(&mut self, common: Common) -> (Range<usize>, ByteOrder) {
+        match (&mut self.0, common) {
+            (Reader::Messages(messages), Common::Lean(header)) => {
+                let order = messages.take_common(header).order;
+                (0..header.length as usize, order)
+            }
+            (Reader::Records(records), Common::Onc { results, .. }) => {
+                records.take_whole(results.end);
+                (results, ByteOrder::Big)
+            }
+            (Reader::Datagram(last), Common::Onc { results, .. }) => {
+                last.advance();
+                (results, ByteOrder::Big)
+            }
+            (
+                Reader::Records(_) | Reader::Messages(_) | Reader::Datagram(_) | Reader::Packets(_),
+                Common::Lean(_) | Common::Onc { .. },
+            ) => unreachable!("it was found by another reader"),
         }
     }
 

@@ -54,7 +54,7 @@ impl Channel {
         &self,
         mut message: Buffer,
         form: &Form<'_>,
-        timer: Timer,
+        mut timer: Timer,
         watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let Form::Lean(form) = form else {
@@ -68,6 +68,7 @@ impl Channel {
                 Ok(entered) => break entered,
                 Err(Unstarted::Obstacle(obstacle)) => {
                     state = self.overcome(state, obstacle, &timer)?;
+                    timer.look();
                     form.tell_time(&mut message, &timer);
                 }
                 Err(Unstarted::Error(error)) => return Err(error),

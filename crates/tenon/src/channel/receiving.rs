@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_net::is_deadline;
+use tenon_net::{Until, is_deadline};
 use tenon_proto::lean::{ByteOrder, Stamps};
 use tenon_proto::onc::client::Timeout;
 
@@ -124,9 +124,13 @@ impl Channel {
         &'t self,
         locked: Locked<'_>,
         ticket: &'t Ticket,
-        until: Instant,
+        until: Until,
         watcher: impl Watcher,
     ) -> Result<Option<Reply<'t>>, CallError> {
+        let Until {
+            deadline: until,
+            mut seen,
+        } = until;
         let Locked(mut state) = locked;
         loop {
             // The peer may lack this very call.
@@ -139,7 +143,11 @@ impl Channel {
             let next_timeout = match self.next_step(state, ticket) {
                 Step::Finish(outcome) => return self.finish(ticket, outcome).map(Some),
                 Step::Read(reader, next_timeout) => {
-                    if let Some(reply) = reader.read(ticket, until.min(next_timeout), watcher)? {
+                    let until = Until {
+                        deadline: until.min(next_timeout),
+                        seen,
+                    };
+                    if let Some(reply) = reader.read(ticket, until, watcher)? {
                         return Ok(Some(reply));
                     }
                     next_timeout
@@ -151,6 +159,7 @@ impl Channel {
                 }
             };
             let now = Instant::now();
+            seen = now;
             if now >= next_timeout.min(until) {
                 // The reader's role may have been offered to this caller while it slept. If the
                 // caller leaves now, the offer is for the next one.
@@ -249,7 +258,7 @@ impl<'t> Reader<'t> {
     fn read(
         mut self,
         ticket: &Ticket,
-        until: Instant,
+        mut until: Until,
         watcher: impl Watcher,
     ) -> Result<Option<Reply<'t>>, CallError> {
         let mut has_received = false;
@@ -260,9 +269,16 @@ impl<'t> Reader<'t> {
                     let own = own.map_err(|error| ticket.answered(*error))?;
                     return Ok(Some(Reply::InPlace { reader: self, own }));
                 }
-                // A peer that never pauses would be read for ever.
-                Ok(None) if has_received && Instant::now() >= until => Ok(false),
-                Ok(None) => self.receive(until),
+                Ok(None) => {
+                    if has_received {
+                        until.seen = Instant::now();
+                    }
+                    // A peer that never pauses would be read for ever.
+                    match has_received && until.seen >= until.deadline {
+                        true => Ok(false),
+                        false => self.receive(until),
+                    }
+                }
                 Err(broken) => Err(broken),
             };
             watcher.at(Progress::Received);
@@ -282,7 +298,7 @@ impl<'t> Reader<'t> {
     pub(super) fn take_in(&mut self) -> Result<(), Broken> {
         // What came behind somebody's own reply may fill all the room there is.
         self.route(None)?;
-        if self.receive(Instant::now())? {
+        if self.receive(Instant::now().into())? {
             self.route(None)?;
         }
         Ok(())
@@ -294,14 +310,14 @@ impl<'t> Reader<'t> {
         while let Taken::Other = self.take_next(None)? {
             has_taken = true;
         }
-        if !has_taken && self.receive(until)? {
+        if !has_taken && self.receive(until.into())? {
             self.route(None)?;
         }
         Ok(())
     }
 
-    /// Receives once; says whether something came before `until`.
-    fn receive(&mut self, until: Instant) -> Result<bool, Broken> {
+    /// Receives once; says whether something came before the deadline.
+    fn receive(&mut self, until: Until) -> Result<bool, Broken> {
         match self.connection.receive(&mut self.desk, until) {
             Ok(()) => Ok(true),
             Err(error) if is_deadline(&error) => Ok(false),
@@ -326,6 +342,9 @@ impl<'t> Reader<'t> {
     /// Brings every message that has come to its owner. Stops at the reply for `own`, if it comes
     /// by; the slot is released then.
     fn route(&mut self, own: Option<SlotId>) -> Result<Option<Own>, Broken> {
+        if self.desk.inbox.is_empty() {
+            return Ok(None);
+        }
         if let Some(own) = own.and_then(|own| self.take_own(own)) {
             return Ok(Some(Ok(own)));
         }
@@ -342,21 +361,18 @@ impl<'t> Reader<'t> {
     /// is released then: what most callers wait for shows without a look at all that could have come.
     #[inline]
     fn take_own(&mut self, own: SlotId) -> Option<InPlace> {
-        let header = self.desk.inbox.find_common()?;
+        let common = self.desk.inbox.find_common()?;
         let channel = self.succession.0;
         let mut state = channel.lock();
-        if !state.is_line(self.connection) || !state.engine.handle_common(&header, own) {
+        if !state.is_line(self.connection) || !state.engine.handle_common(&common, own) {
             return None;
         }
         state.back_off.reset();
         channel.hint(&state);
         state.release(own);
         drop(state);
-        let order = self.desk.inbox.take_common(header)?.order;
-        Some(InPlace {
-            place: 0..header.length as usize,
-            order,
-        })
+        let (place, order) = self.desk.inbox.take_common(common);
+        Some(InPlace { place, order })
     }
 
     /// Brings the next message that has come to its owner.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use tenon_net::{Ready, is_deadline};
+use tenon_net::{Ready, Until, is_deadline};
 use tenon_proto::onc::record;
 use tenon_wire::Buffer;
 
@@ -47,7 +47,8 @@ pub(crate) struct Locked<'c>(pub(super) MutexGuard<'c, State>);
 impl Ticket {
     /// Waits for the reply.
     pub(crate) fn wait(&self, watcher: impl Watcher) -> Result<Reply<'_>, CallError> {
-        self.wait_on(Locked(self.channel.lock()), watcher)
+        let until = self.timer.deadline.into();
+        self.wait_until(Locked(self.channel.lock()), until, watcher)
     }
 
     /// Waits for the reply to the call that was sent just now.
@@ -57,7 +58,17 @@ impl Ticket {
         locked: Locked<'_>,
         watcher: impl Watcher,
     ) -> Result<Reply<'_>, CallError> {
-        let until = self.timer.deadline;
+        let Timer { deadline, seen, .. } = self.timer;
+        self.wait_until(locked, Until { deadline, seen }, watcher)
+    }
+
+    #[inline]
+    fn wait_until(
+        &self,
+        locked: Locked<'_>,
+        until: Until,
+        watcher: impl Watcher,
+    ) -> Result<Reply<'_>, CallError> {
         let reply = self.channel.receive(locked, self, until, watcher)?;
         let reply = reply.ok_or_else(|| self.timer.error(true))?;
         watcher.found(&reply);
@@ -70,7 +81,8 @@ impl Ticket {
         limit: Duration,
         watcher: impl Watcher,
     ) -> Result<Option<Results>, CallError> {
-        let until = Timer::start(limit).deadline;
+        let Timer { deadline, seen, .. } = Timer::start(limit);
+        let until = Until { deadline, seen };
         let locked = Locked(self.channel.lock());
         let Some(reply) = self.channel.receive(locked, self, until, watcher)? else {
             return Ok(None);
@@ -188,7 +200,7 @@ impl Channel {
         &self,
         mut message: Buffer,
         form: &Form<'_>,
-        timer: Timer,
+        mut timer: Timer,
         watcher: impl Watcher,
     ) -> Result<(Locked<'_>, Ticket), CallError> {
         let size = form.prepare(&mut message, self.address(), self.options())?;
@@ -196,10 +208,10 @@ impl Channel {
             return self.send_packets(message, form, timer, watcher);
         }
         loop {
-            let (state, turn) = self.take_turn(form, size, &timer)?;
+            let (state, turn) = self.take_turn(form, size, &mut timer)?;
             form.stamp(&mut message, turn.started, &timer);
             let packet = form::packet(self.address(), &message);
-            let mut state = match self.send_in_turn(state, &turn, packet, &timer, watcher) {
+            let mut state = match self.send_in_turn(state, &turn, packet, &mut timer, watcher) {
                 Ok(state) => state,
                 Err(unsent) => {
                     self.fail_turn(turn, unsent, packet, &timer)?;
@@ -228,7 +240,7 @@ impl Channel {
         mut state: MutexGuard<'s, State>,
         turn: &Turn,
         packet: &[u8],
-        timer: &Timer,
+        timer: &mut Timer,
         watcher: impl Watcher,
     ) -> Result<MutexGuard<'s, State>, Unsent> {
         watcher.at(Step::Sending);
@@ -248,7 +260,10 @@ impl Channel {
             }
         };
         watcher.at(Step::Sent);
-        sent.map(|()| self.lock())
+        if sent? {
+            timer.look();
+        }
+        Ok(self.lock())
     }
 
     fn is_datagram(&self) -> bool {
@@ -261,7 +276,7 @@ impl Channel {
         &self,
         form: &Form<'_>,
         size: usize,
-        timer: &Timer,
+        timer: &mut Timer,
     ) -> Result<(MutexGuard<'_, State>, Turn), CallError> {
         let mut state = self.lock();
         loop {
@@ -275,6 +290,7 @@ impl Channel {
                 }
             };
             state = self.overcome(state, obstacle, timer)?;
+            timer.look();
         }
     }
 
@@ -303,24 +319,26 @@ impl Channel {
         }
     }
 
-    /// Sends `bytes` whole.
+    /// Sends `bytes` whole; says whether there was not room for all of them at once.
     pub(super) fn transmit(
         &self,
         connection: &Arc<Connection>,
         bytes: &[u8],
         deadline: Instant,
-    ) -> Result<(), Unsent> {
+    ) -> Result<bool, Unsent> {
         let mut sent = 0;
+        let mut has_waited = false;
         while sent < bytes.len() {
             let step = match connection.try_send(bytes, sent) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    has_waited = true;
                     self.wait_for_room(connection, deadline).map(|()| 0)
                 }
                 done => done.map_err(Broken::from),
             };
             sent += step.map_err(|broken| Unsent { broken, sent })?;
         }
-        Ok(())
+        Ok(has_waited)
     }
 
     /// Waits until more can be sent. Meanwhile it takes in what the peer sends: the peer may not

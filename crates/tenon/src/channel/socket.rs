@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Instant;
 
-use tenon_net::{Address, Came, Carrier, Ready, Stream, Train, Transport};
+use tenon_net::{Address, Came, Carrier, Ready, Stream, Train, Transport, Until};
 
 use super::inbox::Inbox;
 
@@ -37,7 +37,7 @@ impl Socket {
     /// `TimedOut` at the deadline; the end of a stream.
     #[inline]
     pub fn receive(&self, inbox: &mut Inbox, deadline: Instant) -> io::Result<()> {
-        inbox.fill(|room| self.recv_until(room, deadline))
+        inbox.fill(|room| self.recv_until(room, deadline.into()))
     }
 
     /// Receives into the inbox what is there; says whether there may be more.
@@ -55,15 +55,15 @@ impl Socket {
         Ok(may_have_more)
     }
 
-    /// Receives, waiting until `deadline`; of a stream 0 bytes are the end.
+    /// Receives, waiting `until` a deadline; of a stream 0 bytes are the end.
     ///
     /// # Errors
     /// `TimedOut` at the deadline.
     #[inline]
-    pub(super) fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<Came> {
+    pub(super) fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
         match self {
-            Self::Stream(stream) => stream.recv_until(room, deadline).map(Came::one),
-            Self::Packets(socket) => match socket.recv_until(room, deadline) {
+            Self::Stream(stream) => stream.recv_until(room, until).map(Came::one),
+            Self::Packets(socket) => match socket.recv_until(room, until) {
                 Err(refused) if is_refusal(&refused) => receive_behind(refused, socket, room),
                 done => done,
             },

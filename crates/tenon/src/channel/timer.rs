@@ -10,6 +10,8 @@ pub struct Timer {
     pub(super) started: Instant,
     limit: Duration,
     pub(super) deadline: Instant,
+    /// When the clock was looked at last, as long as nobody has waited since.
+    pub(super) seen: Instant,
 }
 
 impl Timer {
@@ -23,7 +25,13 @@ impl Timer {
             started,
             limit,
             deadline: started + limit.min(Self::NEVER),
+            seen: started,
         }
+    }
+
+    /// Looks at the clock again, after a wait.
+    pub(super) fn look(&mut self) {
+        self.seen = Instant::now();
     }
 
     /// When it began.
