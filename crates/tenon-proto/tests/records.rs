@@ -19,8 +19,12 @@ fn record(body: &[u8]) -> Vec<u8> {
 
 /// Puts bytes into the reader as one `read` would; says how many.
 fn receive(reader: &mut RecordReader, bytes: &[u8]) -> usize {
-    let wanted = reader.capacity_wanted();
-    let room = reader.room();
+    let mut wanted = 0;
+    let room = reader.room_within(|bytes| {
+        wanted = bytes;
+        true
+    });
+    let room = room.expect("it may");
     let taken = room.len().min(bytes.len());
     room[..taken].copy_from_slice(&bytes[..taken]);
     reader.filled(taken);

@@ -77,21 +77,25 @@ impl MessageReader {
     /// Where to put received bytes. It is not empty once [`next_message`](Self::next_message) has
     /// said that there is nothing: it grows with what has arrived, up to the limit.
     pub fn room(&mut self) -> &mut [u8] {
-        self.rewind();
-        if self.storage.lacks(self.wanted()) {
-            self.start = self.storage.make_room(self.start);
-        }
-        self.storage.room()
+        self.room_within(|_| true).unwrap_or_default()
     }
 
-    /// Bytes of memory that the reader has after the next [`room`](Self::room), for an owner that
-    /// must find them first.
-    pub fn capacity_wanted(&mut self) -> usize {
+    /// As [`room`](Self::room), if `may_have` agrees to the bytes of memory that the reader has then.
+    #[inline]
+    pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.rewind();
-        match self.storage.lacks(self.wanted()) {
+        let lacks_room = self.storage.lacks(self.wanted());
+        let capacity = match lacks_room {
             true => self.storage.capacity_with_room(self.start),
             false => self.storage.capacity(),
+        };
+        if !may_have(capacity) {
+            return None;
         }
+        if lacks_room {
+            self.start = self.storage.make_room(self.start);
+        }
+        Some(self.storage.room())
     }
 
     /// Says that the first `bytes` of [`room`](Self::room) have been received.

@@ -128,21 +128,25 @@ impl RecordReader {
     /// Where to put received bytes. It is not empty once [`next_record`](Self::next_record) has
     /// said that there is no further record: it grows with what has arrived, up to the limit.
     pub fn room(&mut self) -> &mut [u8] {
-        self.close_gaps();
-        if self.storage.lacks(self.wanted()) {
-            self.make_room();
-        }
-        self.storage.room()
+        self.room_within(|_| true).unwrap_or_default()
     }
 
-    /// Bytes of memory that the reader has after the next [`room`](Self::room), for an owner that
-    /// must find them first.
-    pub fn capacity_wanted(&mut self) -> usize {
+    /// As [`room`](Self::room), if `may_have` agrees to the bytes of memory that the reader has then.
+    #[inline]
+    pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.close_gaps();
-        match self.storage.lacks(self.wanted()) {
+        let lacks_room = self.storage.lacks(self.wanted());
+        let capacity = match lacks_room {
             true => self.storage.capacity_with_room(self.kept_from()),
             false => self.storage.capacity(),
+        };
+        if !may_have(capacity) {
+            return None;
         }
+        if lacks_room {
+            self.make_room();
+        }
+        Some(self.storage.room())
     }
 
     /// Says that the first `bytes` of [`room`](Self::room) have been received.

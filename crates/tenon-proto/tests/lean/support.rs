@@ -93,8 +93,12 @@ pub fn read(
     mut each: impl FnMut(Incoming<'_>) -> Result<(), Violation>,
 ) -> Result<(), Violation> {
     while !stream.is_empty() {
-        let wanted = reader.capacity_wanted();
-        let room = reader.room();
+        let mut wanted = 0;
+        let room = reader.room_within(|bytes| {
+            wanted = bytes;
+            true
+        });
+        let room = room.expect("it may");
         assert!(!room.is_empty(), "there is always room for what is missing");
         let taken = room.len().min(stream.len()).min(piece);
         room[..taken].copy_from_slice(&stream[..taken]);

@@ -286,11 +286,11 @@ impl Connection {
                 return Ok(false);
             };
             let mut ready = ready.map_err(Reason::Socket)?;
-            if !self.share.fit(self.reception.capacity_wanted()) {
+            let share = &mut self.share;
+            let Some(room) = self.reception.room_within(|bytes| share.fit(bytes)) else {
                 self.reception.goodbye(Farewell::LIMITS, &mut self.replies);
                 return Err(Reason::Memory);
-            }
-            let room = self.reception.room();
+            };
             let most = room.len();
             match self.socket.get_ref().try_recv(room) {
                 Ok(0) => {

@@ -133,12 +133,13 @@ impl Connection {
     /// Receives what comes within the linger time, or what is there already when others wait for
     /// this thread; `false` if nothing is.
     fn receive(&mut self, core: &Core) -> Result<bool, Reason> {
-        if !self.share.fit(self.reception.capacity_wanted()) {
+        let has_begun = !self.reception.may_end();
+        let share = &mut self.share;
+        let Some(room) = self.reception.room_within(|bytes| share.fit(bytes)) else {
             self.say_goodbye(Farewell::LIMITS);
             return Err(Reason::Memory);
-        }
-        let has_begun = !self.reception.may_end();
-        let (stream, room) = (&self.line.stream, self.reception.room());
+        };
+        let stream = &self.line.stream;
         let mut looks = 0;
         let receive = |limit| match limit {
             None => {
@@ -184,6 +185,9 @@ impl Connection {
             progress = Progress::Complete;
         }
         while self.held.is_none() {
+            if self.reception.may_end() {
+                return Ok(progress);
+            }
             let answered = match self.reception.next_common_call(core) {
                 Some(call) => lean::answer(&call, core, &self.line, &mut self.replies)?,
                 None => match self.answer_next(core)? {

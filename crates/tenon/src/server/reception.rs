@@ -47,16 +47,16 @@ impl Reception {
         Self::Unknown(RecordReader::new(record_bytes))
     }
 
-    /// Where to put received bytes.
+    /// Where to put received bytes, if `may_have` agrees to the bytes of memory that the reader has then.
     #[inline]
-    pub fn room(&mut self) -> &mut [u8] {
+    pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         match self {
-            Self::Onc(reader) => reader.room(),
-            Self::Lean(lean) => lean.reader.room(),
+            Self::Onc(reader) => reader.room_within(may_have),
+            Self::Lean(lean) => lean.reader.room_within(may_have),
             Self::Unknown(reader) => {
-                let room = reader.room();
+                let room = reader.room_within(may_have)?;
                 let most = room.len().min(FIRST_MAX);
-                &mut room[..most]
+                Some(&mut room[..most])
             }
         }
     }
@@ -68,11 +68,6 @@ impl Reception {
             Self::Lean(lean) => lean.next_common_call(offer),
             Self::Onc(_) | Self::Unknown(_) => None,
         }
-    }
-
-    /// Bytes of memory that the reader has after the next [`room`](Self::room).
-    pub fn capacity_wanted(&mut self) -> usize {
-        with_reader!(self, reader => reader.capacity_wanted())
     }
 
     /// Says that `bytes` have been received, and finds out what the peer speaks if it is not known.
