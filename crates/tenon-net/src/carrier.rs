@@ -125,7 +125,7 @@ impl Carrier {
             Self::Udp(socket) if train.is_one() => {
                 socket.try_send(train.bytes).map(|()| train.bytes.len())
             }
-            Self::Udp(socket) => send_each(train, |packet| socket.try_send(packet)),
+            Self::Udp(socket) => socket.try_send_train(train, None),
         }
     }
 
@@ -140,7 +140,7 @@ impl Carrier {
                 let sent = socket.try_send_to(train.bytes, to);
                 sent.map(|()| train.bytes.len())
             }
-            Self::Udp(socket) => send_each(train, |packet| socket.try_send_to(packet, to)),
+            Self::Udp(socket) => socket.try_send_train(train, Some(to)),
         }
     }
 
@@ -152,6 +152,9 @@ impl Carrier {
     #[inline]
     pub fn try_recv(&self, room: &mut [u8]) -> io::Result<Came> {
         match self {
+            Self::Udp(socket) if socket.expects_train() => {
+                socket.try_recv_train(room).map(|(came, _)| came)
+            }
             Self::Udp(socket) => socket.try_recv(room).map(Came::one),
         }
     }
@@ -163,6 +166,7 @@ impl Carrier {
     #[inline]
     pub fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
         match self {
+            Self::Udp(socket) if socket.expects_train() => socket.recv_train_until(room, until),
             Self::Udp(socket) => socket.recv_until(room, until).map(Came::one),
         }
     }
@@ -174,7 +178,11 @@ impl Carrier {
     #[inline]
     pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(Came, SocketAddr)> {
         match self {
-            Self::Udp(socket) => named(socket.try_recv_from(room)),
+            Self::Udp(socket) if socket.expects_train() => named(socket.try_recv_train(room)?),
+            Self::Udp(socket) => {
+                let (length, from) = socket.try_recv_from(room)?;
+                Ok((Came::one(length), from))
+            }
         }
     }
 
@@ -189,7 +197,21 @@ impl Carrier {
         limit: Duration,
     ) -> io::Result<(Came, SocketAddr)> {
         match self {
-            Self::Udp(socket) => named(socket.recv_from_within(room, limit)),
+            Self::Udp(socket) if socket.expects_train() => {
+                named(socket.recv_train_within(room, limit)?)
+            }
+            Self::Udp(socket) => {
+                let (length, from) = socket.recv_from_within(room, limit)?;
+                Ok((Came::one(length), from))
+            }
+        }
+    }
+
+    /// Packets of so many bytes are about to come one behind the other: they are received together from now
+    /// on, as long as such come, if the system knows how.
+    pub fn expect_train(&self, size: usize) {
+        match self {
+            Self::Udp(socket) => socket.expect_train(size),
         }
     }
 
@@ -230,21 +252,7 @@ impl AsRawFd for Carrier {
     }
 }
 
-#[inline]
-fn named(received: io::Result<(usize, SocketAddr)>) -> io::Result<(Came, SocketAddr)> {
-    received.map(|(length, from)| (Came::one(length), from))
-}
-
-/// Sends packet by packet; the bytes of those that were sent.
-#[cold]
-fn send_each(train: Train<'_>, mut send: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<usize> {
-    let mut sent = 0;
-    for packet in train.packets() {
-        match send(packet) {
-            Ok(()) => sent += packet.len(),
-            Err(error) if sent == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(sent)
+fn named((came, from): (Came, Option<SocketAddr>)) -> io::Result<(Came, SocketAddr)> {
+    let from = from.ok_or(io::ErrorKind::InvalidData)?;
+    Ok((came, from))
 }

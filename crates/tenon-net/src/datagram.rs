@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType};
 
+use crate::carrier::{Came, Train};
+use crate::segments::Segments;
 use crate::socket::{Ready, Socket, retry};
 use crate::stream::{family, first_that_works};
 use crate::{Address, Host, Until};
@@ -16,6 +18,7 @@ use crate::{Address, Host, Until};
 #[derive(Debug)]
 pub struct Datagram {
     socket: Socket,
+    segments: Segments,
 }
 
 impl Datagram {
@@ -33,7 +36,7 @@ impl Datagram {
         first_that_works(udp_host(address)?, |peer| {
             let socket = open(family(peer))?;
             socket.connect(&peer, deadline)?;
-            Ok(Self { socket })
+            Ok(Self::from(socket))
         })
     }
 
@@ -45,7 +48,7 @@ impl Datagram {
         first_that_works(udp_host(address)?, |at| {
             let socket = open(family(at))?;
             net::bind(&socket, &at)?;
-            Ok(Self { socket })
+            Ok(Self::from(socket))
         })
     }
 
@@ -83,6 +86,44 @@ impl Datagram {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         retry(|| net::sendto(&self.socket, bytes, flags, &to))?;
         Ok(())
+    }
+
+    /// Sends a train to the connected peer, or to `to`, with one system call if the system knows how; the
+    /// bytes of the packets that were sent.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send), if not even the first was sent.
+    pub(crate) fn try_send_train(
+        &self,
+        train: Train<'_>,
+        to: Option<SocketAddr>,
+    ) -> io::Result<usize> {
+        if train.bytes.len() <= Self::SIZE_MAX
+            && self.segments.may_cut()
+            && let Some(sent) = self.segments.send(&self.socket, train, to)
+        {
+            return sent;
+        }
+        let mut sent = 0;
+        for packet in train.packets() {
+            let step = match to {
+                None => self.try_send(packet),
+                Some(to) => self.try_send_to(packet, to),
+            };
+            match step {
+                Ok(()) => sent += packet.len(),
+                Err(error) if sent == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Datagrams of so many bytes are about to come one behind the other.
+    pub(crate) fn expect_train(&self, size: usize) {
+        if size * 2 <= Self::RECEIVE_MAX {
+            self.segments.expect(&self.socket);
+        }
     }
 
     /// Receives one datagram that is there, and its sender. The length is the datagram's own: if
@@ -139,6 +180,39 @@ impl Datagram {
         self.socket.recv_until(room, RecvFlags::TRUNC, until.into())
     }
 
+    /// Whether several datagrams may be there together: they are received by those of the methods below that
+    /// know [`Came`].
+    #[inline]
+    pub(crate) fn expects_train(&self) -> bool {
+        self.segments.is_expecting()
+    }
+
+    /// As [`try_recv_from`](Self::try_recv_from), several datagrams at a time; of a connected socket the
+    /// sender may not be known.
+    pub(crate) fn try_recv_train(&self, room: &mut [u8]) -> io::Result<(Came, Option<SocketAddr>)> {
+        self.segments
+            .receive(&self.socket, room, RecvFlags::DONTWAIT)
+    }
+
+    /// As [`recv_until`](Self::recv_until), several datagrams at a time.
+    pub(crate) fn recv_train_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
+        let received = self.socket.receive_until(until, |waiting| {
+            self.segments.receive(&self.socket, room, waiting)
+        });
+        received.map(|(came, _)| came)
+    }
+
+    /// As [`recv_from_within`](Self::recv_from_within), several datagrams at a time.
+    pub(crate) fn recv_train_within(
+        &self,
+        room: &mut [u8],
+        limit: Duration,
+    ) -> io::Result<(Came, Option<SocketAddr>)> {
+        self.socket.give_up_after(limit)?;
+        self.segments
+            .receive(&self.socket, room, RecvFlags::empty())
+    }
+
     /// Waits until the socket is ready for something that is `wanted`.
     ///
     /// # Errors
@@ -153,6 +227,15 @@ impl Datagram {
     /// `NotConnected` for a socket that was not connected.
     pub fn shutdown(&self) -> io::Result<()> {
         Ok(net::shutdown(&self.socket, Shutdown::Both)?)
+    }
+}
+
+impl From<Socket> for Datagram {
+    fn from(socket: Socket) -> Self {
+        Self {
+            socket,
+            segments: Segments::default(),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod address;
 mod carrier;
 mod datagram;
 mod listener;
+mod segments;
 mod shm;
 mod socket;
 mod stream;

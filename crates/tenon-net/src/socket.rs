@@ -98,19 +98,30 @@ impl Socket {
 
     /// Receives, waiting `until` the deadline: `TimedOut` then. What is already there is returned
     /// even behind the deadline.
+    #[inline]
     pub(crate) fn recv_until(
         &self,
         room: &mut [u8],
         flags: RecvFlags,
         until: Until,
     ) -> io::Result<usize> {
+        self.receive_until(until, |waiting| self.recv(room, flags | waiting))
+    }
+
+    /// The same for any way to receive, which is told by flags whether it may wait.
+    #[inline]
+    pub(crate) fn receive_until<T>(
+        &self,
+        until: Until,
+        mut receive: impl FnMut(RecvFlags) -> io::Result<T>,
+    ) -> io::Result<T> {
         let left = until.left();
         if left.is_zero() {
-            return self.try_recv(room, flags).map_err(late);
+            return receive(RecvFlags::DONTWAIT).map_err(late);
         }
         self.receive_timeout.lower(self.fd.as_fd(), left)?;
         loop {
-            match self.recv(room, flags) {
+            match receive(RecvFlags::empty()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
             }

@@ -146,6 +146,19 @@ pub fn is_packet(datagram: &[u8]) -> bool {
     datagram.len() >= PACKET_HEADER && datagram[MAGIC_AT..end] == PACKET_MAGIC
 }
 
+/// Whether a packet of this protocol is likely to come with others right in front of it or behind it: it is a
+/// fragment of several, or of one of several calls that are under way. Whether it is a sound one is not looked
+/// at.
+#[inline]
+pub fn is_one_of_many(packet: &[u8]) -> bool {
+    let Some(header) = packet.first_chunk::<PACKET_HEADER>() else {
+        return false;
+    };
+    let carries = header[6] == PacketKind::Call as u8 || header[6] == PacketKind::Reply as u8;
+    let lane = u16::from_be_bytes([header[16], header[17]]);
+    carries && (lane != 0 || u32_at(header, 28) > 1)
+}
+
 /// Takes a datagram apart: its header, and what stands behind it.
 #[inline]
 pub(super) fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), Ignored> {

@@ -112,6 +112,12 @@ impl Connection {
         self.socket.try_send_train(train)
     }
 
+    /// As [`Carrier::expect_train`](tenon_net::Carrier::expect_train).
+    #[inline]
+    pub(super) fn expect_train(&self, size: usize) {
+        self.socket.expect_train(size);
+    }
+
     /// As [`Socket::is_here`].
     pub(super) fn is_here(&self) -> bool {
         self.socket.is_here()

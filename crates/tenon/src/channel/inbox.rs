@@ -207,6 +207,15 @@ impl Inbox {
         }
     }
 
+    /// Whether packets have come that are still to be handed out.
+    #[inline]
+    pub fn has_more_packets(&self) -> bool {
+        match &self.0 {
+            Reader::Packets(packets) => packets.came.has_next,
+            Reader::Records(_) | Reader::Messages(_) | Reader::Datagram(_) => false,
+        }
+    }
+
     /// Whether a part of a message has come, and not the rest.
     #[inline]
     pub fn has_begun(&self) -> bool {

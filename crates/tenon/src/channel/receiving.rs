@@ -8,6 +8,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use tenon_net::{Until, is_deadline};
+use tenon_proto::exchange::is_one_of_many;
 use tenon_proto::lean::{ByteOrder, Stamps};
 use tenon_proto::onc::client::Timeout;
 
@@ -16,6 +17,7 @@ use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk};
 use super::engine::Meaning;
+use super::inbox::Received;
 use super::sending::{GLANCE, Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
@@ -381,6 +383,11 @@ impl<'t> Reader<'t> {
         let Some(received) = self.desk.inbox.next_received()? else {
             return Ok(Taken::Nothing);
         };
+        if let Received::Packet(packet, _) = &received
+            && is_one_of_many(packet)
+        {
+            self.connection.expect_train(packet.len());
+        }
         let channel = self.succession.0;
         let mut state = channel.lock();
         // What came over a connection that is given up says nothing of the one that follows it.
@@ -423,7 +430,10 @@ impl<'t> Reader<'t> {
             Meaning::Handled => {
                 let taken = state.end_failed(own);
                 channel.hint_all(&state);
-                channel.flush(&mut state);
+                // What more there is to say goes out with it.
+                if !self.desk.inbox.has_more_packets() {
+                    channel.flush(&mut state);
+                }
                 Ok(taken)
             }
         }

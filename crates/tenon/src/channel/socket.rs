@@ -130,6 +130,13 @@ impl Socket {
         }
     }
 
+    /// As [`Carrier::expect_train`].
+    pub fn expect_train(&self, size: usize) {
+        if let Self::Packets(carrier) = self {
+            carrier.expect_train(size);
+        }
+    }
+
     /// Waits until the socket is ready for something that is `wanted`.
     ///
     /// # Errors

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use tenon_net::Transport;
-use tenon_proto::exchange::DATAGRAM_HERE;
 use tenon_proto::exchange::server::{
     CallKey, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
 };
+use tenon_proto::exchange::{DATAGRAM_HERE, is_one_of_many};
 use tenon_proto::lean::server::Reply;
 use tenon_proto::lean::{Features, Preamble};
 use tenon_wire::Buffer;
@@ -74,14 +74,20 @@ fn secrets() -> ServerSecrets {
 }
 
 impl Socket {
-    /// Takes in a packet, and carries out the call that it makes whole. `out` is empty.
+    /// Takes in a packet, and carries out the call that it makes whole. What there is to say is sent
+    /// if it `is_alone`; of several that came together it [goes out](Self::send_exchange) at the end. `out` is
+    /// empty.
     pub(super) fn take_packet(
         self: &Arc<Self>,
         core: &Core,
         packet: &[u8],
+        is_alone: bool,
         peer: SocketAddr,
         out: &mut Buffer,
     ) {
+        if is_one_of_many(packet) {
+            self.carrier.expect_train(packet.len());
+        }
         let mut state = lock(&self.exchange.0);
         let before = state.engine.counters();
         let catalog = core.services.catalog();
@@ -107,7 +113,14 @@ impl Socket {
             }
         }
         count(core, before, state.engine.counters());
-        self.send_packets(core, &mut state);
+        if is_alone {
+            self.send_packets(core, &mut state);
+        }
+    }
+
+    /// Sends what there is to say.
+    pub(super) fn send_exchange(&self, core: &Core) {
+        self.send_packets(core, &mut lock(&self.exchange.0));
     }
 
     /// Executes a call that has waited, and sends its answer. `out` is empty.

@@ -102,23 +102,24 @@ impl Port {
     /// Answers packets that have come together.
     fn answer_all(&mut self, core: &Core, came: Came, peer: SocketAddr) {
         let length = came.length.min(self.request.len());
-        let mut start = 0;
-        loop {
-            let end = length.min(start + came.size);
-            self.answer(core, start..end, peer);
-            start = end;
-            if start >= length || came.size == 0 {
-                return;
-            }
+        if came.size >= length {
+            return self.answer(core, 0..length, true, peer);
         }
+        let mut start = 0;
+        while start < length {
+            let end = length.min(start + came.size);
+            self.answer(core, start..end, false, peer);
+            start = end;
+        }
+        self.socket.send_exchange(core);
     }
 
-    fn answer(&mut self, core: &Core, place: Range<usize>, peer: SocketAddr) {
+    fn answer(&mut self, core: &Core, place: Range<usize>, is_alone: bool, peer: SocketAddr) {
         let message = &self.request[place];
         let (socket, out) = (&self.socket, &mut self.reply);
         out.clear();
         if is_packet(message) {
-            return socket.take_packet(core, message, peer, out);
+            return socket.take_packet(core, message, is_alone, peer, out);
         }
         match core.services.receive(message, &core.tally) {
             Received::Ping(xid) => {

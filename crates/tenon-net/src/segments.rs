@@ -1,0 +1,155 @@
+//! Several datagrams of one length with one system call: the system cuts what is sent (UDP_SEGMENT), and
+//! hands over together what came together (UDP_GRO).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::UdpGroSegment;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
+};
+
+use rustix::net::RecvFlags;
+
+use crate::carrier::{Came, Train};
+use crate::socket::Socket;
+
+/// Receives that each brought one datagram before no more than one is expected again.
+const SINGLE_MAX: u32 = 256;
+
+/// What a socket does about several datagrams at once.
+#[derive(Debug, Default)]
+pub(crate) struct Segments {
+    /// The system has refused to cut.
+    is_refused: AtomicBool,
+    /// The system hands over together what came together, and is to be asked how it is to be cut.
+    is_expecting: AtomicBool,
+    /// The system has refused to hand over anything together.
+    is_never: AtomicBool,
+    /// Receives in a row that brought one datagram.
+    singles: AtomicU32,
+}
+
+impl Segments {
+    /// Whether the system cuts, as far as is known.
+    pub(crate) fn may_cut(&self) -> bool {
+        !self.is_refused.load(Relaxed)
+    }
+
+    /// Sends a train with one system call; none if the system does not do that here.
+    pub(crate) fn send(
+        &self,
+        socket: &Socket,
+        train: Train<'_>,
+        to: Option<SocketAddr>,
+    ) -> Option<io::Result<usize>> {
+        let size = u16::try_from(train.size).ok()?;
+        let control = [ControlMessage::UdpGsoSegments(&size)];
+        let pieces = [IoSlice::new(train.bytes)];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        let to = to.map(SockaddrStorage::from);
+        let sent =
+            uninterrupted(|| sendmsg(socket.as_raw_fd(), &pieces, &control, flags, to.as_ref()));
+        match sent {
+            // The ways of systems and network cards to say that they cannot.
+            Err(
+                Errno::EINVAL
+                | Errno::EIO
+                | Errno::ENOPROTOOPT
+                | Errno::EOPNOTSUPP
+                | Errno::EMSGSIZE,
+            ) => {
+                self.is_refused.store(true, Relaxed);
+                None
+            }
+            sent => Some(sent.map_err(io::Error::from)),
+        }
+    }
+
+    /// Whether datagrams may come together.
+    #[inline]
+    pub(crate) fn is_expecting(&self) -> bool {
+        self.is_expecting.load(Relaxed)
+    }
+
+    /// Datagrams are about to come one behind the other.
+    pub(crate) fn expect(&self, socket: &Socket) {
+        self.singles.store(0, Relaxed);
+        if self.is_expecting() || self.is_never.load(Relaxed) {
+            return;
+        }
+        match setsockopt(socket, UdpGroSegment, &true) {
+            Ok(()) => self.is_expecting.store(true, Relaxed),
+            Err(_) => self.is_never.store(true, Relaxed),
+        }
+    }
+
+    /// Receives what is there, or waits for it if `waiting` does not say otherwise, and says whose it is.
+    pub(crate) fn receive(
+        &self,
+        socket: &Socket,
+        room: &mut [u8],
+        waiting: RecvFlags,
+    ) -> io::Result<(Came, Option<SocketAddr>)> {
+        let flags = match waiting.contains(RecvFlags::DONTWAIT) {
+            true => MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC,
+            false => MsgFlags::MSG_TRUNC,
+        };
+        let mut control = cmsg_space!(i32);
+        // Room for nothing is no room.
+        control.resize(control.capacity(), 0);
+        let (came, from) = uninterrupted(|| {
+            let mut pieces = [IoSliceMut::new(room)];
+            let received = recvmsg::<SockaddrStorage>(
+                socket.as_raw_fd(),
+                &mut pieces,
+                Some(&mut control),
+                flags,
+            )?;
+            let size = received.cmsgs()?.find_map(|message| match message {
+                ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok(),
+                _ => None,
+            });
+            let length = received.bytes;
+            let size = size.filter(|size| *size > 0).unwrap_or(length);
+            Ok((Came { length, size }, received.address))
+        })?;
+        self.count(socket, came);
+        Ok((came, from.as_ref().and_then(socket_address)))
+    }
+
+    fn count(&self, socket: &Socket, came: Came) {
+        if came.size < came.length {
+            return self.singles.store(0, Relaxed);
+        }
+        let singles = self.singles.load(Relaxed) + 1;
+        self.singles.store(singles, Relaxed);
+        // What was put together before is not told apart any more: it is lost, as it may be anywhere. So few
+        // come here that it is seldom.
+        if singles >= SINGLE_MAX && setsockopt(socket, UdpGroSegment, &false).is_ok() {
+            self.is_expecting.store(false, Relaxed);
+        }
+    }
+}
+
+fn uninterrupted<T>(mut call: impl FnMut() -> nix::Result<T>) -> nix::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            done => return done,
+        }
+    }
+}
+
+fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
+    if let Some(v4) = address.as_sockaddr_in() {
+        return Some(SocketAddrV4::new(v4.ip(), v4.port()).into());
+    }
+    let v6 = address.as_sockaddr_in6()?;
+    let ip: Ipv6Addr = v6.ip();
+    Some(SocketAddrV6::new(ip, v6.port(), v6.flowinfo(), v6.scope_id()).into())
+}

@@ -1,0 +1,83 @@
+//! A large message of the packet exchange costs few system calls: datagrams that pass an Ethernet go to the
+//! system and come from it many at a time.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+#[path = "common/counting.rs"]
+mod counting;
+#[path = "common/lean.rs"]
+mod lean_caller;
+#[path = "common/lean_steady.rs"]
+mod lean_steady;
+
+use std::net::{IpAddr, UdpSocket};
+
+use counting::{all, expect_system_calls, orders};
+use lean_caller::{ECHO, LeanObliging};
+use lean_steady::client_with;
+use tenon::{ChannelOptions, Client, LeanInput, Server, Waiting};
+
+/// Bytes of every argument and every result.
+const MEGABYTE: usize = 1 << 20;
+
+/// An address of this machine that other machines reach it at: between such addresses datagrams are as small
+/// as an Ethernet has them, though the system carries them as quickly as any others.
+fn outer_address() -> Option<IpAddr> {
+    // Nothing is sent: the system only says which of its addresses it would send from.
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("203.0.113.1:9").ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_loopback() && !ip.is_unspecified()).then_some(ip)
+}
+
+fn server() -> Option<Server> {
+    let Some(ip) = outer_address() else {
+        eprintln!("SKIPPED: this machine has no address but those of its loopback");
+        return None;
+    };
+    let builder = Server::builder().service(LeanObliging);
+    Some(
+        builder
+            .listen(&format!("udp://{ip}:0"))
+            .unwrap()
+            .start()
+            .unwrap(),
+    )
+}
+
+fn echo(client: &Client, size: usize) {
+    let echoed = client.call_lean(
+        ECHO.into(),
+        |out| {
+            out.room(size).fill(7);
+            Ok(())
+        },
+        |input| match input {
+            LeanInput::Native(input) => Ok(input.take(input.left())?.len()),
+            LeanInput::Swapped(input) => Ok(input.take(input.left())?.len()),
+        },
+    );
+    assert_eq!(echoed.unwrap(), size);
+}
+
+/// A megabyte is 740 packets each way, and an acknowledgement for every eighth of them.
+#[test]
+fn a_megabyte_there_and_back_makes_few_system_calls() {
+    const CALLS: u32 = 20;
+    let Some(server) = server() else { return };
+    let address = format!("lean+{}", server.addresses()[0]);
+    let child = "make_the_large_calls_that_are_ordered";
+    expect_system_calls(child, &address, CALLS, |counts| {
+        all(counts) / u64::from(CALLS) < 100
+    });
+}
+
+/// The child whose system calls are counted; without orders it does nothing.
+#[test]
+fn make_the_large_calls_that_are_ordered() {
+    let Some(orders) = orders() else { return };
+    let options = ChannelOptions::default().waiting(Waiting::Block);
+    let client = client_with(&orders.address, options);
+    (0..orders.calls).for_each(|_| echo(&client, MEGABYTE));
+}
