@@ -273,8 +273,29 @@ fn a_server_that_has_gone_is_missed() {
             other => panic!("{other:?}"),
         }
     }
-    // The first was sent to whom it knew; the others asked whether somebody is there.
-    assert_eq!(unknown, 1);
+    // The server has said that it stops; so the first of them was not carried out either.
+    assert_eq!(unknown, 0);
+}
+
+/// What the server is doing may be done, and who waits for it need not wait until time runs out.
+#[test]
+fn a_server_that_stops_in_the_middle_of_a_call_says_so() {
+    let server = server(1);
+    let relay = Relay::before(at(&server), FAULTLESS);
+    let client = client_with(relay.address, ChannelOptions::default());
+    let sleeping = start(&client, SLEEP, &2000_u32.to_ne_bytes());
+    caller::eventually("the call", || server.counters().calls == 1);
+    server.shutdown(Duration::ZERO);
+    match sleeping.wait().unwrap_err() {
+        CallError::Disconnected {
+            cause,
+            may_have_executed,
+        } => {
+            assert_eq!(cause.kind(), ErrorKind::ConnectionAborted);
+            assert!(may_have_executed);
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 const FAULTLESS: Faults = Faults {

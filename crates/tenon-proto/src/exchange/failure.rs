@@ -28,6 +28,9 @@ pub enum Reason {
         /// Whether it is another run of the server.
         was_restarted: bool,
     },
+    /// The server has said that it stops.
+    #[error("the server has stopped")]
+    Stopped,
     /// The server does not take the conversation.
     #[error(transparent)]
     Refused(Refused),
@@ -63,6 +66,7 @@ impl Reason {
             Self::Expired
             | Self::Unreachable
             | Self::Forgotten { .. }
+            | Self::Stopped
             | Self::AnswerTooLarge
             | Self::Lost
             | Self::Violation(_) => true,

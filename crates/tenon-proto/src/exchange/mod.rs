@@ -13,6 +13,7 @@ mod congestion;
 mod content;
 mod cookie;
 mod failure;
+mod farewell;
 mod opening;
 mod packet;
 mod sending;

@@ -31,10 +31,12 @@ pub enum PacketKind {
     Cancel = 7,
     /// The server does not know the conversation.
     Reset = 8,
+    /// The server stops, and answers no more calls of the conversation.
+    Goodbye = 9,
 }
 
 impl PacketKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Hello,
         Self::Welcome,
         Self::Call,
@@ -43,6 +45,7 @@ impl PacketKind {
         Self::Probe,
         Self::Cancel,
         Self::Reset,
+        Self::Goodbye,
     ];
 
     fn of(number: u8) -> Option<Self> {
@@ -54,7 +57,7 @@ impl PacketKind {
             Self::Call => OPENS | ASKS,
             Self::Probe | Self::Cancel => OPENS,
             Self::Reply => ASKS,
-            Self::Hello | Self::Welcome | Self::Ack | Self::Reset => 0,
+            Self::Hello | Self::Welcome | Self::Ack | Self::Reset | Self::Goodbye => 0,
         }
     }
 }

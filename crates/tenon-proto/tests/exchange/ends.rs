@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tenon_proto::exchange::client::CallId;
-use tenon_proto::exchange::server::{ServerEvent, ServerLimits};
+use tenon_proto::exchange::server::{Farewell, ServerEvent, ServerLimits};
 use tenon_proto::exchange::{Failure, PacketKind, Reason};
 use tenon_proto::lean::client::{BindError, ReplyError};
 use tenon_proto::lean::{ByteOrder, Interface, Status};
 
-use crate::support::{ORDERS, Pair, message, outgoing, server_of};
+use crate::support::{ORDERS, Pair, message, outgoing, packet, server_of};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 
@@ -257,6 +257,69 @@ fn procedure_0_and_a_server_that_stops() {
         panic!("{:?}", answer.outcome);
     };
     assert_eq!(exception.status, Status::STOPPING);
+}
+
+#[test]
+fn a_client_hears_that_an_idle_server_stops_and_greets_the_next_one() {
+    let mut pair = pair();
+    pair.call(b"before");
+    pair.server.say_goodbye(Farewell::ToIdle);
+    assert_eq!(pair.settle(|_| true), 1);
+    pair.server = server_of(ORDER, ServerLimits::default(), 4, pair.now);
+    assert_eq!(pair.call(b"after"), 4, "greeting, call, result");
+    assert_eq!(pair.results, [&b"before"[..], b"after"]);
+    assert!(pair.failures.is_empty());
+}
+
+#[test]
+fn answers_that_are_there_come_before_the_goodbye() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    pair.start(&message(ORDER, 7, b"the last"));
+    let call = pair.take_from_client();
+    let key = pair.bring_to_server(&call).unwrap();
+    pair.server.say_goodbye(Farewell::ToIdle);
+    assert_eq!(pair.poll_server(), None, "its client waits for the answer");
+    pair.answer(key, b"done");
+    pair.server.say_goodbye(Farewell::ToAll);
+    assert_eq!(pair.settle(|_| true), 2);
+    assert_eq!(pair.results.last().unwrap(), b"done");
+    assert!(pair.failures.is_empty());
+}
+
+#[test]
+fn a_goodbye_of_another_conversation_or_with_a_wrong_length_changes_nothing() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    pair.start(&message(ORDER, 7, b"slow"));
+    let call = pair.take_from_client();
+    pair.bring_to_server(&call).unwrap();
+    let conversation = u64::from_be_bytes(call[8..16].try_into().unwrap());
+    let other = packet((9, 0, conversation ^ 1, 0, 0, 0, 3, 0), &[]);
+    let short = packet((9, 0, conversation, 0, 0, 0, 3, 1), &[&[0; 7]]);
+    let lies = packet((9, 0, conversation, 0, 0, 0, 3, 2), &[&[0; 8]]);
+    for goodbye in [other, short, lies] {
+        pair.bring_to_client(&goodbye);
+        assert!(pair.failures.is_empty());
+    }
+    let nothing_begun = packet((9, 0, conversation, 0, 0, 0, 3, 0), &[]);
+    pair.bring_to_client(&nothing_begun);
+    assert!(pair.failures.is_empty());
+    pair.server = server_of(ORDER, ServerLimits::default(), 4, pair.now);
+    assert_eq!(pair.settle(|_| true), 4, "greeting, call, result");
+    assert_eq!(pair.results.last().unwrap(), b"slow");
+}
+
+#[test]
+fn of_more_calls_than_a_goodbye_names_all_may_have_been_carried_out() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    pair.start(&message(ORDER, 7, b"slow"));
+    let call = pair.take_from_client();
+    let conversation = u64::from_be_bytes(call[8..16].try_into().unwrap());
+    let others = packet((9, 0, conversation, 0, 0, 0, 3, 129), &[&[7; 8 * 128]]);
+    pair.bring_to_client(&others);
+    assert!(pair.failures[0].may_have_run);
 }
 
 #[test]

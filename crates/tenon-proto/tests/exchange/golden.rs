@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tenon_proto::exchange::client::{ClientEngine, ClientLimits};
-use tenon_proto::exchange::is_packet;
-use tenon_proto::exchange::server::{ServerEngine, ServerLimits};
+use tenon_proto::exchange::server::{Farewell, ServerEngine, ServerLimits};
+use tenon_proto::exchange::{Failure, Reason, is_packet};
 use tenon_proto::lean::{ByteOrder, Preamble};
 use tenon_wire::Buffer;
 
@@ -154,6 +154,38 @@ fn what_is_rare() {
     let expected = packet((8, 0, FIRST, 0, 0, 2, 77, 1234), &[]);
     check("reset", &reset, &expected);
     assert_eq!(reset.len(), cancel.len(), "nothing is gained by a packet");
+}
+
+#[test]
+fn a_server_that_stops_names_the_calls_that_it_has_begun() {
+    let order = ByteOrder::Big;
+    let mut pair = Pair::new(order, order);
+    pair.call(b"warm up");
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        pair.start(&message(order, 7, b"slow"));
+        calls.push(pair.take_from_client());
+    }
+    // The second of them never arrives.
+    pair.bring_to_server(&calls[0]).unwrap();
+    pair.bring_to_server(&calls[2]).unwrap();
+    pair.server.say_goodbye(Farewell::ToIdle);
+    assert_eq!(pair.poll_server(), None);
+    pair.server.say_goodbye(Farewell::ToAll);
+    let goodbye = pair.take_from_server();
+    let begun: &[u8] = b"\0\0\0\0\0\0\0\x02\0\x02\0\0\0\0\0\x01";
+    let expected = packet((9, 0, FIRST, 0, 0, 0, 3, 2), &[begun]);
+    check("goodbye", &goodbye, &expected);
+    assert_eq!(pair.server.conversations(), 0);
+    pair.bring_to_client(&goodbye);
+    let stopped = Failure {
+        reason: Reason::Stopped,
+        may_have_run: true,
+    };
+    assert_eq!(pair.failures, [stopped; 2]);
+    // The other one is for whoever follows.
+    let hello = pair.take_from_client();
+    assert_eq!(hello[6], 1);
 }
 
 #[test]

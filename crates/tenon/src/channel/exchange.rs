@@ -223,6 +223,7 @@ impl ExchangeEngine {
                 Some(fault) => disconnected(Arc::clone(fault)),
                 None => disconnected(told(io::ErrorKind::TimedOut)),
             },
+            Reason::Stopped => disconnected(told(io::ErrorKind::ConnectionAborted)),
             Reason::Forgotten { .. } => disconnected(told(io::ErrorKind::ConnectionReset)),
             Reason::Refused(refused) => CallError::ConnectionRefused(refused),
             Reason::TooLarge { size, limit } => CallError::TooLargeForPeer { size, limit },

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tenon_net::Transport;
 use tenon_proto::exchange::server::{
-    CallKey, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
+    CallKey, Farewell, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
 };
 use tenon_proto::exchange::{DATAGRAM_HERE, is_one_of_many};
 use tenon_proto::lean::server::Reply;
@@ -146,6 +146,17 @@ impl Socket {
         drop(state);
         // Whoever watches may have to look at the port earlier than before.
         core.parking.wake();
+    }
+
+    /// Tells clients that the server stops, unless a call is still carried out where it was received.
+    pub(super) fn say_goodbye(&self, core: &Core, to: Farewell) {
+        let mut state = match self.exchange.0.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        state.engine.say_goodbye(to);
+        self.send_packets(core, &mut state);
     }
 
     /// Does what is due by `now`.

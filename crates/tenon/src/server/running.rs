@@ -7,12 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tenon_net::Address;
+use tenon_proto::exchange::server::Farewell as ToClients;
 use tenon_proto::lean::Reason as Farewell;
 
 use super::builder::ServerBuilder;
 use super::core::Core;
 use super::counters::ServerCounters;
 use super::lock;
+use super::port::Socket;
 use crate::rpcbind::{Registrar, RpcbindError};
 
 /// How long calls may still run when a server is dropped.
@@ -143,15 +145,26 @@ impl Server {
             return self.wait();
         }
         drop(mem::take(&mut *lock(&self.registrar)));
+        // Their clients are told until the end, while nobody reads them any more.
+        let ports: Vec<_> = self.core.open_ports().collect();
         self.stop_receiving();
+        self.say_goodbye(&ports, ToClients::ToIdle);
         if !self.wait_for_threads(drain) {
             self.abandon_calls();
             if !self.wait_for_threads(DEPARTURE) {
                 tracing::warn!("handlers still run behind a server that has stopped");
             }
         }
+        self.say_goodbye(&ports, ToClients::ToAll);
         *lock(&self.phase) = Phase::Stopped;
         self.stopped.notify_all();
+    }
+
+    /// Says to clients of the packet exchange that nothing more comes.
+    fn say_goodbye(&self, ports: &[Arc<Socket>], to: ToClients) {
+        for port in ports {
+            port.say_goodbye(&self.core, to);
+        }
     }
 
     fn begin_stopping(&self) -> bool {

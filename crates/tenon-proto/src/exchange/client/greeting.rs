@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use siphasher::sip::SipHasher24;
 
-use super::lane::Stage;
+use super::lane::{Lane, Stage};
 use super::{BindingState, Core, Greeting, Link, Open};
 use crate::exchange::congestion::Congestion;
 use crate::exchange::failure::Reason;
+use crate::exchange::farewell::Begun;
 use crate::exchange::opening::{Facts, Opening, Welcome};
 use crate::exchange::packet::{Header, Ignored, PACKET_HEADER, Prototype};
 use crate::exchange::{DATAGRAM_DEFAULT, datagram_max};
@@ -132,6 +133,25 @@ impl<W> Core<W> {
         Ok(())
     }
 
+    /// The server stops: it has not begun other calls than it says, and will answer none.
+    #[cold]
+    pub(super) fn handle_goodbye(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        body: &[u8],
+    ) -> Result<(), Ignored> {
+        match &self.link {
+            Link::Open(open) if open.conversation == header.conversation => {}
+            Link::Open(_) | Link::Idle | Link::Greeting(_) => return Err(Ignored::Stale),
+        }
+        let begun = Begun::get(header.fragments, body)?;
+        self.renew_but(now, Reason::Stopped, |number, lane| {
+            lane.is_sent && begun.may_have(number, lane.sequence)
+        });
+        Ok(())
+    }
+
     #[cold]
     pub(super) fn handle_refusal(&mut self, now: Instant) {
         match &self.link {
@@ -168,6 +188,16 @@ impl<W> Core<W> {
 
     /// Begins another conversation. Calls that may have been carried out fail.
     pub(super) fn renew(&mut self, now: Instant, memory: Duration, reason: Reason) {
+        self.renew_but(now, reason, |_, lane| lane.may_have_run(now, memory));
+    }
+
+    /// Begins another conversation with all calls but those that `may_have_run`.
+    fn renew_but(
+        &mut self,
+        now: Instant,
+        reason: Reason,
+        may_have_run: impl Fn(u16, &Lane<W>) -> bool,
+    ) {
         self.link = Link::Idle;
         let mut goes_on = false;
         for number in 0..self.lanes.len() {
@@ -178,7 +208,7 @@ impl<W> Core<W> {
                 Stage::GivenUp => {
                     self.end(number);
                 }
-                Stage::Calling(_) if lane.may_have_run(now, memory) => self.fail(number, reason),
+                Stage::Calling(_) if may_have_run(number, lane) => self.fail(number, reason),
                 Stage::Calling(_) => {
                     self.bytes -= lane.assembly.bytes();
                     lane.begin_anew();

@@ -31,6 +31,7 @@ impl<W> Core<W> {
             PacketKind::Reply => self.handle_fragment(now, &header, body, taken),
             PacketKind::Ack => self.handle_ack(now, &header, body).map(|()| None),
             PacketKind::Reset => self.handle_reset(now, &header).map(|()| None),
+            PacketKind::Goodbye => self.handle_goodbye(now, &header, body).map(|()| None),
             PacketKind::Welcome => self.handle_welcome(now, &header, body).map(|()| None),
             PacketKind::Hello | PacketKind::Call | PacketKind::Probe | PacketKind::Cancel => {
                 Err(Ignored::WrongEnd)

@@ -41,9 +41,11 @@ impl<A: Address> Core<A> {
                 Ok(None)
             }
             PacketKind::Cancel => self.handle_cancel(header, index).map(|()| None),
-            PacketKind::Hello | PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => {
-                Err(Ignored::WrongEnd)
-            }
+            PacketKind::Hello
+            | PacketKind::Welcome
+            | PacketKind::Reply
+            | PacketKind::Reset
+            | PacketKind::Goodbye => Err(Ignored::WrongEnd),
         }
     }
 

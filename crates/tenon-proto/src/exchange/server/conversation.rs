@@ -7,6 +7,7 @@ use tenon_wire::Buffer;
 use crate::exchange::ack::{Arrived, Progress, put_bitmap};
 use crate::exchange::assembly::Assembly;
 use crate::exchange::congestion::Congestion;
+use crate::exchange::farewell::{NAMED_MAX, put_begun};
 use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind, Prototype};
 use crate::exchange::sending::Sending;
 use crate::exchange::time::{Chance, Patience, RoundTrip};
@@ -336,6 +337,38 @@ impl<A> Conversation<A> {
         lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
         self.has_waiting = true;
         true
+    }
+
+    // ---- The end ----
+
+    /// Whether nothing is carried out and nothing is under way that the client has to hear more of.
+    pub(super) fn is_idle(&self) -> bool {
+        let busy = self.lanes.iter().any(|lane| match lane.stage {
+            Stage::Running | Stage::Cancelled => true,
+            Stage::Answered => lane.owes_answer || lane.sending.count() > 1,
+            Stage::Receiving | Stage::Over(_) => false,
+        });
+        !busy
+    }
+
+    /// Appends that the server stops, and what it has begun.
+    #[cold]
+    pub(super) fn put_goodbye(&self, incarnation: u32, out: &mut Buffer) {
+        let is_begun = |lane: &&Lane| match lane.stage {
+            Stage::Running | Stage::Cancelled | Stage::Answered => true,
+            Stage::Receiving | Stage::Over(_) => false,
+        };
+        let begun = || self.lanes.iter().filter(is_begun);
+        let header = Header {
+            fragment: incarnation,
+            fragments: begun().count() as u32,
+            ..Header::plain(PacketKind::Goodbye, self.id, 0, 0)
+        };
+        self.prototype.put(out, &header, |out| {
+            for lane in begun().take(NAMED_MAX) {
+                put_begun(out, lane.number, lane.sequence);
+            }
+        });
     }
 
     // ---- Packets ----

@@ -137,6 +137,15 @@ pub enum ServerEvent {
     Cancelled(CallKey),
 }
 
+/// Who is told that a server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    /// Clients none of whose calls is carried out, or answered in several packets.
+    ToIdle,
+    /// All of them: no call will be answered any more.
+    ToAll,
+}
+
 /// What a server has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ServerCounters {
@@ -180,6 +189,8 @@ struct Core<A> {
     /// Calls whose answers wait to be acknowledged.
     timed: Vec<(u64, u16)>,
     stray: VecDeque<Stray<A>>,
+    /// Conversations whose clients are to be told that the server stops.
+    leaving: Vec<u64>,
     events: VecDeque<ServerEvent>,
     scratch: Buffer,
     spare: Spare,
@@ -230,6 +241,7 @@ impl<A: Address> ServerEngine<A> {
                 ready: VecDeque::new(),
                 timed: Vec::new(),
                 stray: VecDeque::new(),
+                leaving: Vec::new(),
                 events: VecDeque::new(),
                 scratch: Buffer::default(),
                 spare: Spare::new(Assembly::receiver(bytes_max)),
@@ -301,6 +313,13 @@ impl<A: Address> ServerEngine<A> {
         self.core.is_closed = true;
     }
 
+    /// Takes nothing any more, and has clients told that it stops: all of them, or those that wait for
+    /// nothing of which they have not been told the result. Their conversations are forgotten then.
+    pub fn say_goodbye(&mut self, to: Farewell) {
+        self.core.is_closed = true;
+        self.core.say_goodbye(to);
+    }
+
     /// Conversations that are known.
     pub fn conversations(&self) -> usize {
         self.core.conversations.len()
@@ -352,7 +371,9 @@ impl<A: Address> Core<A> {
                 let body = self.find_conversation(now, from, &header, body)?;
                 self.handle_of_call(now, &header, body, taken)
             }
-            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => Err(Ignored::WrongEnd),
+            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset | PacketKind::Goodbye => {
+                Err(Ignored::WrongEnd)
+            }
         }
     }
 }

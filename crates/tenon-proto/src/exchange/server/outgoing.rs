@@ -5,10 +5,32 @@ use std::time::Instant;
 use tenon_wire::Buffer;
 
 use super::conversation::Limited;
-use super::{Address, Core};
+use super::{Address, Core, Farewell};
 use crate::exchange::packet::Prototype;
 
 impl<A: Address> Core<A> {
+    #[cold]
+    pub(super) fn say_goodbye(&mut self, to: Farewell) {
+        let told = self.conversations.iter();
+        let told = told.filter(|(_, conversation)| to == Farewell::ToAll || conversation.is_idle());
+        self.leaving = told.map(|(id, _)| *id).collect();
+    }
+
+    /// Appends the last packet of a conversation.
+    #[inline]
+    fn put_goodbye(&mut self, out: &mut Buffer) -> Option<A> {
+        loop {
+            let id = self.leaving.pop()?;
+            let Some(conversation) = self.conversations.get(&id) else {
+                continue;
+            };
+            conversation.put_goodbye(self.incarnation, out);
+            let peer = conversation.peer;
+            self.forget(id);
+            return Some(peer);
+        }
+    }
+
     #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
         if let Some(stray) = self.stray.pop_front() {
@@ -21,7 +43,9 @@ impl<A: Address> Core<A> {
             return Some(stray.to);
         }
         loop {
-            let (id, number) = self.ready.pop_front()?;
+            let Some((id, number)) = self.ready.pop_front() else {
+                return self.put_goodbye(out);
+            };
             let Some(conversation) = self.conversations.get_mut(&id) else {
                 continue;
             };

@@ -71,7 +71,7 @@ impl<A: Address> Core<A> {
         }
     }
 
-    fn forget(&mut self, id: u64) {
+    pub(super) fn forget(&mut self, id: u64) {
         let Some(conversation) = self.conversations.remove(&id) else {
             return;
         };
