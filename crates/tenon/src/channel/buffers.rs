@@ -1,6 +1,39 @@
 //! Buffers that are used again.
 
+use std::cell::Cell;
+
 use tenon_wire::Buffer;
+
+thread_local! {
+    /// What this thread wrote its last call in: most threads have one call at a time, and take no
+    /// lock for its buffer.
+    static SPARE: Cell<Option<Buffer>> = const { Cell::new(None) };
+}
+
+/// This thread's spare buffer, if it has one.
+#[inline]
+pub(super) fn take_spare() -> Option<Buffer> {
+    SPARE.try_with(Cell::take).ok().flatten()
+}
+
+/// Keeps a buffer for this thread's next call, or returns it if the thread has one.
+#[inline]
+fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
+    let keep = |spare: &Cell<Option<Buffer>>| match spare.take() {
+        None => {
+            buffer.clear();
+            buffer.shrink_to(Buffers::SIZE_MAX);
+            spare.set(Some(buffer));
+            None
+        }
+        kept => {
+            spare.set(kept);
+            Some(buffer)
+        }
+    };
+    // A thread that ends keeps nothing.
+    SPARE.try_with(keep).ok().flatten()
+}
 
 /// Buffers to be used again.
 #[derive(Debug, Default)]
@@ -11,6 +44,14 @@ impl Buffers {
     const COUNT_MAX: usize = 64;
     /// Most bytes that a buffer keeps.
     const SIZE_MAX: usize = 1 << 20;
+
+    /// Keeps the buffer of a call that was sent: for this thread if it has none, or for all.
+    #[inline]
+    pub(super) fn keep(&mut self, buffer: Buffer) {
+        if let Some(buffer) = keep_spare(buffer) {
+            self.put(buffer);
+        }
+    }
 
     /// An empty buffer.
     pub fn take(&mut self) -> Buffer {

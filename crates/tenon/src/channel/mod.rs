@@ -161,7 +161,7 @@ impl Channel {
 
     /// A buffer to put a call in; [`send`](Self::send) takes it.
     pub(crate) fn buffer(&self) -> Buffer {
-        self.lock().buffers.take()
+        buffers::take_spare().unwrap_or_else(|| self.lock().buffers.take())
     }
 
     /// Gives a buffer back.

@@ -74,7 +74,7 @@ impl Channel {
                 Err(Unstarted::Error(error)) => return Err(error),
             }
         };
-        state.buffers.put(message);
+        state.buffers.keep(message);
         watcher.at(Step::Sending);
         if !state.gathers_packets() {
             state = self.transmit_packets(state, &connection);

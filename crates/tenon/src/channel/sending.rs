@@ -133,7 +133,7 @@ impl Ticket {
             state.release(self.slot);
         }
         if let Some(message) = self.message.take() {
-            state.buffers.put(message);
+            state.buffers.keep(message);
         }
     }
 }
@@ -255,8 +255,18 @@ impl Channel {
                 self.transmit_behind(&turn.connection, packet, timer)
             }
             Way::Alone => {
-                drop(state);
-                self.transmit(&turn.connection, packet, timer.deadline)
+                // Who else wants to send has to wait in any case: it may as well be for the lock.
+                let kept = Some(state).filter(|state| state.engine.in_flight() == 1);
+                match turn.connection.try_send(packet, 0) {
+                    Ok(sent) if sent == packet.len() => {
+                        watcher.at(Step::Sent);
+                        return Ok(kept.unwrap_or_else(|| self.lock()));
+                    }
+                    begun => {
+                        drop(kept);
+                        self.transmit_rest(&turn.connection, packet, begun, timer.deadline)
+                    }
+                }
             }
         };
         watcher.at(Step::Sent);
@@ -320,25 +330,44 @@ impl Channel {
     }
 
     /// Sends `bytes` whole; says whether there was not room for all of them at once.
+    #[inline]
     pub(super) fn transmit(
         &self,
         connection: &Arc<Connection>,
         bytes: &[u8],
         deadline: Instant,
     ) -> Result<bool, Unsent> {
+        match connection.try_send(bytes, 0) {
+            Ok(sent) if sent == bytes.len() => Ok(false),
+            begun => self.transmit_rest(connection, bytes, begun, deadline),
+        }
+    }
+
+    /// Sends what of `bytes` was not sent at once; says whether there was not room for that.
+    fn transmit_rest(
+        &self,
+        connection: &Arc<Connection>,
+        bytes: &[u8],
+        begun: io::Result<usize>,
+        deadline: Instant,
+    ) -> Result<bool, Unsent> {
+        let mut step = begun;
         let mut sent = 0;
         let mut has_waited = false;
-        while sent < bytes.len() {
-            let step = match connection.try_send(bytes, sent) {
+        loop {
+            let done = match step {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     has_waited = true;
                     self.wait_for_room(connection, deadline).map(|()| 0)
                 }
                 done => done.map_err(Broken::from),
             };
-            sent += step.map_err(|broken| Unsent { broken, sent })?;
+            sent += done.map_err(|broken| Unsent { broken, sent })?;
+            if sent == bytes.len() {
+                return Ok(has_waited);
+            }
+            step = connection.try_send(bytes, sent);
         }
-        Ok(has_waited)
     }
 
     /// Waits until more can be sent. Meanwhile it takes in what the peer sends: the peer may not
@@ -394,7 +423,7 @@ impl Channel {
         if self.is_datagram() {
             return Some(message);
         }
-        state.buffers.put(message);
+        state.buffers.keep(message);
         None
     }
 
