@@ -17,6 +17,8 @@ pub enum Transport {
     Udp,
     /// Memory that both ends share.
     Shm,
+    /// UDP datagrams past the kernel's stack.
+    Xdp,
 }
 
 /// What is spoken over it.
@@ -46,6 +48,9 @@ pub enum Address {
     /// `shm:///path`: shared memory, which a Unix socket at the path hands over. Only the lean
     /// protocol goes over it.
     Shm(PathBuf),
+    /// `xdp://host:port`: lean messages in the packet exchange, straight on Ethernet. Only the lean protocol goes
+    /// over it.
+    Xdp(Host),
 }
 
 /// A host, by name or number, and a port.
@@ -69,6 +74,8 @@ enum Problem {
     NoScheme,
     UnknownScheme,
     OncShm,
+    OncXdp,
+    NoPort,
     NoHost,
     BadHost,
     BareIpv6,
@@ -86,6 +93,7 @@ impl Address {
             Self::Udp(_) | Self::LeanUdp(_) => Transport::Udp,
             Self::Unix(_) | Self::LeanUnix(_) => Transport::Unix,
             Self::Shm(_) => Transport::Shm,
+            Self::Xdp(_) => Transport::Xdp,
         }
     }
 
@@ -93,13 +101,15 @@ impl Address {
     pub fn protocol(&self) -> Protocol {
         match self {
             Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Protocol::Onc,
-            Self::LeanTcp(_) | Self::LeanUdp(_) | Self::LeanUnix(_) | Self::Shm(_) => {
-                Protocol::Lean
-            }
+            Self::LeanTcp(_)
+            | Self::LeanUdp(_)
+            | Self::LeanUnix(_)
+            | Self::Shm(_)
+            | Self::Xdp(_) => Protocol::Lean,
         }
     }
 
-    /// The same place for a client that speaks ONC RPC; none for shared memory.
+    /// The same place for a client that speaks ONC RPC; none where only the lean protocol goes.
     #[must_use]
     pub fn over_onc(self) -> Option<Self> {
         match self {
@@ -107,7 +117,7 @@ impl Address {
             Self::LeanUdp(host) => Some(Self::Udp(host)),
             Self::LeanUnix(path) => Some(Self::Unix(path)),
             Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Some(self),
-            Self::Shm(_) => None,
+            Self::Shm(_) | Self::Xdp(_) => None,
         }
     }
 
@@ -118,7 +128,11 @@ impl Address {
             Self::Tcp(host) => Self::LeanTcp(host),
             Self::Udp(host) => Self::LeanUdp(host),
             Self::Unix(path) => Self::LeanUnix(path),
-            Self::LeanTcp(_) | Self::LeanUdp(_) | Self::LeanUnix(_) | Self::Shm(_) => self,
+            Self::LeanTcp(_)
+            | Self::LeanUdp(_)
+            | Self::LeanUnix(_)
+            | Self::Shm(_)
+            | Self::Xdp(_) => self,
         }
     }
 
@@ -130,9 +144,11 @@ impl Address {
     /// The host; none for a path.
     pub fn host(&self) -> Option<&Host> {
         match self {
-            Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) | Self::LeanUdp(host) => {
-                Some(host)
-            }
+            Self::Tcp(host)
+            | Self::Udp(host)
+            | Self::LeanTcp(host)
+            | Self::LeanUdp(host)
+            | Self::Xdp(host) => Some(host),
             Self::Unix(_) | Self::LeanUnix(_) | Self::Shm(_) => None,
         }
     }
@@ -141,15 +157,17 @@ impl Address {
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
         match &mut self {
-            Self::Tcp(host) | Self::Udp(host) | Self::LeanTcp(host) | Self::LeanUdp(host) => {
-                host.port = Some(port);
-            }
+            Self::Tcp(host)
+            | Self::Udp(host)
+            | Self::LeanTcp(host)
+            | Self::LeanUdp(host)
+            | Self::Xdp(host) => host.port = Some(port),
             Self::Unix(_) | Self::LeanUnix(_) | Self::Shm(_) => {}
         }
         self
     }
 
-    /// The address of a socket that speaks `transport`, TCP or UDP.
+    /// The address of a socket that speaks `transport`: TCP, UDP, or UDP past the kernel.
     pub(crate) fn of_socket(transport: Transport, at: SocketAddr) -> Self {
         let host = Host {
             name: at.ip().to_string(),
@@ -157,6 +175,7 @@ impl Address {
         };
         match transport {
             Transport::Udp => Self::Udp(host),
+            Transport::Xdp => Self::Xdp(host),
             Transport::Tcp | Transport::Unix | Transport::Shm => Self::Tcp(host),
         }
     }
@@ -204,6 +223,8 @@ fn parse(text: &str) -> Result<Address, Problem> {
         "lean+unix" => parse_path(rest).map(Address::LeanUnix),
         "shm" | "lean+shm" => parse_path(rest).map(Address::Shm),
         "onc+shm" => Err(Problem::OncShm),
+        "xdp" | "lean+xdp" => parse_host_and_port(rest).map(Address::Xdp),
+        "onc+xdp" => Err(Problem::OncXdp),
         _ => Err(Problem::UnknownScheme),
     }
 }
@@ -230,6 +251,15 @@ fn parse_host(text: &str) -> Result<Host, Problem> {
         name: name.to_owned(),
         port: port.map(parse_port).transpose()?,
     })
+}
+
+/// A host whose port nobody else would know.
+fn parse_host_and_port(text: &str) -> Result<Host, Problem> {
+    let host = parse_host(text)?;
+    match host.port {
+        Some(_) => Ok(host),
+        None => Err(Problem::NoPort),
+    }
 }
 
 fn split_host(text: &str) -> Result<(&str, Option<&str>), Problem> {
@@ -265,6 +295,7 @@ impl fmt::Display for Address {
             Self::LeanUdp(host) => write!(f, "lean+udp://{host}"),
             Self::LeanUnix(path) => write!(f, "lean+unix://{}", path.display()),
             Self::Shm(path) => write!(f, "shm://{}", path.display()),
+            Self::Xdp(host) => write!(f, "xdp://{host}"),
         }
     }
 }
@@ -290,6 +321,7 @@ impl fmt::Display for Transport {
             Self::Unix => "unix",
             Self::Udp => "udp",
             Self::Shm => "shm",
+            Self::Xdp => "xdp",
         })
     }
 }
@@ -312,15 +344,22 @@ impl fmt::Display for AddressError {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoScheme => "write tcp://host:port, udp://host:port, unix:///path or shm:///path",
+            Self::NoScheme => {
+                "write tcp://host:port, udp://host:port, unix:///path, shm:///path or xdp://host:port"
+            }
             Self::UnknownScheme => {
                 "the schemes are tcp, udp and unix, with onc+ or lean+ in front of them or \
-                 without, and shm"
+                 without, shm and xdp"
             }
             Self::OncShm => {
                 "only the lean protocol goes over shared memory; write shm:///path, or \
                  unix:///path for ONC RPC"
             }
+            Self::OncXdp => {
+                "only the lean protocol goes past the kernel; write xdp://host:port, or \
+                 udp://host:port for ONC RPC"
+            }
+            Self::NoPort => "the port is missing, for which nobody can be asked; write xdp://host:port",
             Self::NoHost => "the host is missing; write tcp://host:port",
             Self::BadHost => "the host holds a character that no host name has",
             Self::BareIpv6 => "put the IPv6 address in brackets, as in tcp://[::1]:2049",
@@ -361,6 +400,8 @@ mod tests {
         check("lean+unix:///run/a", "lean+unix:///run/a");
         check("shm:///run/a", "shm:///run/a");
         check("lean+shm:///run/a", "shm:///run/a");
+        check("xdp://10.0.0.1:7", "xdp://10.0.0.1:7");
+        check("lean+xdp://h:7", "xdp://h:7");
     }
 
     #[test]
@@ -372,6 +413,8 @@ mod tests {
             ("lean+unix://a", "absolute"),
             ("shm://a", "absolute"),
             ("onc+shm:///a", "only the lean protocol"),
+            ("onc+xdp://h:7", "only the lean protocol"),
+            ("xdp://h", "port is missing"),
             ("tcp://", "host is missing"),
             ("tcp://:7", "host is missing"),
             ("tcp://a b", "no host name"),
@@ -418,5 +461,10 @@ mod tests {
         assert_eq!(shm.protocol(), Protocol::Lean);
         assert_eq!(shm.clone().over_onc(), None);
         assert_eq!(shm.clone().over_lean(), shm);
+        let xdp: Address = "xdp://h:7".parse().unwrap();
+        assert_eq!(xdp.protocol(), Protocol::Lean);
+        assert_eq!(xdp.clone().over_onc(), None);
+        assert_eq!(xdp.clone().over_lean(), xdp);
+        assert!(!xdp.needs_port());
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use crate::socket::Ready;
-use crate::{Address, Datagram, Until};
+use crate::{Address, Datagram, Transport, Until, Xdp};
 
 /// Packets that go out together, to the same peer: one behind the other, each of `size` bytes but the last,
 /// which has at most as many. A single packet is one, too.
@@ -76,6 +76,8 @@ impl Came {
 pub enum Carrier {
     /// UDP, by the system's sockets.
     Udp(Datagram),
+    /// UDP, past the kernel's stack.
+    Xdp(Box<Xdp>),
 }
 
 impl Carrier {
@@ -85,17 +87,36 @@ impl Carrier {
     /// What leads to `address` alone.
     ///
     /// # Errors
-    /// As [`Datagram::connect`].
+    /// As [`Datagram::connect`], and [`Xdp::connect`] for an address that leads past the kernel.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
-        Datagram::connect(address, deadline).map(Self::Udp)
+        match address.transport() {
+            Transport::Xdp => Ok(Self::Xdp(Box::new(Xdp::connect(address)?))),
+            Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
+                Datagram::connect(address, deadline).map(Self::Udp)
+            }
+        }
     }
 
     /// What receives from everybody at `address`.
     ///
     /// # Errors
-    /// As [`Datagram::bind`].
+    /// As [`Datagram::bind`], and [`Xdp::bind`] for an address that leads past the kernel.
     pub fn bind(address: &Address) -> io::Result<Self> {
-        Datagram::bind(address).map(Self::Udp)
+        match address.transport() {
+            Transport::Xdp => Ok(Self::Xdp(Box::new(Xdp::bind(address)?))),
+            Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
+                Datagram::bind(address).map(Self::Udp)
+            }
+        }
+    }
+
+    /// What its packets come through.
+    #[inline]
+    pub fn transport(&self) -> Transport {
+        match self {
+            Self::Udp(_) => Transport::Udp,
+            Self::Xdp(_) => Transport::Xdp,
+        }
     }
 
     /// Where it is, its real port included.
@@ -105,6 +126,7 @@ impl Carrier {
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Self::Udp(socket) => socket.address(),
+            Self::Xdp(socket) => Ok(socket.address()),
         }
     }
 
@@ -112,6 +134,8 @@ impl Carrier {
     pub fn is_here(&self) -> bool {
         match self {
             Self::Udp(socket) => socket.is_here(),
+            // However near the peer is, a frame has the size of a frame.
+            Self::Xdp(_) => false,
         }
     }
 
@@ -126,6 +150,7 @@ impl Carrier {
                 socket.try_send(train.bytes).map(|()| train.bytes.len())
             }
             Self::Udp(socket) => socket.try_send_train(train, None),
+            Self::Xdp(socket) => socket.try_send(train),
         }
     }
 
@@ -141,6 +166,16 @@ impl Carrier {
                 sent.map(|()| train.bytes.len())
             }
             Self::Udp(socket) => socket.try_send_train(train, Some(to)),
+            Self::Xdp(socket) => socket.try_send_to(train, to),
+        }
+    }
+
+    /// Looks up to so many times whether something has come, where that asks nobody.
+    #[inline]
+    pub fn look(&self, times: u32) {
+        match self {
+            Self::Udp(_) => {}
+            Self::Xdp(socket) => socket.look(times),
         }
     }
 
@@ -156,6 +191,7 @@ impl Carrier {
                 socket.try_recv_train(room).map(|(came, _)| came)
             }
             Self::Udp(socket) => socket.try_recv(room).map(Came::one),
+            Self::Xdp(socket) => unnamed(socket.try_recv_from(room)),
         }
     }
 
@@ -168,6 +204,7 @@ impl Carrier {
         match self {
             Self::Udp(socket) if socket.expects_train() => socket.recv_train_until(room, until),
             Self::Udp(socket) => socket.recv_until(room, until).map(Came::one),
+            Self::Xdp(socket) => unnamed(socket.recv_from_until(room, until.deadline)),
         }
     }
 
@@ -183,6 +220,7 @@ impl Carrier {
                 let (length, from) = socket.try_recv_from(room)?;
                 Ok((Came::one(length), from))
             }
+            Self::Xdp(socket) => one(socket.try_recv_from(room)),
         }
     }
 
@@ -204,6 +242,7 @@ impl Carrier {
                 let (length, from) = socket.recv_from_within(room, limit)?;
                 Ok((Came::one(length), from))
             }
+            Self::Xdp(socket) => one(socket.recv_from_within(room, limit)),
         }
     }
 
@@ -212,6 +251,8 @@ impl Carrier {
     pub fn expect_train(&self, size: usize) {
         match self {
             Self::Udp(socket) => socket.expect_train(size),
+            // One frame is received at a time, which asks nobody.
+            Self::Xdp(_) => {}
         }
     }
 
@@ -222,6 +263,7 @@ impl Carrier {
     pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
         match self {
             Self::Udp(socket) => socket.wait(wanted, deadline),
+            Self::Xdp(socket) => socket.wait(wanted, deadline),
         }
     }
 
@@ -232,6 +274,7 @@ impl Carrier {
     pub fn shutdown(&self) -> io::Result<()> {
         match self {
             Self::Udp(socket) => socket.shutdown(),
+            Self::Xdp(socket) => socket.shutdown(),
         }
     }
 }
@@ -240,6 +283,7 @@ impl AsFd for Carrier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Udp(socket) => socket.as_fd(),
+            Self::Xdp(socket) => socket.as_fd(),
         }
     }
 }
@@ -248,6 +292,7 @@ impl AsRawFd for Carrier {
     fn as_raw_fd(&self) -> RawFd {
         match self {
             Self::Udp(socket) => socket.as_raw_fd(),
+            Self::Xdp(socket) => socket.as_raw_fd(),
         }
     }
 }
@@ -255,4 +300,14 @@ impl AsRawFd for Carrier {
 fn named((came, from): (Came, Option<SocketAddr>)) -> io::Result<(Came, SocketAddr)> {
     let from = from.ok_or(io::ErrorKind::InvalidData)?;
     Ok((came, from))
+}
+
+#[inline]
+fn one(received: io::Result<(usize, SocketAddr)>) -> io::Result<(Came, SocketAddr)> {
+    received.map(|(length, from)| (Came::one(length), from))
+}
+
+#[inline]
+fn unnamed(received: io::Result<(usize, SocketAddr)>) -> io::Result<Came> {
+    received.map(|(length, _)| Came::one(length))
 }

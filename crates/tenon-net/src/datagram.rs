@@ -267,7 +267,8 @@ fn udp_host(address: &Address) -> io::Result<&Host> {
         | Address::Unix(_)
         | Address::LeanTcp(_)
         | Address::LeanUnix(_)
-        | Address::Shm(_) => {
+        | Address::Shm(_)
+        | Address::Xdp(_) => {
             let message =
                 format!("{address} does not lead to a datagram socket: use udp:// or lean+udp://");
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))

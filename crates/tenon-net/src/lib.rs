@@ -1,5 +1,5 @@
 //! Transports: where a peer is ([`Address`]) and the sockets that lead there, TCP, Unix and
-//! UDP, and shared memory beside them.
+//! UDP, shared memory beside them, and UDP past the kernel.
 //!
 //! Everything is blocking with a deadline or not blocking at all, by the method that is called;
 //! no socket carries a hidden mode. One conformance suite (`tests/conformance.rs`) holds for all.
@@ -14,6 +14,7 @@ mod socket;
 mod stream;
 mod timeout;
 mod until;
+mod xdp;
 
 pub use address::{Address, AddressError, Host, Protocol, Transport};
 pub use carrier::{Came, Carrier, Train};
@@ -22,4 +23,6 @@ pub use listener::Listener;
 pub use socket::{Ready, is_deadline};
 pub use stream::Stream;
 pub use tenon_shm::User;
+pub use tenon_xdp::XdpCounters;
 pub use until::Until;
+pub use xdp::Xdp;

@@ -45,7 +45,7 @@ impl Listener {
         match address {
             Address::Tcp(host) => first_that_works(host, Self::bind_tcp),
             Address::Unix(path) | Address::Shm(path) => Self::bind_path(path, address.clone()),
-            Address::Udp(_) => Err(not_a_stream(address)),
+            Address::Udp(_) | Address::Xdp(_) => Err(not_a_stream(address)),
             Address::LeanTcp(_) | Address::LeanUdp(_) | Address::LeanUnix(_) => {
                 Err(serves_both(address))
             }
@@ -135,7 +135,8 @@ impl Listener {
             | Address::Udp(_)
             | Address::LeanTcp(_)
             | Address::LeanUdp(_)
-            | Address::LeanUnix(_) => {
+            | Address::LeanUnix(_)
+            | Address::Xdp(_) => {
                 let peer = peer.ok_or(io::ErrorKind::NotConnected)?;
                 Stream::accepted(fd, Some(SocketAddr::try_from(peer)?))?
             }

@@ -55,7 +55,7 @@ impl Stream {
                 let shm = Shm::join(connect_path(path, deadline)?, deadline)?;
                 Ok(Self(Kind::Shm(Box::new(shm))))
             }
-            Address::Udp(_) | Address::LeanUdp(_) => Err(not_a_stream(address)),
+            Address::Udp(_) | Address::LeanUdp(_) | Address::Xdp(_) => Err(not_a_stream(address)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -48,6 +48,7 @@ pub struct XdpSocket {
     /// Readable when either of the sockets is.
     poller: OwnedFd,
     looks: AtomicU32,
+    is_shut: AtomicBool,
     counters: Counters,
 }
 
@@ -137,6 +138,7 @@ impl XdpSocket {
             kernel,
             poller,
             looks: AtomicU32::new(0),
+            is_shut: AtomicBool::new(false),
             counters: Counters::default(),
         })
     }
@@ -183,14 +185,63 @@ impl XdpSocket {
         }
     }
 
+    /// Sends datagrams to the connected peer, with one call of the kernel. Says of how many bytes those are that
+    /// were sent, which are one at least.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send), if not even the first was sent.
+    pub fn try_send_all<'d>(&self, all: impl Iterator<Item = &'d [u8]>) -> io::Result<usize> {
+        let peer = self.peer.ok_or(io::ErrorKind::NotConnected)?;
+        self.send_all_to(all, peer)
+    }
+
+    /// The same to `to`.
+    ///
+    /// # Errors
+    /// As [`try_send_to`](Self::try_send_to), if not even the first was sent.
+    pub fn try_send_all_to<'d>(
+        &self,
+        all: impl Iterator<Item = &'d [u8]>,
+        to: SocketAddr,
+    ) -> io::Result<usize> {
+        match to {
+            SocketAddr::V4(to) => self.send_all_to(all, to),
+            SocketAddr::V6(_) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    fn send_all_to<'d>(
+        &self,
+        all: impl Iterator<Item = &'d [u8]>,
+        to: SocketAddrV4,
+    ) -> io::Result<usize> {
+        let mut sent = 0;
+        for data in all {
+            match self.put(data, to) {
+                Ok(()) => sent += data.len(),
+                Err(error) if sent == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        call_to_send(&self.rings)?;
+        Ok(sent)
+    }
+
     #[inline]
     fn send_to(&self, data: &[u8], to: SocketAddrV4) -> io::Result<()> {
+        self.put(data, to)?;
+        call_to_send(&self.rings)
+    }
+
+    /// Puts a datagram where the kernel finds it when it is called; sends it at once if there is no way yet.
+    #[inline]
+    fn put(&self, data: &[u8], to: SocketAddrV4) -> io::Result<()> {
         if !self.fits_a_frame(data) {
             return self.send_by_kernel(data, to);
         }
         let next = lock(&self.neighbours).next(*to.ip());
         match next {
-            Some(mac) => self.send_frame(data, Place { mac, at: to }),
+            Some(mac) => self.put_frame(data, Place { mac, at: to }),
             None => {
                 self.send_by_kernel(data, to)?;
                 self.ask_for(*to.ip())
@@ -204,7 +255,7 @@ impl XdpSocket {
     }
 
     #[inline]
-    fn send_frame(&self, data: &[u8], to: Place) -> io::Result<()> {
+    fn put_frame(&self, data: &[u8], to: Place) -> io::Result<()> {
         let (interface, rings) = (&*self.interface, &*self.rings);
         let Some(mut frame) = interface.take_frame() else {
             call_to_send(rings)?;
@@ -219,7 +270,7 @@ impl XdpSocket {
         // The ring has room for all frames that may be on their way.
         lock(&rings.outgoing).put(entry);
         self.counters.sent.fetch_add(1, Ordering::Relaxed);
-        call_to_send(rings)
+        Ok(())
     }
 
     /// The kernel finds the way, cuts what is too long, and knows the peer's address on the Ethernet then.
@@ -282,9 +333,18 @@ impl XdpSocket {
     /// # Errors
     /// As [`try_recv_from`](Self::try_recv_from).
     pub fn try_recv_all_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        match self.receive_frame(room) {
-            Some(received) => Ok(received),
-            None => self.receive_by_kernel(room),
+        if let Some(received) = self.receive_frame(room) {
+            return Ok(received);
+        }
+        match (self.receive_by_kernel(room), self.peer) {
+            // Where nobody waits, the kernel does not say so.
+            (Err(error), Some(peer))
+                if error.kind() == io::ErrorKind::WouldBlock
+                    && self.is_shut.load(Ordering::Relaxed) =>
+            {
+                Ok((0, peer.into()))
+            }
+            (done, _) => done,
         }
     }
 
@@ -334,8 +394,6 @@ impl XdpSocket {
         let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
         let (_, length, from) = rustix::net::recvfrom(&self.kernel, &mut *room, flags)?;
         let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-        // A socket that was shut down receives nothing, from nobody.
-        let from = from.or(self.peer.map(SocketAddr::V4));
         self.counters
             .received_by_kernel
             .fetch_add(1, Ordering::Relaxed);
@@ -347,6 +405,7 @@ impl XdpSocket {
     /// # Errors
     /// `NotConnected` for a socket that was not connected.
     pub fn shutdown(&self) -> io::Result<()> {
+        self.is_shut.store(true, Ordering::Relaxed);
         Ok(rustix::net::shutdown(&self.kernel, Shutdown::Both)?)
     }
 }

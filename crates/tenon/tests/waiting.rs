@@ -73,7 +73,7 @@ fn messages_of_all_sizes_come_back() {
     bounded(|| {
         for_each_pair(|client, _| {
             let most = match client.channel().address().transport() {
-                Transport::Udp => 60_000,
+                Transport::Udp | Transport::Xdp => 60_000,
                 Transport::Tcp | Transport::Unix | Transport::Shm => 1 << 20,
             };
             for size in [0, 4, 1440, 4096, 9000, 16_384, 60_000, most] {
@@ -221,7 +221,7 @@ fn a_client_that_leaves_is_noticed() {
             start(&own, ECHO, &[]).wait().unwrap();
             drop(own);
             let streams = match address.transport() {
-                Transport::Udp => 0,
+                Transport::Udp | Transport::Xdp => 0,
                 Transport::Tcp | Transport::Unix | Transport::Shm => 1,
             };
             eventually("the connection is closed", || {

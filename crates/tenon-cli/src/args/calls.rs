@@ -60,8 +60,8 @@ pub struct CallOptions {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://
-    /// and shm:// for the lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://,
+    /// shm:// and xdp:// for the lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// The interface file
@@ -92,8 +92,8 @@ pub struct CallArgs {
 
 #[derive(Debug, Args)]
 pub struct AccountArgs {
-    /// lean+tcp://HOST[:PORT], lean+unix:///PATH or shm:///PATH; with tcp://, udp://, unix:// and lean+udp:// only
-    /// the client's side is known
+    /// lean+tcp://HOST[:PORT], lean+unix:///PATH or shm:///PATH; with tcp://, udp://, unix://, lean+udp:// and
+    /// xdp:// only the client's side is known
     pub address: String,
 
     /// The interface file
@@ -144,8 +144,8 @@ pub struct ProgramVersion {
 
 #[derive(Debug, Args)]
 pub struct PingArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://
-    /// and shm:// for the lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://,
+    /// shm:// and xdp:// for the lean protocol; without a port, rpcbind is asked
     pub address: String,
 
     /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for

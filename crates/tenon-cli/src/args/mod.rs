@@ -96,6 +96,7 @@ Examples:
   tenon call tcp://fileserver mount3.x MOUNTPROC3_EXPORT          rpcbind knows the port
   tenon call tcp://fileserver mount3.x MOUNTPROC3_MNT '\"/export\"' --auth sys
   tenon call shm:///run/demo.shm demo.x AVERAGE '[1, 2, 6]'           through shared memory
+  tenon call xdp://192.0.2.2:4000 demo.x AVERAGE '[1, 2, 6]'          past the kernel, for root
   echo '[1, 2, 6]' | tenon call unix:///run/demo.sock demo.x AVERAGE -
 
 Values: numbers (64-bit ones too, also as strings), true and false, enum members by name,
@@ -104,8 +105,8 @@ arrays and linked lists, null for an absent optional, objects for structs, and
 {\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. Several arguments: an object
 by name or an array by position. `tenon explain FILE PROCEDURE` shows what is asked for.
 
-The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://, lean+unix://
-and shm:// the lean protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
+The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://, lean+unix://,
+shm:// and xdp:// the lean protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
 from: if a type differs, the error names it.")]
     Call(CallArgs),
 

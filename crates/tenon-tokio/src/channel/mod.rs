@@ -103,7 +103,7 @@ impl Channel {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address.clone()));
         }
-        if let Address::LeanUdp(_) = address {
+        if let Address::LeanUdp(_) | Address::Xdp(_) = address {
             let message =
                 "a channel of tasks does not go there: use lean+tcp://, or tenon::Channel";
             let error = io::Error::new(io::ErrorKind::Unsupported, message);

@@ -84,7 +84,7 @@ impl Outbox {
         done: impl FnMut(Piece),
     ) -> io::Result<()> {
         let most = match address.transport() {
-            Transport::Udp => 1,
+            Transport::Udp | Transport::Xdp => 1,
             Transport::Tcp | Transport::Unix | Transport::Shm => PIECES_MAX,
         };
         let count = self.pieces.len().min(most);

@@ -139,7 +139,7 @@ fn refuse_unfit(prepared: &Prepared) -> Result<(), StartError> {
     let mut addresses = prepared.places.addresses.iter();
     let is_unfit = |address: &&Address| match address.transport() {
         Transport::Tcp | Transport::Unix | Transport::Shm => false,
-        Transport::Udp => true,
+        Transport::Udp | Transport::Xdp => true,
     };
     match addresses.find(is_unfit) {
         None => Ok(()),

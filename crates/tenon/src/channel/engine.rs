@@ -106,7 +106,9 @@ impl Engine {
                     violations: 0,
                 })
             }
-            Address::LeanUdp(_) => Self::Exchange(Box::new(ExchangeEngine::new(options))),
+            Address::LeanUdp(_) | Address::Xdp(_) => {
+                Self::Exchange(Box::new(ExchangeEngine::new(options)))
+            }
             Address::Udp(_) => Self::Onc(onc::ClientEngine::datagram(seed, options.retransmission)),
             Address::Tcp(_) | Address::Unix(_) => Self::Onc(onc::ClientEngine::stream(seed)),
         }

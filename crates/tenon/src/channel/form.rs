@@ -126,6 +126,7 @@ pub(super) fn is_datagram(address: &Address) -> bool {
         | Address::LeanTcp(_)
         | Address::LeanUdp(_)
         | Address::LeanUnix(_)
-        | Address::Shm(_) => false,
+        | Address::Shm(_)
+        | Address::Xdp(_) => false,
     }
 }

@@ -147,7 +147,7 @@ impl Inbox {
                 let limit = preamble(options).message_max as usize;
                 Reader::Messages(MessageReader::new(limit))
             }
-            Address::LeanUdp(_) => Reader::Packets(Box::new(Packets {
+            Address::LeanUdp(_) | Address::Xdp(_) => Reader::Packets(Box::new(Packets {
                 came: LastCame::default(),
                 whole: Whole::new(&exchange_preamble(options)),
             })),

@@ -32,7 +32,7 @@ impl Channel {
     /// Whether calls go by the packet exchange.
     #[inline]
     pub(super) fn is_exchange(&self) -> bool {
-        matches!(self.address(), Address::LeanUdp(_))
+        matches!(self.address(), Address::LeanUdp(_) | Address::Xdp(_))
     }
 
     /// Asks the server for a conversation and waits until it has answered: so what is no server is found

@@ -27,7 +27,9 @@ impl Socket {
             Transport::Tcp | Transport::Unix | Transport::Shm => {
                 Stream::connect(address, deadline).map(Self::Stream)
             }
-            Transport::Udp => Carrier::connect(address, deadline).map(Self::Packets),
+            Transport::Udp | Transport::Xdp => {
+                Carrier::connect(address, deadline).map(Self::Packets)
+            }
         }
     }
 
@@ -75,7 +77,7 @@ impl Socket {
     pub(super) fn look(&self, times: u32) {
         match self {
             Self::Stream(stream) => stream.look(times),
-            Self::Packets(_) => {}
+            Self::Packets(socket) => socket.look(times),
         }
     }
 
@@ -160,7 +162,7 @@ impl Socket {
     pub(super) fn transport(&self) -> Transport {
         match self {
             Self::Stream(stream) => stream.transport(),
-            Self::Packets(_) => Transport::Udp,
+            Self::Packets(socket) => socket.transport(),
         }
     }
 

@@ -32,8 +32,9 @@ pub(super) fn netid(address: &Address) -> &'static str {
         (Address::Udp(_) | Address::LeanUdp(_), false) => "udp",
         (Address::Udp(_) | Address::LeanUdp(_), true) => "udp6",
         (Address::Unix(_) | Address::LeanUnix(_), _) => "local",
-        // RFC 1833 has none.
+        // RFC 1833 has none for these.
         (Address::Shm(_), _) => "shm",
+        (Address::Xdp(_), _) => "xdp",
     }
 }
 
@@ -77,7 +78,7 @@ pub(super) fn universal(address: &Address) -> Result<String, UniversalAddressErr
             .to_str()
             .map(str::to_owned)
             .ok_or_else(|| error(address)),
-        Address::Shm(_) => Err(error(address)),
+        Address::Shm(_) | Address::Xdp(_) => Err(error(address)),
     }
 }
 

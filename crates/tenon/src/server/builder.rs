@@ -307,7 +307,7 @@ impl Prepared {
 pub struct Places {
     /// TCP, Unix and shared memory.
     pub listeners: Vec<Listener>,
-    /// What carries packets: UDP.
+    /// What carries packets: UDP, by the kernel or past it.
     pub carriers: Vec<Carrier>,
     /// All of them, in the order in which they were given.
     pub addresses: Vec<Address>,
@@ -316,7 +316,7 @@ pub struct Places {
 impl Places {
     fn open(&mut self, address: &Address, users: Option<&[u32]>) -> io::Result<()> {
         match address {
-            Address::Udp(_) => {
+            Address::Udp(_) | Address::Xdp(_) => {
                 let carrier = Carrier::bind(address)?;
                 self.addresses.push(carrier.address()?);
                 self.carriers.push(carrier);

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
-use tenon_net::Transport;
 use tenon_proto::exchange::server::{
     CallKey, Farewell, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
 };
@@ -98,7 +97,7 @@ impl Socket {
         if let Some(request) = engine.handle_datagram(now, peer, packet, catalog) {
             let (key, call) = (request.key, request.call);
             match core.services.lean_execution(call.service) {
-                Execution::Inline => lean::execute_inline(&call, core, origin(peer), out),
+                Execution::Inline => lean::execute_inline(&call, core, self.origin(peer), out),
                 Execution::Workers => {
                     let job = LeanJob::received_now(&call);
                     let reply_to = ReplyTo::Exchange(Arc::clone(self), key, job, peer);
@@ -136,7 +135,9 @@ impl Socket {
         let reply = Reply::begin(out, job.caller);
         let services = &core.services;
         match job.why_not(None) {
-            None => services.execute_lean(job, arguments, reply, origin(peer), out, &core.tally),
+            None => {
+                services.execute_lean(job, arguments, reply, self.origin(peer), out, &core.tally)
+            }
             Some(exception) => reply.refuse(out, &exception),
         }
         .seal(out);
@@ -172,6 +173,13 @@ impl Socket {
         }
     }
 
+    fn origin(&self, peer: SocketAddr) -> Origin {
+        Origin {
+            transport: self.carrier.transport(),
+            peer: Some(peer),
+        }
+    }
+
     fn send_packets(&self, core: &Core, state: &mut MutexGuard<'_, State>) {
         let State { engine, trains } = &mut **state;
         // Calls are not told that nobody waits for them any more: their services would not hear it.
@@ -183,13 +191,6 @@ impl Socket {
             let sent = self.carrier.try_send_to(train, to).map(|_| ());
             note(core, sent, to);
         }
-    }
-}
-
-fn origin(peer: SocketAddr) -> Origin {
-    Origin {
-        transport: Transport::Udp,
-        peer: Some(peer),
     }
 }
 

@@ -22,7 +22,7 @@ use super::lock;
 use super::services::Execution;
 use super::services::Origin;
 use super::workers::ReplyTo;
-use crate::waiting::{Looking, Waiter};
+use crate::waiting::{LOOKS, Looking, Waiter};
 
 /// How long a reply waits for room in the socket before it is dropped; the peer repeats its call.
 const SEND_PATIENCE: Duration = Duration::from_millis(100);
@@ -88,15 +88,17 @@ impl Port {
 
     fn receive(&mut self, core: &Core) -> io::Result<(Came, SocketAddr)> {
         let (carrier, request) = (&self.socket.carrier, &mut self.request);
-        core.linger(
-            &mut self.waiter,
-            Looking::AtSocket,
-            false,
-            |limit| match limit {
-                None => carrier.try_recv_from(request),
-                Some(limit) => carrier.recv_from_within(request, limit),
-            },
-        )
+        let mut looks = 0;
+        let receive = |limit| match limit {
+            None => {
+                carrier.look(looks);
+                looks = LOOKS;
+                carrier.try_recv_from(request)
+            }
+            Some(limit) => carrier.recv_from_within(request, limit),
+        };
+        let looking = Looking::at(carrier.transport());
+        core.linger(&mut self.waiter, looking, false, receive)
     }
 
     /// Answers packets that have come together.
@@ -120,6 +122,10 @@ impl Port {
         out.clear();
         if is_packet(message) {
             return socket.take_packet(core, message, is_alone, peer, out);
+        }
+        if !carries_onc(socket.carrier.transport()) {
+            tracing::debug!(%peer, "dropping a datagram that is no packet");
+            return core.tally.datagrams_dropped.up();
         }
         match core.services.receive(message, &core.tally) {
             Received::Ping(xid) => {
@@ -191,7 +197,7 @@ impl Socket {
         out: &mut Buffer,
     ) {
         let origin = Origin {
-            transport: Transport::Udp,
+            transport: self.carrier.transport(),
             peer: Some(peer),
         };
         let reply = core.services.execute(call, origin, out, &core.tally);
@@ -223,6 +229,14 @@ impl Socket {
     fn try_send(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
         let sent = self.carrier.try_send_to(Train::one(message), peer);
         sent.map(|_| ())
+    }
+}
+
+/// Whether datagrams of ONC RPC are taken that come through a transport. They have no check of their own.
+fn carries_onc(transport: Transport) -> bool {
+    match transport {
+        Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => true,
+        Transport::Xdp => false,
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Spinner<'s>(&'s Spinners);
 pub(crate) enum Looking {
     /// What the peer sends, of which a system call tells.
     AtSocket,
-    /// What the peer sends into memory that both share.
+    /// What the peer, or the kernel, puts into memory that is shared.
     IntoMemory,
     /// What another thread of this process does, which itself may look at a socket and finds room.
     AtBell,
@@ -36,7 +36,7 @@ impl Looking {
     pub(crate) fn at(transport: Transport) -> Self {
         match transport {
             Transport::Tcp | Transport::Unix | Transport::Udp => Self::AtSocket,
-            Transport::Shm => Self::IntoMemory,
+            Transport::Shm | Transport::Xdp => Self::IntoMemory,
         }
     }
 

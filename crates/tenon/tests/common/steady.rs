@@ -44,7 +44,7 @@ impl Steady {
             Transport::Tcp => Self::tcp(),
             Transport::Unix => Self::unix(),
             Transport::Udp => Self::udp(),
-            Transport::Shm => unreachable!("ONC RPC does not go over shared memory"),
+            Transport::Shm | Transport::Xdp => unreachable!("ONC RPC does not go there"),
         }
     }
 

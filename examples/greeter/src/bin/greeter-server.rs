@@ -1,4 +1,4 @@
-//! Greets whoever it knows, over TCP, UDP and a Unix socket at once.
+//! Greets whoever it knows, over TCP, UDP and a Unix socket at once, and at the addresses that are given.
 
 use tenon::{CallInfo, Refusal, Server};
 use tenon_example_greeter::greeter::{GreeterV1, GreeterV1Service, Greeting, Visitor};
@@ -15,12 +15,14 @@ impl GreeterV1 for Host {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Server::builder()
+    let mut builder = Server::builder()
         .listen("tcp://127.0.0.1:4711")?
         .listen("udp://127.0.0.1:4711")?
-        .listen("unix:///tmp/greeter.sock")?
-        .service(GreeterV1Service(Host))
-        .start()?;
+        .listen("unix:///tmp/greeter.sock")?;
+    for address in std::env::args().skip(1) {
+        builder = builder.listen(&address)?;
+    }
+    let server = builder.service(GreeterV1Service(Host)).start()?;
     println!("serving until it is killed");
     server.wait();
     Ok(())

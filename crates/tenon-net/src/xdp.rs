@@ -1,0 +1,207 @@
+//! Datagrams past the kernel's stack, by address, and waiting for them.
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use tenon_xdp::{XdpCounters, XdpSocket};
+
+use crate::carrier::Train;
+use crate::socket::{Ready, poll_until};
+use crate::stream::first_that_works;
+use crate::{Address, Host, Transport};
+
+/// How long it takes at most until the kernel has sent some of what is on its way out.
+const A_MOMENT: Duration = Duration::from_micros(50);
+
+/// A socket for datagrams that go past the kernel's stack: connected to one peer (client) or bound and open to
+/// all (server). One thread at a time receives.
+#[derive(Debug)]
+pub struct Xdp {
+    socket: XdpSocket,
+}
+
+impl Xdp {
+    /// A socket that sends to and receives from `address` alone. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, with the capabilities that are lacking; `InvalidInput` for an address of IPv6 or of
+    /// another transport, and if the way there is no Ethernet; `ResourceBusy` if another process has the interface.
+    pub fn connect(address: &Address) -> io::Result<Self> {
+        first_that_works(xdp_host(address)?, |peer| {
+            let socket = XdpSocket::connect(ipv4(peer)?)?;
+            Ok(Self { socket })
+        })
+    }
+
+    /// A socket that receives from everybody at `address`, that of one interface; port 0 takes any free port.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect); `AddrInUse`; `AddrNotAvailable` if no interface has the address.
+    pub fn bind(address: &Address) -> io::Result<Self> {
+        first_that_works(xdp_host(address)?, |at| {
+            let socket = XdpSocket::bind(ipv4(at)?)?;
+            Ok(Self { socket })
+        })
+    }
+
+    /// Where this socket is, its real port included.
+    pub fn address(&self) -> Address {
+        Address::of_socket(Transport::Xdp, self.socket.address().into())
+    }
+
+    /// What has become of datagrams so far.
+    pub fn counters(&self) -> XdpCounters {
+        self.socket.counters()
+    }
+
+    /// Sends datagrams to the connected peer; the bytes of those that were sent, which are one at least.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room; what the system reports.
+    #[inline]
+    pub fn try_send(&self, train: Train<'_>) -> io::Result<usize> {
+        match train.is_one() {
+            true => {
+                let sent = self.socket.try_send(train.bytes);
+                sent.map(|()| train.bytes.len())
+            }
+            false => self.socket.try_send_all(train.packets()),
+        }
+    }
+
+    /// The same to `to`, by a socket that is connected to nobody.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    #[inline]
+    pub fn try_send_to(&self, train: Train<'_>, to: SocketAddr) -> io::Result<usize> {
+        match train.is_one() {
+            true => {
+                let sent = self.socket.try_send_to(train.bytes, to);
+                sent.map(|()| train.bytes.len())
+            }
+            false => self.socket.try_send_all_to(train.packets(), to),
+        }
+    }
+
+    /// Looks up to so many times whether a frame has come, without asking the system.
+    #[inline]
+    pub fn look(&self, times: u32) {
+        self.socket.look(times);
+    }
+
+    /// Receives one datagram that is there, and its sender. The length is the datagram's own: if it is greater
+    /// than `room`, the rest is lost.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there; `ConnectionRefused` when a datagram met a closed port.
+    #[inline]
+    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.socket.try_recv_from(room)
+    }
+
+    /// The same, waiting no longer than `limit`.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing came.
+    pub fn recv_from_within(
+        &self,
+        room: &mut [u8],
+        limit: Duration,
+    ) -> io::Result<(usize, SocketAddr)> {
+        self.recv_from_until(room, Instant::now() + limit)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),
+                _ => error,
+            })
+    }
+
+    /// The same, waiting until `deadline`. What is there is returned even behind the deadline.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline; `ConnectionRefused` when a datagram met a closed port.
+    pub fn recv_from_until(
+        &self,
+        room: &mut [u8],
+        deadline: Instant,
+    ) -> io::Result<(usize, SocketAddr)> {
+        loop {
+            match self.socket.try_recv_all_from(room) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+            self.wait_readable(deadline)?;
+        }
+    }
+
+    fn wait_readable(&self, deadline: Instant) -> io::Result<()> {
+        poll_until(&mut [PollFd::new(&self.socket, PollFlags::IN)], deadline)
+    }
+
+    /// Waits until the socket is ready for something that is `wanted`.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
+        if wanted.writable {
+            // The kernel says nothing when it has sent what was on its way; it takes no longer than this.
+            thread::sleep(A_MOMENT);
+            return Ok(Ready::WRITABLE);
+        }
+        self.wait_readable(deadline)?;
+        Ok(Ready {
+            readable: true,
+            writable: false,
+        })
+    }
+
+    /// Wakes whoever waits in a receive: it receives an empty datagram.
+    ///
+    /// # Errors
+    /// `NotConnected` for a socket that was not connected.
+    pub fn shutdown(&self) -> io::Result<()> {
+        self.socket.shutdown()
+    }
+}
+
+impl AsFd for Xdp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for Xdp {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+fn ipv4(at: SocketAddr) -> io::Result<SocketAddrV4> {
+    match at {
+        SocketAddr::V4(at) => Ok(at),
+        SocketAddr::V6(at) => {
+            let message = format!("xdp:// goes over IPv4 only, and {at} is an address of IPv6");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+    }
+}
+
+fn xdp_host(address: &Address) -> io::Result<&Host> {
+    match address {
+        Address::Xdp(host) => Ok(host),
+        Address::Tcp(_)
+        | Address::Udp(_)
+        | Address::Unix(_)
+        | Address::LeanTcp(_)
+        | Address::LeanUdp(_)
+        | Address::LeanUnix(_)
+        | Address::Shm(_) => {
+            let message = format!("{address} does not lead past the kernel: use xdp://");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Packets past the kernel, as a carrier has them, between two networks that the test makes.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../tenon-xdp/tests/common/pair.rs"]
+mod pair;
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pair::{Pair, SERVER};
+use tenon_net::{Address, Carrier, Ready, Train, Transport};
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+/// A client and a server that know each other; none where that is not allowed.
+fn ends(test: &str) -> Option<(Pair, Carrier, Carrier, SocketAddr)> {
+    let pair = Pair::make(test)?;
+    let anywhere: Address = format!("xdp://{SERVER}:0").parse().unwrap();
+    let server = pair.in_server(|| Carrier::bind(&anywhere).unwrap());
+    let address = server.address().unwrap();
+    assert!(address.to_string().starts_with("xdp://192.0.2.2:"));
+    let client = pair.in_client(|| Carrier::connect(&address, soon()).unwrap());
+    client.try_send(Train::one(b"hello")).unwrap();
+    let (came, from) = receive(&server);
+    assert_eq!(came, b"hello");
+    server.try_send_to(Train::one(b"you"), from).unwrap();
+    let mut room = [0; 100];
+    assert_eq!(client.recv_until(&mut room, soon()).unwrap().length, 3);
+    Some((pair, client, server, from))
+}
+
+/// The next packet that comes to a server, and whose it is.
+fn receive(server: &Carrier) -> (Vec<u8>, SocketAddr) {
+    let mut room = vec![0; Carrier::RECEIVE_MAX];
+    let (came, from) = server
+        .recv_from_within(&mut room, Duration::from_secs(60))
+        .unwrap();
+    (room[..came.length].to_vec(), from)
+}
+
+#[test]
+fn trains_arrive_packet_by_packet() {
+    let Some((_pair, client, server, peer)) = ends("trains_arrive_packet_by_packet") else {
+        return;
+    };
+    let bytes: Vec<u8> = (0..100_000u32).map(|n| (n / 1000) as u8).collect();
+    let train = Train {
+        bytes: &bytes,
+        size: 1448,
+    };
+    let mut room = vec![0; Carrier::RECEIVE_MAX];
+    assert_eq!(client.try_send(train).unwrap(), bytes.len());
+    for packet in train.packets() {
+        assert_eq!(receive(&server).0, packet);
+    }
+    assert_eq!(server.try_send_to(train, peer).unwrap(), bytes.len());
+    for packet in train.packets() {
+        let came = client.recv_until(&mut room, soon()).unwrap();
+        assert_eq!(&room[..came.length], packet);
+    }
+    // More than finds room: what was sent is whole packets, and the rest may be sent later.
+    let long = vec![7; 3000 * 1000];
+    let sent = client.try_send(Train {
+        bytes: &long,
+        size: 1000,
+    });
+    assert!(sent.unwrap().is_multiple_of(1000));
+}
+
+#[test]
+fn waiting_ends_at_the_deadline_and_by_a_shutdown() {
+    let Some((_pair, client, server, _)) = ends("waiting_ends_at_the_deadline_and_by_a_shutdown")
+    else {
+        return;
+    };
+    let mut room = [0; 100];
+    let behind = client.recv_until(&mut room, Instant::now());
+    assert_eq!(behind.unwrap_err().kind(), ErrorKind::TimedOut);
+    let short = server.recv_from_within(&mut room, Duration::from_millis(5));
+    assert_eq!(short.unwrap_err().kind(), ErrorKind::WouldBlock);
+    let readable = Ready {
+        readable: true,
+        writable: false,
+    };
+    let in_vain = client.wait(readable, Instant::now() + Duration::from_millis(5));
+    assert_eq!(in_vain.unwrap_err().kind(), ErrorKind::TimedOut);
+    assert!(client.wait(Ready::WRITABLE, soon()).unwrap().writable);
+    thread::scope(|scope| {
+        let sleeper = scope.spawn(|| client.recv_until(&mut [0; 100], soon()));
+        client.shutdown().unwrap();
+        assert_eq!(sleeper.join().unwrap().unwrap().length, 0);
+    });
+}
+
+#[test]
+fn what_is_there_comes_even_behind_the_deadline() {
+    let Some((_pair, client, server, peer)) = ends("what_is_there_comes_even_behind_the_deadline")
+    else {
+        return;
+    };
+    server.try_send_to(Train::one(b"late"), peer).unwrap();
+    client
+        .wait(
+            Ready {
+                readable: true,
+                writable: false,
+            },
+            soon(),
+        )
+        .unwrap();
+    let mut room = [0; 100];
+    let came = client.recv_until(&mut room, Instant::now()).unwrap();
+    assert_eq!(&room[..came.length], b"late");
+}
+
+#[test]
+fn an_address_of_another_kind_is_refused() {
+    let address: Address = "xdp://[::1]:7".parse().unwrap();
+    assert_eq!(address.transport(), Transport::Xdp);
+    let refused = Carrier::bind(&address).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.to_string().contains("IPv4 only"), "{refused}");
+}
