@@ -7,15 +7,17 @@ mod pair;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use pair::{CLIENT, Pair, SERVER, ip};
-use tenon_xdp::XdpSocket;
+use pair::{Pair, ip};
+use rustix::net::{AddressFamily, SendFlags, SocketType};
+use tenon_xdp::{Mac, Place, Prototype, XdpSocket};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn server(pair: &Pair) -> XdpSocket {
-    pair.in_server(|| XdpSocket::bind(SocketAddrV4::new(SERVER, 0)).unwrap())
+    pair.in_server(|| XdpSocket::bind(SocketAddrV4::new(pair.server_at, 0)).unwrap())
 }
 
 fn client(pair: &Pair, of: &XdpSocket) -> XdpSocket {
@@ -45,7 +47,7 @@ fn datagrams_go_both_ways_past_the_kernel() {
     };
     let server = server(&pair);
     let client = client(&pair, &server);
-    assert_eq!(*client.address().ip(), CLIENT);
+    assert_eq!(*client.address().ip(), pair.client_at);
     for round in 0..1000u32 {
         let data = vec![round as u8; round as usize % 1473];
         client.try_send(&data).unwrap();
@@ -70,7 +72,7 @@ fn datagrams_go_both_ways_past_the_kernel() {
 /// A socket of the kernel's that sends to and receives from a server.
 fn kernel_client(pair: &Pair, of: &XdpSocket) -> UdpSocket {
     pair.in_client(|| {
-        let socket = UdpSocket::bind((CLIENT, 0)).unwrap();
+        let socket = UdpSocket::bind((pair.client_at, 0)).unwrap();
         socket.connect(of.address()).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket
@@ -125,8 +127,8 @@ fn the_kernels_other_traffic_goes_on() {
     let server = server(&pair);
     let _client = client(&pair, &server);
     // Another port of UDP.
-    let other = pair.in_server(|| UdpSocket::bind((SERVER, 0)).unwrap());
-    let beside = pair.in_client(|| UdpSocket::bind((CLIENT, 0)).unwrap());
+    let other = pair.in_server(|| UdpSocket::bind((pair.server_at, 0)).unwrap());
+    let beside = pair.in_client(|| UdpSocket::bind((pair.client_at, 0)).unwrap());
     other.set_read_timeout(Some(PATIENCE)).unwrap();
     beside
         .send_to(b"beside", other.local_addr().unwrap())
@@ -135,15 +137,15 @@ fn the_kernels_other_traffic_goes_on() {
     assert_eq!(other.recv(&mut room).unwrap(), 6);
     // The same port of TCP.
     let port = server.address().port();
-    let listener = pair.in_server(|| TcpListener::bind((SERVER, port)).unwrap());
-    let mut stream = pair.in_client(|| TcpStream::connect((SERVER, port)).unwrap());
+    let listener = pair.in_server(|| TcpListener::bind((pair.server_at, port)).unwrap());
+    let mut stream = pair.in_client(|| TcpStream::connect((pair.server_at, port)).unwrap());
     stream.write_all(b"stream").unwrap();
     let (mut accepted, _) = listener.accept().unwrap();
     let mut came = [0; 6];
     accepted.read_exact(&mut came).unwrap();
     assert_eq!(&came, b"stream");
     // And the port is taken, as the kernel sees it.
-    let again = pair.in_server(|| UdpSocket::bind((SERVER, port)));
+    let again = pair.in_server(|| UdpSocket::bind((pair.server_at, port)));
     assert_eq!(again.unwrap_err().kind(), ErrorKind::AddrInUse);
 }
 
@@ -251,7 +253,7 @@ fn what_is_no_way_is_said() {
     };
     let at = SocketAddrV4::new;
     pair.in_client(|| {
-        let own = XdpSocket::connect(at(CLIENT, 4000));
+        let own = XdpSocket::connect(at(pair.client_at, 4000));
         says(own, ErrorKind::InvalidInput, "no Ethernet");
         let own = XdpSocket::bind(at(Ipv4Addr::LOCALHOST, 0));
         says(own, ErrorKind::InvalidInput, "no Ethernet");
@@ -260,9 +262,13 @@ fn what_is_no_way_is_said() {
         let everywhere = XdpSocket::bind(at(Ipv4Addr::UNSPECIFIED, 0));
         says(everywhere, ErrorKind::AddrNotAvailable, "one interface");
         // Somebody else filters there.
-        let holder = XdpSocket::bind(at(CLIENT, 0)).unwrap();
+        let holder = XdpSocket::bind(at(pair.client_at, 0)).unwrap();
         let port = holder.address().port();
-        says(XdpSocket::bind(at(CLIENT, port)), ErrorKind::AddrInUse, "");
+        says(
+            XdpSocket::bind(at(pair.client_at, port)),
+            ErrorKind::AddrInUse,
+            "",
+        );
     });
 }
 
@@ -292,4 +298,51 @@ fn a_peer_that_moves_is_found_again() {
         }
         assert!(Instant::now() < deadline, "the peer was not found again");
     }
+}
+
+/// What the kernel sends with the header of IP that the caller wrote, but for its checksum.
+fn raw_socket() -> OwnedFd {
+    let raw = Some(rustix::net::ipproto::RAW);
+    rustix::net::socket(AddressFamily::INET, SocketType::RAW, raw).unwrap()
+}
+
+#[test]
+fn what_is_damaged_on_its_way_is_not_taken_for_right() {
+    let Some(pair) = Pair::make("what_is_damaged_on_its_way_is_not_taken_for_right") else {
+        return;
+    };
+    let server = server(&pair);
+    let client = client(&pair, &server);
+    client.try_send(b"hello").unwrap();
+    receive(&server);
+    let mac = Mac([2; 6]);
+    let place = |at| Place { mac, at };
+    let other_port = SocketAddrV4::new(pair.client_at, 9);
+    let prototype = Prototype::new(place(other_port)).toward(place(server.address()));
+    let mut frame = [0; 200];
+    let length = prototype.write(&[0x5a; 100], &mut frame).unwrap();
+    let packet = &frame[14..length];
+    let raw = pair.in_client(raw_socket);
+    let to = SocketAddrV4::new(pair.server_at, 0);
+    let before = server.counters();
+    let (mut sent, mut room) = (0, [0; 200]);
+    for at in 0..packet.len() {
+        for bit in 0..8 {
+            let mut damaged = packet.to_vec();
+            damaged[at] ^= 1 << bit;
+            // What the kernel does not send is no matter.
+            let flags = SendFlags::empty();
+            sent += usize::from(rustix::net::sendto(&raw, &damaged, flags, &to).is_ok());
+            // Whom it is from and how many hops it made nothing in the data says, and a sum that became one of
+            // those that stand for none covers nothing.
+            if let Ok((length, _)) = server.try_recv_all_from(&mut room) {
+                assert_eq!(room[..length], [0x5a; 100], "byte {at}, bit {bit}");
+            }
+        }
+    }
+    assert!(sent > 500, "{sent}");
+    let dropped = server.counters().dropped - before.dropped;
+    assert!(dropped > 500, "{dropped}");
+    client.try_send(b"the end").unwrap();
+    assert_eq!(receive(&server).0, b"the end");
 }

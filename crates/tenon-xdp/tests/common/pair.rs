@@ -6,20 +6,23 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Where clients are.
-pub const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-/// Where servers are.
-pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+/// Pairs that this process has made. Each has addresses of its own, of those for such tests (RFC 2544).
+static MADE: AtomicU8 = AtomicU8::new(0);
 
 /// Both networks.
 #[derive(Debug)]
 pub struct Pair {
     client: File,
     server: File,
+    /// Where clients are.
+    pub client_at: Ipv4Addr,
+    /// Where servers are.
+    pub server_at: Ipv4Addr,
 }
 
 impl Pair {
@@ -33,6 +36,8 @@ impl Pair {
             let _ = writeln!(io::stderr(), "\nSKIPPED: {test}: {error}\n");
             return None;
         }
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let [client_at, server_at] = [1, 2].map(|end| Ipv4Addr::new(198, 18, number, end));
         let (client, mut client_holder) = network();
         let (server, mut server_holder) = network();
         let holder = server_holder.id();
@@ -40,14 +45,19 @@ impl Pair {
             ip(&format!(
                 "link add tenon0 type veth peer name tenon0 netns {holder}"
             ));
-            set_up(CLIENT);
+            set_up(client_at);
         });
-        enter(&server, || set_up(SERVER));
+        enter(&server, || set_up(server_at));
         for holder in [&mut client_holder, &mut server_holder] {
             holder.kill().unwrap();
             holder.wait().unwrap();
         }
-        Some(Self { client, server })
+        Some(Self {
+            client,
+            server,
+            client_at,
+            server_at,
+        })
     }
 
     /// Does something in the network of clients. What it opens stays there.
