@@ -10,6 +10,8 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{
@@ -48,6 +50,10 @@ const COMPLETION_RING: u32 = (2 * SENDING_MAX).next_power_of_two();
 
 /// The queue that sockets take frames from. What comes through another, the kernel takes.
 const QUEUE: u16 = 0;
+
+/// The kernel takes an interface back some time after the last socket there was closed: when it gets round to it.
+const RELEASE: Duration = Duration::from_secs(5);
+const RELEASE_STEP: Duration = Duration::from_millis(2);
 
 /// Filters run where frames become packets of the kernel's, and not in the driver.
 const BEHIND_THE_DRIVER: u32 = 2;
@@ -129,17 +135,23 @@ impl Interface {
             interface: number,
         };
         let mut interfaces = lock(&INTERFACES);
-        interfaces.retain(|(_, interface)| interface.strong_count() > 0);
         let found = interfaces.iter().find(|(is, _)| *is == identity);
-        if let Some(interface) = found.and_then(|(_, interface)| interface.upgrade()) {
+        let had = found.map(|(_, interface)| interface.upgrade());
+        if let Some(Some(interface)) = had {
             return Ok(interface);
         }
-        let interface = Arc::new(Self::open(identity, netlink)?);
+        // One that this process had a moment ago may still be on its way out.
+        let patience = match had {
+            Some(_) => RELEASE,
+            None => Duration::ZERO,
+        };
+        let interface = Arc::new(Self::open(identity, netlink, patience)?);
+        interfaces.retain(|(_, interface)| interface.strong_count() > 0);
         interfaces.push((identity, Arc::downgrade(&interface)));
         Ok(interface)
     }
 
-    fn open(identity: Identity, netlink: &mut Netlink) -> io::Result<Self> {
+    fn open(identity: Identity, netlink: &mut Netlink, patience: Duration) -> io::Result<Self> {
         let link = netlink.link(identity.interface)?;
         let by_place = Map::new(Kind::Hash, filter::KEY, SOCKETS_MAX)
             .map_err(|error| explain(error, "to make a map for the filter"))?;
@@ -147,7 +159,9 @@ impl Interface {
             .map_err(|error| explain(error, "to make a map for sockets"))?;
         let code = filter::program(by_place.descriptor(), sockets.descriptor());
         let program = Program::load(&code).map_err(|error| explain(error, "to load the filter"))?;
-        let filtered = run_filter(&program, identity.interface, &link.name)?;
+        let filtered = while_busy(patience, || {
+            run_filter(&program, identity.interface, &link.name)
+        })?;
         let (owner, frames, pool) = open_owner(identity.interface)
             .map_err(|error| explain(error, &format!("to share memory with {}", link.name)))?;
         Ok(Self {
@@ -307,6 +321,21 @@ impl Pool {
     }
 }
 
+/// Does what fails as long as something is busy, until it works or patience ends.
+fn while_busy<T>(patience: Duration, mut body: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match body() {
+            Err(error)
+                if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline =>
+            {
+                thread::sleep(RELEASE_STEP);
+            }
+            done => return done,
+        }
+    }
+}
+
 /// Has the filter run at an interface: in the driver if it can, otherwise behind it.
 fn run_filter(program: &Program, interface: u32, name: &str) -> io::Result<OwnedFd> {
     let refused = |error: io::Error| match error.kind() {
@@ -371,12 +400,13 @@ fn open_owner(interface: u32) -> io::Result<(OwnedFd, Frames, Pool)> {
     };
     let flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
     let bind = |flags| net::bind(&owner, &SocketAddrXdp::new(flags, interface, QUEUE.into()));
-    match bind(flags) {
-        Ok(()) => {}
-        Err(Errno::BUSY) => return Err(Errno::BUSY.into()),
+    // The filter runs, so nobody has the interface; but the kernel takes its time to take it from who had.
+    while_busy(RELEASE, || match bind(flags) {
+        Ok(()) => Ok(()),
+        Err(Errno::BUSY) => Err(Errno::BUSY.into()),
         // A driver may promise to use our frames itself, and not be able to.
-        Err(_) => bind(flags | SocketAddrXdpFlags::XDP_COPY)?,
-    }
+        Err(_) => Ok(bind(flags | SocketAddrXdpFlags::XDP_COPY)?),
+    })?;
     Ok((owner, frames, pool))
 }
 

@@ -346,3 +346,13 @@ fn what_is_damaged_on_its_way_is_not_taken_for_right() {
     client.try_send(b"the end").unwrap();
     assert_eq!(receive(&server).0, b"the end");
 }
+
+#[test]
+fn an_interface_can_be_had_again_at_once() {
+    let Some(pair) = Pair::make("an_interface_can_be_had_again_at_once") else {
+        return;
+    };
+    for _ in 0..50 {
+        drop(server(&pair));
+    }
+}

@@ -13,7 +13,10 @@ mod echo;
 mod fingerprints;
 mod flight;
 mod hostile;
+mod networks;
 mod orders;
+#[path = "../../../tenon-xdp/tests/common/pair.rs"]
+mod pair;
 mod peer;
 #[path = "../../../tenon/tests/common/place.rs"]
 mod place;

@@ -13,6 +13,7 @@ use tenon_tokio::ServerBuilder;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::networks::{self, at_client, at_server, server_address};
 pub use crate::place::{fresh_host, fresh_path};
 use crate::service::{
     Obliging, PROGRAM, Patient, VERSION, interface, put, put_lean, rest, rest_lean,
@@ -59,7 +60,7 @@ impl Carrier {
 }
 
 /// Everything that carries messages.
-pub const CARRIERS: [Carrier; 5] = [
+pub const CARRIERS: [Carrier; 6] = [
     Carrier {
         name: "tcp",
         listen: || format!("tcp://{}:0", fresh_host()),
@@ -112,6 +113,18 @@ pub const CARRIERS: [Carrier; 5] = [
         has_check: false,
         no_connection: None,
     },
+    Carrier {
+        name: "xdp",
+        listen: server_address,
+        protocols: &[Protocol::Lean],
+        has_tasks: false,
+        is_plain: false,
+        message_max: None,
+        has_check: true,
+        no_connection: Some(
+            "packets overtake each other, and what is damaged or lost is sent again",
+        ),
+    },
 ];
 
 /// Who waits how at an end.
@@ -160,7 +173,8 @@ impl fmt::Display for Row {
 /// Every row of the table.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for carrier in &CARRIERS {
+    let there = CARRIERS.iter();
+    for carrier in there.filter(|carrier| carrier.name != "xdp" || networks::are_allowed()) {
         for protocol in carrier.protocols {
             for server in carrier.servers() {
                 for client in carrier.clients() {
@@ -220,19 +234,21 @@ impl Row {
     /// A server of the row that carries calls out so, and is granted no more than `limits`.
     pub fn serve(&self, service: &Obliging, execution: Execution, limits: ServerLimits) -> Server {
         let builder = tenon::Server::builder().limits(limits);
-        let builder = builder.listen(&(self.carrier.listen)()).unwrap();
+        let address = (self.carrier.listen)();
+        let builder = builder.listen(&address).unwrap();
         let service = service.clone();
         match (self.server, execution) {
             (End::Threads, Execution::Inline) => {
-                Server::Threads(builder.service(service).start().unwrap())
+                let builder = builder.service(service);
+                Server::Threads(at_server(&address, || builder.start().unwrap()))
             }
             (End::Threads, Execution::Workers(workers)) => {
                 let builder = builder.service_on_workers(service).workers(workers);
-                Server::Threads(builder.start().unwrap())
+                Server::Threads(at_server(&address, || builder.start().unwrap()))
             }
             (End::Threads, Execution::Waiting) => {
                 let builder = builder.service_on_workers(service).workers(64);
-                Server::Threads(builder.start().unwrap())
+                Server::Threads(at_server(&address, || builder.start().unwrap()))
             }
             (End::Tasks, execution) => {
                 let (builder, blocking) = match execution {
@@ -270,8 +286,8 @@ impl Row {
         };
         let client = match self.client {
             End::Threads => {
-                let client = tenon::Client::connect_with(&address, PROGRAM, VERSION, options);
-                Client::Threads(client.unwrap())
+                let connect = || tenon::Client::connect_with(&address, PROGRAM, VERSION, options);
+                Client::Threads(at_client(&address, connect).unwrap())
             }
             End::Tasks => {
                 let runtime = runtime(4);
