@@ -29,9 +29,13 @@ fn ends(test: &str) -> Option<(Pair, Carrier, Carrier, SocketAddr)> {
     client.try_send(Train::one(b"hello")).unwrap();
     let (came, from) = receive(&server);
     assert_eq!(came, b"hello");
+    assert_eq!(from.ip(), pair.client_at);
     server.try_send_to(Train::one(b"you"), from).unwrap();
     let mut room = [0; 100];
-    assert_eq!(client.recv_until(&mut room, soon()).unwrap().length, 3);
+    assert_eq!(
+        client.recv_until(&mut room, soon().into()).unwrap().length,
+        3
+    );
     Some((pair, client, server, from))
 }
 
@@ -61,7 +65,7 @@ fn trains_arrive_packet_by_packet() {
     }
     assert_eq!(server.try_send_to(train, peer).unwrap(), bytes.len());
     for packet in train.packets() {
-        let came = client.recv_until(&mut room, soon()).unwrap();
+        let came = client.recv_until(&mut room, soon().into()).unwrap();
         assert_eq!(&room[..came.length], packet);
     }
     // More than finds room: what was sent is whole packets, and the rest may be sent later.
@@ -80,7 +84,7 @@ fn waiting_ends_at_the_deadline_and_by_a_shutdown() {
         return;
     };
     let mut room = [0; 100];
-    let behind = client.recv_until(&mut room, Instant::now());
+    let behind = client.recv_until(&mut room, Instant::now().into());
     assert_eq!(behind.unwrap_err().kind(), ErrorKind::TimedOut);
     let short = server.recv_from_within(&mut room, Duration::from_millis(5));
     assert_eq!(short.unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -92,7 +96,7 @@ fn waiting_ends_at_the_deadline_and_by_a_shutdown() {
     assert_eq!(in_vain.unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(client.wait(Ready::WRITABLE, soon()).unwrap().writable);
     thread::scope(|scope| {
-        let sleeper = scope.spawn(|| client.recv_until(&mut [0; 100], soon()));
+        let sleeper = scope.spawn(|| client.recv_until(&mut [0; 100], soon().into()));
         client.shutdown().unwrap();
         assert_eq!(sleeper.join().unwrap().unwrap().length, 0);
     });
@@ -115,7 +119,7 @@ fn what_is_there_comes_even_behind_the_deadline() {
         )
         .unwrap();
     let mut room = [0; 100];
-    let came = client.recv_until(&mut room, Instant::now()).unwrap();
+    let came = client.recv_until(&mut room, Instant::now().into()).unwrap();
     assert_eq!(&room[..came.length], b"late");
 }
 

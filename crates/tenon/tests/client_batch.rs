@@ -159,7 +159,7 @@ fn a_batch_is_sent_with_one_system_call_and_answered_with_one() {
         // Several datagrams go by another of them.
         let name = match address.transport() {
             Transport::Udp => "sendmsg",
-            Transport::Tcp | Transport::Unix | Transport::Shm => "sendto",
+            Transport::Tcp | Transport::Unix | Transport::Shm | Transport::Xdp => "sendto",
         };
         let child = "make_the_batches_that_are_ordered";
         expect_system_calls(child, &format!("lean+{address}"), CALLS, |counts| {
