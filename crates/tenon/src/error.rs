@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use tenon_net::{Address, AddressError, Protocol};
 use tenon_proto::lean::client::{BindError, ReplyError as LeanReplyError};
-use tenon_proto::lean::{self, Exception, Status};
+use tenon_proto::lean::{self, ByteOrder, Exception, Status};
 use tenon_proto::onc::client::ReplyError;
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
-use tenon_wire::{BString, DecodeError, EncodeError};
+use tenon_wire::{BString, DecodeError, DecodeMode, EncodeError, Lean, Limits, Marshal, Swapped};
 
+use crate::lean_input::LeanInput;
 use crate::rpcbind::RpcbindError;
 
 /// Why a call has no result.
@@ -190,6 +191,40 @@ pub struct LeanException {
     pub message: BString,
     /// An encoded value of the interface, if the procedure raised an exception of it.
     pub details: Vec<u8>,
+    /// The order of the bytes of the details.
+    pub order: ByteOrder,
+}
+
+impl LeanException {
+    /// The details of an exception that the procedure [raised](crate::Refusal::raise), which are a
+    /// `T`.
+    ///
+    /// ```
+    /// # use tenon::{CallError, LeanException, wire::{Lean, Marshal, Swapped}};
+    /// # fn show<Quota: Marshal<Lean> + Marshal<Lean<Swapped>> + std::fmt::Debug>(error: &CallError) {
+    /// if let CallError::Exception(exception) = error
+    ///     && let Ok(quota) = exception.details_as::<Quota>()
+    /// {
+    ///     eprintln!("{exception}: {quota:?}");
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// They are no `T`; there are none.
+    pub fn details_as<T>(&self) -> Result<T, DecodeError>
+    where
+        T: Marshal<Lean> + Marshal<Lean<Swapped>>,
+    {
+        let (mode, limits) = (DecodeMode::default(), Limits::default());
+        let mut input = LeanInput::over(&self.details, self.order, mode, limits);
+        let details = match &mut input {
+            LeanInput::Native(input) => T::decode(input),
+            LeanInput::Swapped(input) => T::decode(input),
+        }?;
+        input.finish()?;
+        Ok(details)
+    }
 }
 
 impl From<Exception<'_>> for LeanException {
@@ -198,6 +233,7 @@ impl From<Exception<'_>> for LeanException {
             status: exception.status,
             message: exception.message.to_owned(),
             details: exception.details.to_owned(),
+            order: exception.order,
         }
     }
 }
@@ -208,6 +244,7 @@ impl fmt::Display for LeanException {
             status: self.status,
             message: self.message.as_ref(),
             details: &self.details,
+            order: self.order,
         };
         exception.fmt(f)
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tenon_net::Transport;
 use tenon_proto::lean::Interface;
 use tenon_proto::onc::auth::{AuthStat, Credential};
-use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
+use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
 
@@ -102,6 +102,30 @@ pub enum Refusal {
     SystemError(String),
     /// AUTH_ERROR: the caller may not.
     Authentication(AuthStat),
+    /// The procedure [raises](Self::raise) an exception. ONC RPC has none: there it is SYSTEM_ERR.
+    Raised {
+        /// What happened, in words.
+        message: String,
+        /// A value in the lean representation, in this machine's order of bytes.
+        details: Vec<u8>,
+    },
+}
+
+impl Refusal {
+    /// Raises an exception: a lean client is told in words what happened, and in `details`, a value of
+    /// the interface, what a program wants to know; it gets them by
+    /// [`details_as`](crate::LeanException::details_as). Which type they have, the two ends have to agree on.
+    /// A client of ONC RPC is told SYSTEM_ERR.
+    pub fn raise(message: impl Into<String>, details: &impl Marshal<Lean>) -> Self {
+        let mut buffer = Buffer::default();
+        match details.encode(&mut Encoder::over(&mut buffer)) {
+            Ok(()) => Self::Raised {
+                message: message.into(),
+                details: buffer.as_slice().to_vec(),
+            },
+            Err(error) => Self::SystemError(format!("the details cannot be sent: {error}")),
+        }
+    }
 }
 
 impl From<DecodeError> for Refusal {
@@ -125,6 +149,7 @@ impl fmt::Display for Refusal {
             }
             Self::SystemError(reason) => write!(f, "the service failed: {reason}"),
             Self::Authentication(status) => write!(f, "the caller is rejected: {status}"),
+            Self::Raised { message, .. } => write!(f, "the procedure raised: {message}"),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use tenon::lean::{ByteOrder, Status};
 use tenon::{CallError, Protocol};
+use tenon_interop::compiled::torture::{Drawing, Everything};
 
-use crate::peer::{DETAILS, add_one, bytes_of, connect, serve};
+use crate::peer::{add_one, bytes_of, connect, serve};
 use crate::rows::{Execution, Row, plain_rows};
-use crate::service::{ADD, FAIL, Obliging};
+use crate::service::{ADD, FAIL, Obliging, details};
 
 const NUMBER: u64 = 0x0102_0304_0506_0708;
 
@@ -51,7 +52,10 @@ fn exceptions_of_the_interface_bring_their_details() {
                     CallError::Exception(exception) => {
                         assert_eq!(exception.status, Status::RAISED, "{row}");
                         assert_eq!(exception.message, "as the test asked", "{row}");
-                        assert_eq!(exception.details, DETAILS, "{row}");
+                        let found = exception.details_as::<Drawing>();
+                        assert_eq!(found, Ok(details()), "{row}: {order:?}");
+                        let other = exception.details_as::<Everything>();
+                        assert!(other.is_err(), "{row}: {order:?}");
                     }
                     other => panic!("{row}: {other:?}"),
                 }

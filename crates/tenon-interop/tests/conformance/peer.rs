@@ -11,16 +11,24 @@ use std::time::Instant;
 use tenon::lean::client::{ClientEngine, Event, Outgoing};
 use tenon::lean::server::{Call, Catalog, Received, Reply, ServerEngine};
 use tenon::lean::{ByteOrder, Draft, Exception, Extras, Incoming, MessageReader, Preamble, Status};
-use tenon::wire::Buffer;
+use tenon::wire::{Buffer, Encoder, Lean, Marshal, Swapped};
 
 use crate::rows::PATIENCE;
-use crate::service::{ADD, interface};
+use crate::service::{ADD, details, interface};
 
 /// Bytes of the largest message that a peer takes in.
 const MESSAGE_MAX: usize = 1 << 20;
 
-/// What the exception of [`serve`] says beside.
-pub const DETAILS: [u8; 5] = [1, 2, 3, 4, 5];
+/// What the exception of [`serve`] says beside: [`details`] in this order of bytes.
+fn encoded_details(order: ByteOrder) -> Buffer {
+    let mut buffer = Buffer::default();
+    match order.is_swapped() {
+        false => details().encode(&mut Encoder::<Lean>::over(&mut buffer)),
+        true => details().encode(&mut Encoder::<Lean<Swapped>>::over(&mut buffer)),
+    }
+    .unwrap();
+    buffer
+}
 
 pub trait Stream: Read + Write + Send + 'static {}
 
@@ -145,8 +153,9 @@ fn answer(stream: &mut dyn Stream, order: ByteOrder) {
 fn oblige(call: &Call<'_>, order: ByteOrder, out: &mut Buffer) {
     let reply = Reply::begin(out, call.caller);
     if call.procedure != ADD {
+        let details = encoded_details(order);
         let raised = Exception {
-            details: &DETAILS,
+            details: details.as_slice(),
             ..Exception::new(Status::RAISED, "as the test asked")
         };
         return reply.refuse(out, &raised).seal(out);

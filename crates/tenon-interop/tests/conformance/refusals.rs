@@ -2,17 +2,19 @@
 
 use tenon::lean::Status;
 use tenon::{CallError, Protocol, Refused};
+use tenon_interop::compiled::torture::Drawing;
 
 use crate::rows::{Client, Execution, Row, rows};
-use crate::service::{ECHO, FAIL, GARBAGE, Obliging, PANIC, PROGRAM, VERSION};
+use crate::service::{ECHO, FAIL, GARBAGE, Obliging, PANIC, PROGRAM, RAISE, VERSION, details};
 
 /// A call that is refused, and what it is told by either protocol.
 type Case = (u16, Refused, Status);
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     (99, Refused::ProcedureUnavailable, Status::NO_PROCEDURE),
     (GARBAGE, Refused::GarbageArguments, Status::ARGUMENTS),
     (FAIL, Refused::SystemError, Status::FAILED),
+    (RAISE, Refused::SystemError, Status::RAISED),
     (PANIC, Refused::SystemError, Status::FAILED),
 ];
 
@@ -23,7 +25,9 @@ fn check_case(row: &Row, client: &Client, (procedure, onc, status): Case) {
         (Protocol::Lean, CallError::Exception(exception)) => {
             assert_eq!(exception.status, status, "{row}: {exception}");
             // Only exceptions of the interface have details.
-            assert_eq!(exception.details, [], "{row}");
+            assert_eq!(exception.details.is_empty(), procedure != RAISE, "{row}");
+            let found = exception.details_as::<Drawing>().ok();
+            assert_eq!(found, (procedure == RAISE).then(details), "{row}");
         }
         (_, other) => panic!("{row}: {other:?}"),
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Service};
+use tenon_interop::compiled::torture::Drawing;
 use tenon_tokio::{Answer, AsyncService, Call};
 use tokio::sync::watch;
 
@@ -27,6 +28,18 @@ pub const GARBAGE: u16 = 6;
 pub const GROW: u16 = 7;
 /// Adds 1 to a number of 8 bytes in the caller's order.
 pub const ADD: u16 = 8;
+/// Raises an exception, with [`details`].
+pub const RAISE: u16 = 9;
+
+/// What the exception of [`RAISE`] brings.
+pub fn details() -> Drawing {
+    Drawing {
+        title: "drawn in vain".into(),
+        pixels: vec![1, 2, 3],
+        created: 1 << 40,
+        ..Drawing::default()
+    }
+}
 
 /// What the server was built from.
 pub fn interface() -> Interface {
@@ -165,6 +178,7 @@ impl Obliging {
                 Ok(arguments.to_vec())
             }
             FAIL => Err(Refusal::SystemError("as the test asked".to_owned())),
+            RAISE => Err(Refusal::raise("as the test asked", &details())),
             PANIC => panic!("as the test asked"),
             GARBAGE => Err(Decoder::new(&[]).get::<u32>().unwrap_err().into()),
             GROW => {

@@ -82,6 +82,8 @@ pub struct Exception<'m> {
     pub message: &'m BStr,
     /// An encoded value of the interface.
     pub details: &'m [u8],
+    /// The order of the bytes of the details.
+    pub order: ByteOrder,
 }
 
 /// Bytes of a text in a message of the protocol's own; what is longer is cut.
@@ -94,6 +96,7 @@ impl<'m> Exception<'m> {
             status,
             message: message.into(),
             details: &[],
+            order: ByteOrder::NATIVE,
         }
     }
 
@@ -111,6 +114,7 @@ impl<'m> Exception<'m> {
             status,
             message,
             details,
+            order: input.order,
         })
     }
 }

@@ -79,7 +79,7 @@ impl ByteOrder {
 pub(crate) struct Input<'m> {
     pub(super) rest: &'m [u8],
     length: usize,
-    order: ByteOrder,
+    pub(super) order: ByteOrder,
 }
 
 impl<'m> Input<'m> {

@@ -9,7 +9,7 @@ use tenon_proto::exchange::client::{
     CallId, ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing, Whole,
 };
 use tenon_proto::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE, Failure, Ignored, Reason};
-use tenon_proto::lean::{Preamble, Status};
+use tenon_proto::lean::{ByteOrder, Preamble, Status};
 use tenon_proto::onc::client::ClientCounters;
 use tenon_wire::Buffer;
 
@@ -259,5 +259,6 @@ fn exception(status: Status, failure: &Failure) -> CallError {
         status,
         message: failure.reason.to_string().into(),
         details: Vec::new(),
+        order: ByteOrder::NATIVE,
     })
 }

@@ -274,13 +274,20 @@ pub fn refuse_lean(
     out: &mut Buffer,
     refusal: &Refusal,
 ) -> lean::server::Reply {
-    let (status, message) = match refusal {
-        Refusal::ProcedureUnavailable => (lean::Status::NO_PROCEDURE, String::new()),
-        Refusal::GarbageArguments(error) => (lean::Status::ARGUMENTS, error.to_string()),
-        Refusal::SystemError(_) => (lean::Status::FAILED, String::new()),
-        Refusal::Authentication(status) => (lean::Status::FORBIDDEN, status.to_string()),
+    let (status, message, details): (_, _, &[u8]) = match refusal {
+        Refusal::ProcedureUnavailable => (lean::Status::NO_PROCEDURE, String::new(), &[]),
+        Refusal::GarbageArguments(error) => (lean::Status::ARGUMENTS, error.to_string(), &[]),
+        Refusal::SystemError(_) => (lean::Status::FAILED, String::new(), &[]),
+        Refusal::Authentication(status) => (lean::Status::FORBIDDEN, status.to_string(), &[]),
+        Refusal::Raised { message, details } => {
+            (lean::Status::RAISED, message.clone(), details.as_slice())
+        }
     };
-    reply.refuse(out, &lean::Exception::new(status, &message))
+    let exception = lean::Exception {
+        details,
+        ..lean::Exception::new(status, &message)
+    };
+    reply.refuse(out, &exception)
 }
 
 /// What a caller is told of a refusal (RFC 5531 section 9).
@@ -288,7 +295,7 @@ pub fn status(refusal: &Refusal) -> Refused {
     match refusal {
         Refusal::ProcedureUnavailable => Refused::ProcedureUnavailable,
         Refusal::GarbageArguments(_) => Refused::GarbageArguments,
-        Refusal::SystemError(_) => Refused::SystemError,
+        Refusal::SystemError(_) | Refusal::Raised { .. } => Refused::SystemError,
         Refusal::Authentication(status) => Refused::Authentication(*status),
     }
 }
