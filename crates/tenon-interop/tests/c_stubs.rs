@@ -12,9 +12,9 @@ use tenon_exec::Interface;
 use tenon_exec::random::Random;
 use tenon_gen::c;
 use tenon_idl::{Output, Style, Undeclared};
-use tenon_interop::compiled::{self, INTERFACES};
+use tenon_interop::compiled::INTERFACES;
 use tenon_interop::{Process, Recoder, Transport, peer, root, xdrdump};
-use tenon_schema::Type;
+use tenon_schema::{Type, TypeId, TypeKind};
 
 /// Values per type.
 const VALUES: usize = 1000;
@@ -59,19 +59,29 @@ fn libtirpc() -> &'static [String] {
     })
 }
 
-/// Runs the compiler in `folder`; it has to succeed and to say nothing.
+/// Runs the C compiler in `folder`; it has to succeed and to say nothing.
 fn compile(folder: &Path, arguments: &[&str]) {
-    let output = Command::new("cc")
+    compile_with("cc", folder, arguments);
+}
+
+/// Runs one of the compilers.
+fn compile_with(compiler: &str, folder: &Path, arguments: &[&str]) {
+    let output = Command::new(compiler)
         .current_dir(folder)
         .args(["-D_GNU_SOURCE", "-I."])
         .args(libtirpc())
         .args(arguments)
-        .args(["-ltirpc"])
+        // clang complains where nothing is linked.
+        .args(arguments.contains(&"-o").then_some("-ltirpc"))
         .output()
-        .expect("there is a C compiler");
+        .expect("./test setup installs the compilers");
     let said = String::from_utf8_lossy(&output.stderr);
     let is_silent = output.status.success() && said.is_empty();
-    assert!(is_silent, "{}: {arguments:?}: {said}", folder.display());
+    assert!(
+        is_silent,
+        "{compiler} in {}: {arguments:?}: {said}",
+        folder.display()
+    );
 }
 
 /// The options of `-N` for the interface `name`.
@@ -84,9 +94,60 @@ fn options(name: &str) -> c::Options {
     }
 }
 
+/// What is written with each set of options that builds use. Only with `-N` may procedures have several
+/// arguments, as some of `torture.x` have.
+fn option_sets(name: &str) -> Vec<(&'static str, c::Options)> {
+    let plain = c::Options {
+        by_value: name == "torture",
+        ..options(name)
+    };
+    let with_main = c::Server {
+        transports: vec![c::Transport::Udp, c::Transport::Tcp],
+        inetd: true,
+        idle_seconds: Some(30),
+        syslog: true,
+    };
+    vec![
+        ("C", plain.clone()),
+        ("N", options(name)),
+        (
+            "M",
+            c::Options {
+                reentrant: true,
+                ..plain.clone()
+            },
+        ),
+        (
+            "NM",
+            c::Options {
+                reentrant: true,
+                ..options(name)
+            },
+        ),
+        (
+            "T",
+            c::Options {
+                tables: true,
+                ..plain.clone()
+            },
+        ),
+        (
+            "I",
+            c::Options {
+                server: with_main,
+                ..plain
+            },
+        ),
+    ]
+}
+
 /// Writes what the back end makes of the interface `path` into `folder`.
 fn generate(path: &Path, name: &str, folder: &Path) {
-    let options = options(name);
+    generate_with(path, name, folder, &options(name));
+}
+
+/// Writes it with other options.
+fn generate_with(path: &Path, name: &str, folder: &Path, options: &c::Options) {
     let write = |output: Output, ending: &str, make: &dyn Fn(c::Interface<'_>) -> String| {
         let parsed = tenon_idl::parse_file(
             path,
@@ -104,12 +165,11 @@ fn generate(path: &Path, name: &str, folder: &Path) {
         let file = folder.join(format!("{name}{ending}"));
         std::fs::write(file, make(of)).expect("a file");
     };
-    write(Output::Header, ".h", &|of| of.header(&options));
-    write(Output::Xdr, "_xdr.c", &|of| {
-        of.xdr(&options).expect("plans")
-    });
-    write(Output::Client, "_clnt.c", &|of| of.client(&options));
-    write(Output::Server, "_svc.c", &|of| of.server(&options));
+    write(Output::Header, ".h", &|of| of.header(options));
+    write(Output::Xdr, "_xdr.c", &|of| of.xdr(options).expect("plans"));
+    write(Output::Client, "_clnt.c", &|of| of.client(options));
+    write(Output::Server, "_svc.c", &|of| of.server(options));
+    write(Output::Table, "_tbl.i", &|of| of.table(options));
 }
 
 /// Writes the table of the types of a header, as the programs of `tests/peers/c` want it.
@@ -123,8 +183,28 @@ fn write_types(header: &Path, folder: &Path) {
     std::fs::write(folder.join("types.inc"), table).expect("a file");
 }
 
+/// An interface whose routines are tried.
+#[derive(Debug, Clone)]
+struct Subject {
+    name: &'static str,
+    path: PathBuf,
+}
+
+/// All of them: those that rpcgen takes, and `nis.x`, which it refuses.
+fn subjects() -> Vec<Subject> {
+    let listed = INTERFACES.iter().map(|listed| Subject {
+        name: listed.name,
+        path: listed.path.into(),
+    });
+    let nis = Subject {
+        name: "nis",
+        path: "/usr/include/rpcsvc/nis.x".into(),
+    };
+    listed.chain([nis]).collect()
+}
+
 /// Builds `streams` with our routines and the header beside them.
-fn build_streams(listed: &compiled::Interface, folder: &Path, flags: &[&str]) {
+fn build_streams(listed: &Subject, folder: &Path, flags: &[&str]) {
     let name = listed.name;
     let interface = format!("-DINTERFACE_H=\"{name}.h\"");
     let source = root().join("tests/peers/c/streams.c").display().to_string();
@@ -138,12 +218,14 @@ fn build_streams(listed: &compiled::Interface, folder: &Path, flags: &[&str]) {
 }
 
 /// Random values of every type, and their bytes.
-fn encodings(listed: &compiled::Interface, values: usize) -> Vec<(String, Vec<Vec<u8>>)> {
-    let parsed = tenon_idl::parse_file(listed.path.as_ref(), &tenon_idl::Options::default());
-    let schema = parsed.schema.expect("the build has read it already");
-    let interface = Interface::new(schema).expect("the build has lowered it already");
-    let types = listed.types.iter().map(|(name, _)| {
-        let id = interface.schema().find_type(name).expect("a type");
+fn encodings(listed: &Subject, values: usize) -> Vec<(String, Vec<Vec<u8>>)> {
+    let parsed = tenon_idl::parse_file(&listed.path, &tenon_idl::Options::default());
+    let schema = parsed.schema.expect("an interface");
+    let interface = Interface::new(schema).expect("an interface that can be moved");
+    let types = interface.schema().types.iter().enumerate();
+    let types = types.filter(|(_, ty)| ty.kind != TypeKind::External);
+    let types = types.map(|(index, ty)| {
+        let (name, id) = (&ty.name, TypeId(index as u32));
         let mut random = Random::new(u64::from(id.0) + 7);
         let ty = Type::Named(id);
         let values = (0..values).map(|_| {
@@ -153,13 +235,13 @@ fn encodings(listed: &compiled::Interface, values: usize) -> Vec<(String, Vec<Ve
             interface.encode(id, &value, &mut out).expect("a value");
             buffer.as_slice().to_vec()
         });
-        ((*name).to_owned(), values.collect())
+        (name.clone(), values.collect())
     });
     types.collect()
 }
 
 /// Holds the routines in `folder` to the bytes of random values, and rpcgen's with them.
-fn compare(listed: &compiled::Interface, folder: &Path, values: usize) -> usize {
+fn compare(listed: &Subject, folder: &Path, values: usize) -> usize {
     let mut ours = Recoder::start(Command::new(folder.join("streams")));
     let encodings = encodings(listed, values);
     for (name, encodings) in &encodings {
@@ -170,11 +252,11 @@ fn compare(listed: &compiled::Interface, folder: &Path, values: usize) -> usize 
     encodings.len()
 }
 
-/// Runs `each` for all interfaces, two at a time, and adds up.
-fn for_each_interface(each: impl Fn(&compiled::Interface) -> usize + Sync) -> usize {
-    let halves = INTERFACES.split_at(INTERFACES.len() / 2);
+/// Runs `each` for some interfaces, two at a time, and adds up.
+fn for_each(subjects: &[Subject], each: impl Fn(&Subject) -> usize + Sync) -> usize {
+    let halves = subjects.split_at(subjects.len() / 2);
     thread::scope(|scope| {
-        let run = |half: &'static [compiled::Interface]| half.iter().map(&each).sum::<usize>();
+        let run = |half: &[Subject]| half.iter().map(&each).sum::<usize>();
         let other = scope.spawn(move || run(halves.1));
         run(halves.0) + other.join().expect("its types agree")
     })
@@ -182,9 +264,9 @@ fn for_each_interface(each: impl Fn(&compiled::Interface) -> usize + Sync) -> us
 
 #[test]
 fn routines_have_the_same_bytes_in_every_stream() {
-    let types = for_each_interface(|listed| {
+    let types = for_each(&subjects(), |listed| {
         let folder = folder(&format!("sanitized/{}", listed.name));
-        generate(listed.path.as_ref(), listed.name, &folder);
+        generate(&listed.path, listed.name, &folder);
         write_types(&folder.join(format!("{}.h", listed.name)), &folder);
         build_streams(listed, &folder, &SANITIZED);
         compare(listed, &folder, VALUES)
@@ -196,10 +278,12 @@ fn routines_have_the_same_bytes_in_every_stream() {
 fn routines_go_with_the_headers_of_rpcgen() {
     // Its header stands where its own routines are built.
     drop(xdrdump("torture"));
-    let types = for_each_interface(|listed| {
+    let mut subjects = subjects();
+    subjects.retain(|listed| listed.name != "nis");
+    let types = for_each(&subjects, |listed| {
         let name = listed.name;
         let folder = folder(&format!("mixed/{name}"));
-        generate(listed.path.as_ref(), name, &folder);
+        generate(&listed.path, name, &folder);
         let theirs = root().join(format!("target/peers/{name}"));
         let header = format!("{name}.h");
         std::fs::copy(theirs.join(&header), folder.join(&header)).expect("their header");
@@ -210,23 +294,91 @@ fn routines_go_with_the_headers_of_rpcgen() {
     assert!(types > 250, "only {types} types were compared");
 }
 
+/// Everything that is written in one file, for a compiler's front end.
+fn write_whole(name: &str, folder: &Path, tables: bool) {
+    let table = format!("{name}_tbl.i");
+    let parts = ["clnt.c", "svc.c"].map(|part| format!("{name}_{part}"));
+    let parts = parts.into_iter().chain(tables.then_some(table));
+    let mut whole = format!("#include \"{name}.h\"\n#define RPCGEN_ACTION(routine) routine\n");
+    for part in parts {
+        whole += &format!("#include \"{part}\"\n");
+    }
+    std::fs::write(folder.join("whole.c"), whole).expect("a file");
+}
+
 #[test]
 fn every_file_compiles_without_a_warning() {
-    let files = for_each_interface(|listed| {
-        let folder = folder(&format!("warnings/{}", listed.name));
-        generate(listed.path.as_ref(), listed.name, &folder);
-        for ending in ["clnt", "svc"] {
-            let file = format!("{}_{ending}.c", listed.name);
-            let mut arguments = vec!["-fsyntax-only", "-O2", "-Wpedantic"];
-            arguments.extend(STRICT);
-            arguments.push(&file);
-            if std::fs::metadata(folder.join(&file)).is_ok_and(|file| file.len() > 0) {
-                compile(&folder, &arguments);
+    let check = |compiler: &str, folder: &Path, file: &[&str]| {
+        let mut arguments = vec!["-fsyntax-only", "-O2", "-Wpedantic"];
+        arguments.extend(STRICT);
+        arguments.extend(file);
+        compile_with(compiler, folder, &arguments);
+    };
+    let files = for_each(&subjects(), |listed| {
+        let name = listed.name;
+        for (set, options) in option_sets(name) {
+            let folder = folder(&format!("warnings/{name}/{set}"));
+            generate_with(&listed.path, name, &folder, &options);
+            write_whole(name, &folder, options.tables);
+            check("gcc", &folder, &["whole.c"]);
+            if ["N", "M"].contains(&set) {
+                check("clang", &folder, &["whole.c"]);
+            }
+            if set == "N" {
+                check("clang", &folder, &[&format!("{name}_xdr.c")]);
+            }
+            // The torture has a member that is called `operator`.
+            if set == "M" && name != "torture" {
+                std::fs::write(folder.join("header.cc"), format!("#include \"{name}.h\"\n"))
+                    .expect("a file");
+                check("g++", &folder, &["header.cc"]);
+                check("clang++", &folder, &["header.cc"]);
             }
         }
         1
     });
-    assert_eq!(files, INTERFACES.len());
+    assert_eq!(files, subjects().len());
+}
+
+/// What libnfs has sed do to a header and to routines, which so are text that is relied upon.
+const EDITS_OF_LIBNFS: [&str; 2] = [
+    r#"-e "s/#include <rpc\/rpc.h>/#include \"zdr.h\"/" -e "s/xdr/zdr/g" -e "s/XDR/ZDR/g" -e "s/ CLIENT / void /g" -e "s/SVCXPRT /void /g" -e "s/bool_t/uint32_t/g""#,
+    r#"-e "s/register int32_t \*buf;/register int32_t *buf;\n\tbuf = NULL;/" -e "s/bool_t/uint32_t/g""#,
+];
+
+/// What a header needs of libnfs's own streams.
+const ZDR: &str = "#include <stdint.h>
+#include <sys/types.h>
+typedef struct ZDR ZDR;
+typedef char *caddr_t;
+typedef void CLIENT, SVCXPRT;
+typedef uint32_t (*zdrproc_t) (ZDR *, void *, ...);
+struct svc_req;
+";
+
+#[test]
+fn edits_of_libnfs_find_what_they_look_for() {
+    let folder = folder("libnfs");
+    generate(&root().join("interfaces/nfs3.x"), "nfs3", &folder);
+    let edit = |edits: &str, from: &str, to: &str| {
+        let mut command = Command::new("bash");
+        command
+            .current_dir(&folder)
+            .args(["-c", &format!("sed {edits} {from} >{to}")]);
+        tenon_interop::run(command);
+        std::fs::read_to_string(folder.join(to)).expect("an edited file")
+    };
+    std::fs::write(folder.join("zdr.h"), ZDR).expect("a file");
+    let header = edit(EDITS_OF_LIBNFS[0], "nfs3.h", "header.h");
+    assert!(header.contains("extern  uint32_t zdr_READ3res (ZDR *, READ3res*);"));
+    std::fs::write(folder.join("header.c"), "#include \"header.h\"\n").expect("a file");
+    compile(&folder, &["-fsyntax-only", "-Wall", "-Werror", "header.c"]);
+    let routines = edit(EDITS_OF_LIBNFS[1], "nfs3_xdr.c", "routines.c");
+    assert!(routines.contains("register int32_t *buf;\n\tbuf = NULL;"));
+    assert!(!routines.contains("bool_t"));
+    let declared = edit(r#"-e "s/bool_t/uint32_t/g""#, "nfs3.h", "declared.h");
+    std::fs::write(folder.join("nfs3.h"), declared).expect("a file");
+    compile(&folder, &["-c", "-o", "routines.o", "routines.c"]);
 }
 
 /// Builds the server or client of the torture interface out of what is written for it.
@@ -278,6 +430,21 @@ fn a_count_costs_no_memory_before_its_elements_are_there() {
     compile(&folder, &arguments);
     let said = tenon_interop::run(Command::new(folder.join("hostile")));
     assert!(said.contains("nothing was taken"), "{said}");
+}
+
+#[test]
+fn nobody_chooses_how_deep_a_decoder_goes() {
+    let folder = folder("deep");
+    let path = root().join("interfaces/torture.x");
+    generate(&path, "torture", &folder);
+    let source = root().join("tests/peers/c/deep.c").display().to_string();
+    let mut arguments = vec!["-o", "deep", &source, "torture_xdr.c"];
+    arguments.extend(SANITIZED);
+    arguments.extend(STRICT);
+    arguments.push("-Wno-cast-function-type");
+    compile(&folder, &arguments);
+    let said = tenon_interop::run(Command::new(folder.join("deep")));
+    assert!(said.contains("nothing was too deep"), "{said}");
 }
 
 #[test]

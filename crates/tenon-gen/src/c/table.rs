@@ -46,6 +46,7 @@ fn entries(w: &mut Writer, procedures: Vec<Procedure<'_>>, options: &Options) {
             None => "0".to_owned(),
         };
         w.line("");
+        w.line("{");
         w.line(format!(
             "(char *(*)())RPCGEN_ACTION({}_svc),",
             procedure.c_name()
@@ -56,5 +57,6 @@ fn entries(w: &mut Writer, procedures: Vec<Procedure<'_>>, options: &Options) {
         ] {
             w.line(format!("{},\t{size},", names::cast_routine(&routine)));
         }
+        w.line("},");
     }
 }

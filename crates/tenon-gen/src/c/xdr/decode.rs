@@ -222,9 +222,15 @@ impl<'a> Routine<'a> {
                 w.line("buf = tenon_received (xdrs, _space, 4);");
                 refuse_if(w, "buf == NULL");
                 self.decode_scalar(w, *discriminant, &self.discriminant(&at), ("buf", "0"));
-                self.switch(w, &at, (arms, default), |w, holds, body| {
-                    self.decode(w, holds, body);
-                });
+                self.switch(
+                    w,
+                    &at,
+                    (arms, default),
+                    "return FALSE;",
+                    |w, holds, body| {
+                        self.decode(w, holds, body);
+                    },
+                );
             }
             Op::Optional { body, .. } => self.decode_optional(w, &at, body),
             Op::List {

@@ -218,9 +218,15 @@ impl<'a> Routine<'a> {
                 ..
             } => {
                 self.encode_discriminant(w, &at, *discriminant);
-                self.switch(w, &at, (arms, default), |w, holds, body| {
-                    self.encode(w, holds, body);
-                });
+                self.switch(
+                    w,
+                    &at,
+                    (arms, default),
+                    "return FALSE;",
+                    |w, holds, body| {
+                        self.encode(w, holds, body);
+                    },
+                );
             }
             Op::Optional { body, .. } => {
                 let pointer = at.value();

@@ -97,7 +97,7 @@ impl<'a> Routine<'a> {
             Op::CopyCounted { text: false, .. } => release(w, &at.elements(self.of)),
             Op::Loop { count, body, .. } => self.free_loop(w, &at, *count, body),
             Op::Switch { arms, default, .. } => {
-                self.switch(w, &at, (arms, default), |w, holds, body| {
+                self.switch(w, &at, (arms, default), "break;", |w, holds, body| {
                     self.free(w, holds, body);
                 });
             }

@@ -40,7 +40,7 @@ impl<'a> Routine<'a> {
 
     /// Writes the functions of a type, and the routine in front of them.
     pub fn write(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan, owns: bool) {
-        self.write_parts(w, spot, &plan.body, owns);
+        self.write_parts(w, spot, plan, owns);
         let calls = ["encode", "decode", "free"].map(|verb| match (verb, owns) {
             ("free", false) => "TRUE".to_owned(),
             _ => format!("tenon_{verb}_{} (xdrs, objp)", self.name),
@@ -48,12 +48,43 @@ impl<'a> Routine<'a> {
         self.write_routine(w, calls);
     }
 
-    fn write_parts(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a Body, owns: bool) {
+    fn write_parts(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan, owns: bool) {
+        let body = &plan.body;
         self.function(w, "encode", |w| self.encode(w, spot, body));
-        self.function(w, "decode", |w| self.decode(w, spot, body));
+        if plan.recursive {
+            let mut inside = Writer::with_tabs();
+            self.function(&mut inside, "decode_inside", |w| self.decode(w, spot, body));
+            self.write_counting_decoder(w, &inside.finish());
+        } else {
+            self.function(w, "decode", |w| self.decode(w, spot, body));
+        }
         if owns {
             self.function(w, "free", |w| self.free(w, spot, body));
         }
+    }
+
+    /// The decoder of a type that may hold others of its kind: who sends it does not choose how deep.
+    fn write_counting_decoder(&self, w: &mut Writer, inside: &str) {
+        let (name, parameter) = (self.name, self.parameter);
+        if inside.contains(&format!("tenon_decode_{name} (")) {
+            w.line("");
+            w.line(format!(
+                "static bool_t tenon_decode_{name} (XDR *, {name} *);"
+            ));
+        }
+        w.raw_text(inside);
+        w.line("");
+        w.line("static bool_t");
+        w.line(format!("tenon_decode_{name} (XDR *xdrs, {parameter})"));
+        w.braces_below(|w| {
+            w.line("bool_t done;");
+            w.line("");
+            refuse_if(w, "tenon_depth == TENON_DEPTH_MAX");
+            w.line("tenon_depth++;");
+            w.line(format!("done = tenon_decode_inside_{name} (xdrs, objp);"));
+            w.line("tenon_depth--;");
+            w.line("return done;");
+        });
     }
 
     /// Writes the functions of a link: of one element, of a list of them, and of the two together,
@@ -62,7 +93,7 @@ impl<'a> Routine<'a> {
         let owns = self.owners.owns_body(&plan.body);
         w.line("");
         self.declare_lists(w);
-        self.write_parts(w, spot, &plan.body, owns);
+        self.write_parts(w, spot, plan, owns);
         self.write_lists(w, id, owns);
         let next = link(self.of, id);
         let name = self.name;
@@ -238,12 +269,14 @@ tenon_list_decode_{name} (XDR *xdrs, {name} **at)
         }
     }
 
-    /// Writes a switch over the union at `spot`; `arm` writes what is to be done with what an arm holds.
+    /// Writes a switch over the union at `spot`; `arm` writes what is to be done with what an arm holds,
+    /// and `otherwise` is what is done where no arm is selected.
     pub fn switch(
         &self,
         w: &mut Writer,
         spot: &Spot<'a>,
         bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
+        otherwise: &str,
         arm: impl Fn(&mut Writer, &Spot<'a>, &'a Body),
     ) {
         let (union, written) = self.union(spot);
@@ -273,7 +306,7 @@ tenon_list_decode_{name} (XDR *xdrs, {name} **at)
                 }
                 w.line("break;");
             }
-            _ => w.line("return FALSE;"),
+            _ => w.line(otherwise),
         });
         w.line("}");
     }

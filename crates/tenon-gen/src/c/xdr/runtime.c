@@ -20,6 +20,15 @@
 /* Bytes of memory that a count alone may take; more comes as the elements come. */
 #define TENON_UNPAID_MAX 65536u
 
+/*@ TENON_DEPTH_MAX */
+/* How deep values of recursive types may nest, but for lists: each level takes some of the stack. */
+#ifndef TENON_DEPTH_MAX
+#define TENON_DEPTH_MAX 1024
+#endif
+
+/*@ tenon_depth */
+static __thread u_int tenon_depth;
+
 /*@ TENON_AVX2 */
 #if defined (__GNUC__) && defined (__x86_64__)
 #define TENON_AVX2 1
@@ -202,7 +211,7 @@ tenon_received (XDR *xdrs, int32_t *space, u_int bytes)
 static __inline__ int32_t *
 tenon_run (XDR *xdrs, u_int count, u_int size)
 {
-	if (count == 0 || count > TENON_INLINE_MAX / size)
+	if (count == 0 || (uint64_t) count * size > TENON_INLINE_MAX)
 		return NULL;
 	return (int32_t *) XDR_INLINE (xdrs, count * size);
 }
@@ -306,11 +315,11 @@ tenon_begin (void *memory, u_int *length, u_int count, size_t size, bool_t paid)
 		*length = count;
 		return memory;
 	}
-	if (!paid && count > TENON_UNPAID_MAX / size)
+	if (!paid && (uint64_t) count * size > TENON_UNPAID_MAX)
 		first = (u_int) (TENON_UNPAID_MAX / size) + 1;
 	if (first > count)
 		first = count;
-	memory = count > UINT32_MAX / size ? NULL : calloc (first, size);
+	memory = (uint64_t) count * size > UINT32_MAX ? NULL : calloc (first, size);
 	*length = memory == NULL ? 0 : first;
 	return memory;
 }
@@ -360,7 +369,7 @@ tenon_get_array (XDR *xdrs, void *memory, void **to, u_int *length, u_int bound,
 	int32_t *buf;
 
 	*to = memory;
-	if (!tenon_get_word (xdrs, &count) || count > bound || count > UINT32_MAX / size)
+	if (!tenon_get_word (xdrs, &count) || count > bound || (uint64_t) count * size > UINT32_MAX)
 		return FALSE;
 	if (count == 0) {
 		*length = 0;

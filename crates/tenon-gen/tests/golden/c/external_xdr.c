@@ -72,11 +72,11 @@ tenon_begin (void *memory, u_int *length, u_int count, size_t size, bool_t paid)
 		*length = count;
 		return memory;
 	}
-	if (!paid && count > TENON_UNPAID_MAX / size)
+	if (!paid && (uint64_t) count * size > TENON_UNPAID_MAX)
 		first = (u_int) (TENON_UNPAID_MAX / size) + 1;
 	if (first > count)
 		first = count;
-	memory = count > UINT32_MAX / size ? NULL : calloc (first, size);
+	memory = (uint64_t) count * size > UINT32_MAX ? NULL : calloc (first, size);
 	*length = memory == NULL ? 0 : first;
 	return memory;
 }

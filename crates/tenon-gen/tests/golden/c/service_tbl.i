@@ -6,55 +6,71 @@
 
 struct rpcgen_table store_program_1_table[] = {
 
+	{
 	(char *(*)())RPCGEN_ACTION(storeproc_null_1_svc),
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
+	},
 
+	{
 	(char *(*)())RPCGEN_ACTION(storeproc_get_1_svc),
 	(xdrproc_t) xdr_int,	sizeof ( int ),
 	(xdrproc_t) xdr_args,	sizeof ( args ),
+	},
 
+	{
 	(char *(*)())RPCGEN_ACTION(storeproc_put_1_svc),
 	(xdrproc_t) xdr_storeproc_put_1_argument,	sizeof ( args ),
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
+	},
 };
 int store_program_1_nproc =
 	sizeof(store_program_1_table)/sizeof(store_program_1_table[0]);
 
 struct rpcgen_table store_program_2_table[] = {
 
+	{
 	(char *(*)())RPCGEN_ACTION(storeproc_null_2_svc),
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
+	},
 
+	{
 	(char *(*)())RPCGEN_ACTION(storeproc_get_2_svc),
 	(xdrproc_t) xdr_wrapstring,	sizeof ( char * ),
 	(xdrproc_t) xdr_wrapstring,	sizeof ( char * ),
+	},
 
 	/*
 	 * WARNING: table out of order
 	 */
 
+	{
 	(char *(*)())RPCGEN_ACTION(storeproc_count_2_svc),
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
 	(xdrproc_t) xdr_quad_t,	sizeof ( quad_t ),
+	},
 
 	/*
 	 * WARNING: table out of order
 	 */
 
+	{
 	(char *(*)())RPCGEN_ACTION(storeproc_far_2_svc),
 	(xdrproc_t) xdr_int,	sizeof ( int ),
 	(xdrproc_t) xdr_int,	sizeof ( int ),
+	},
 };
 int store_program_2_nproc =
 	sizeof(store_program_2_table)/sizeof(store_program_2_table[0]);
 
 struct rpcgen_table empty_program_1_table[] = {
 
+	{
 	(char *(*)())RPCGEN_ACTION(empty_null_1_svc),
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
 	(xdrproc_t) (void (*) (void)) xdr_void,	0,
+	},
 };
 int empty_program_1_nproc =
 	sizeof(empty_program_1_table)/sizeof(empty_program_1_table[0]);

@@ -342,7 +342,7 @@ tenon_free_total (XDR *xdrs, total *objp)
 		objp->total_u.reason = NULL;
 		break;
 	default:
-		return FALSE;
+		break;
 	}
 	return TRUE;
 }
