@@ -4,7 +4,9 @@
 //! for the words that say who sleeps, which the other end clears. A block has two lines, far enough from
 //! each other for a processor's caches to pass them about one by one: what changes whenever a quarter of a
 //! ring was received, and what seldom changes and so stays with whoever reads it. Behind lie the two rings, of
-//! cells that are a line each.
+//! cells that are a line each. The second half of a ring that is not small is its annex.
+
+use crate::sync::AtomicU64;
 
 /// Bytes of a word.
 pub(crate) const WORD: usize = 8;
@@ -26,6 +28,8 @@ const FRONT: usize = if cfg!(loom) { 2 * BLOCK } else { 512 };
 
 /// In a block: cells that its owner has emptied of the ring that it receives by, as far as it says.
 pub(crate) const HEAD: usize = 0;
+/// In a block: lines that its owner has emptied of the annex of that ring, as far as it says.
+pub(crate) const ANNEX_HEAD: usize = HEAD + 1;
 /// In a block: what its owner does no more, as bits.
 pub(crate) const ENDED: usize = LINE;
 /// In a block: not 0 if its owner sleeps until bytes come.
@@ -52,6 +56,12 @@ pub struct SizesError(u64);
 impl Sizes {
     /// Bytes of the smallest ring.
     pub const LEAST: usize = if cfg!(loom) { 4 * CELL * WORD } else { 4 << 10 };
+    /// Bytes of the smallest ring that has an annex.
+    pub(crate) const ANNEX_LEAST: usize = if cfg!(loom) {
+        2 * Self::LEAST
+    } else {
+        64 << 10
+    };
     /// Bytes of the largest ring.
     pub const MOST: usize = 64 << 20;
 
@@ -110,29 +120,47 @@ pub(crate) struct Place {
     pub(crate) receiver: usize,
     /// Its first word.
     pub(crate) start: usize,
-    /// How many it has.
+    /// How many words its cells have.
     pub(crate) words: usize,
+    /// How many words its annex has, which is behind them: as many, or none.
+    annex_words: usize,
 }
 
 impl Place {
     /// The ring for what the server receives.
     pub(crate) fn to_server(sizes: Sizes) -> Self {
-        Self {
-            sender: BLOCK,
-            receiver: 0,
-            start: FRONT,
-            words: sizes.to_server / WORD,
-        }
+        Self::of(BLOCK, 0, FRONT, sizes.to_server)
     }
 
     /// The ring for what the client receives.
     pub(crate) fn to_client(sizes: Sizes) -> Self {
+        Self::of(0, BLOCK, FRONT + sizes.to_server / WORD, sizes.to_client)
+    }
+
+    fn of(sender: usize, receiver: usize, start: usize, bytes: usize) -> Self {
+        let all = bytes / WORD;
+        let annex_words = match bytes < Sizes::ANNEX_LEAST {
+            true => 0,
+            false => all / 2,
+        };
         Self {
-            sender: 0,
-            receiver: BLOCK,
-            start: FRONT + sizes.to_server / WORD,
-            words: sizes.to_client / WORD,
+            sender,
+            receiver,
+            start,
+            words: all - annex_words,
+            annex_words,
         }
+    }
+
+    /// The annex.
+    pub(crate) fn annex(self, memory: &[AtomicU64]) -> &[AtomicU64] {
+        let start = self.start + self.words;
+        &memory[start..start + self.annex_words]
+    }
+
+    /// How many lines that has.
+    pub(crate) fn annex_lines(self) -> u64 {
+        (self.annex_words / CELL) as u64
     }
 }
 
@@ -157,5 +185,15 @@ mod tests {
         assert!(SENDER_SLEEPS < BLOCK && 2 * BLOCK <= up.start);
         assert_eq!(up.start + up.words, down.start);
         assert_eq!((down.start + down.words) * WORD, sizes.segment());
+        assert_eq!((up.annex_lines(), down.annex_lines()), (0, 0));
+
+        let sizes = Sizes::new(64 << 10, 128 << 10).unwrap();
+        let (up, down) = (Place::to_server(sizes), Place::to_client(sizes));
+        assert!(ANNEX_HEAD < ENDED);
+        assert_eq!(up.words + up.annex_words, (64 << 10) / WORD);
+        assert_eq!(up.start + up.words + up.annex_words, down.start);
+        let end = down.start + down.words + down.annex_words;
+        assert_eq!(end * WORD, sizes.segment());
+        assert_eq!((up.annex_lines(), down.annex_lines()), (512, 1024));
     }
 }

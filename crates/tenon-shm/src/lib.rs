@@ -16,6 +16,7 @@
     reason = "`--cfg loom` is how the tests of orders are compiled, and is nobody's feature"
 )]
 
+mod annex;
 mod end;
 mod layout;
 mod ring;

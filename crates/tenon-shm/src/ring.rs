@@ -10,6 +10,8 @@
 //! ring; the sender's is in the marks. What an end reads of the other it believes only if it is possible: a mark of
 //! the cell that is awaited, or of the one that was there before; a cursor between nothing and all of the ring.
 //!
+//! Of a long message the bytes lie in the ring's [annex](crate::annex), and a cell refers to them.
+//!
 //! The bytes themselves are written and read as atomic words, relaxed. That is what the language has
 //! for memory that somebody else may write at the same time: each word is read exactly once, into memory
 //! that is one's own, and whatever it was then is what everybody after looks at. An ordinary copy could be
@@ -20,7 +22,8 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
-use crate::layout::{CELL, HEAD, LOAD, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, WORD};
+use crate::annex::{Cursor, REFERRED_LEAST, REFERRED_MOST};
+use crate::layout::{ANNEX_HEAD, CELL, HEAD, LOAD, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, WORD};
 use crate::sync::{AtomicU64, Ordering, fence, spin};
 
 /// Cells that are filled before the other end is told: it goes on with them while the rest is filled.
@@ -28,6 +31,9 @@ const CHUNK: u64 = 128;
 
 /// Bits of a mark that say how many bytes a cell carries. The others number it.
 const LENGTH_BITS: u32 = 8;
+
+/// What they say of a cell that refers to bytes in the annex. Its first word behind the mark says how many.
+const REFERS: usize = (1 << LENGTH_BITS) - 1;
 
 /// The peer wrote something into the segment that cannot be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -43,14 +49,24 @@ pub enum Violation {
     /// A cell carries nothing, or more than there is room for.
     #[error("the peer marked a cell as one of {0} bytes, and there are 1 to {most}", most = LOAD)]
     Length(u64),
+    /// A cell refers to nothing, or to more than there can be.
+    #[error("the peer refers to {found} bytes, and there are {least} to {most}", least = taken + 1)]
+    Reference {
+        /// Bytes that it refers to.
+        found: u64,
+        /// How many of them were taken already.
+        taken: usize,
+        /// Most that there can be.
+        most: usize,
+    },
     /// More was received than was sent.
     #[error(
-        "the peer claims to have received more than was sent: {claimed} cells of a ring of {capacity} remain"
+        "the peer claims to have received more than was sent: {claimed} cells or lines of {capacity} remain"
     )]
     Received {
         /// What follows from the peer's cursor.
         claimed: u64,
-        /// What the ring holds.
+        /// What the ring, or its annex, holds.
         capacity: u64,
     },
 }
@@ -64,6 +80,7 @@ pub(crate) struct Sender {
     tail: OwnU64,
     /// Cells that the peer had emptied when its cursor was looked at last.
     head_seen: OwnU64,
+    annex: Cursor,
 }
 
 /// The end that receives. One thread at a time does: if two did, the bytes would be mixed.
@@ -77,6 +94,18 @@ pub(crate) struct Receiver {
     taken: OwnU64,
     /// Cells that the peer may know to be emptied.
     head_told: OwnU64,
+    annex: Cursor,
+}
+
+/// What the next cell holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// It has not come yet.
+    Nothing,
+    /// So many bytes.
+    Load(usize),
+    /// So many bytes of the annex.
+    Reference(usize),
 }
 
 type Cell = [AtomicU64; CELL];
@@ -102,6 +131,15 @@ impl Place {
     fn lacks_room(self, in_ring: u64) -> bool {
         in_ring > self.cells() - self.worth_telling()
     }
+
+    /// As [`worth_telling`](Self::worth_telling), of lines of the annex.
+    fn annex_worth_telling(self) -> u64 {
+        self.annex_lines() / 4
+    }
+
+    fn annex_lacks_room(self, in_annex: u64) -> bool {
+        in_annex > self.annex_lines() - self.annex_worth_telling()
+    }
 }
 
 #[inline]
@@ -121,6 +159,7 @@ impl Sender {
             place,
             tail: OwnU64::new(0),
             head_seen: OwnU64::new(0),
+            annex: Cursor::new(),
         }
     }
 
@@ -148,6 +187,7 @@ impl Sender {
         let ring = self.place.ring(memory);
         let mut filling = Filling::at(ring, self.tail.load(OwnOrdering::Relaxed));
         let (mut sent, mut room_until) = (0, self.room_until());
+        let mut looked_for_sleeper = Looked::NotYet;
         'all: for piece in pieces {
             let mut rest = &**piece;
             while !rest.is_empty() {
@@ -157,19 +197,51 @@ impl Sender {
                         break 'all;
                     }
                 }
-                let most = (room_until - filling.next).min(CHUNK - filling.cells());
-                let put = filling.put(rest, most as usize);
+                let put = match rest.len() >= REFERRED_LEAST && self.place.annex_lines() > 0 {
+                    true => self.put_away(memory, &mut filling, rest)?,
+                    false => {
+                        let most = (room_until - filling.next).min(CHUNK - filling.cells());
+                        filling.put(rest, most as usize)
+                    }
+                };
+                if put == 0 {
+                    break 'all;
+                }
                 rest = &rest[put..];
                 sent += put;
-                if filling.cells() == CHUNK {
-                    filling = self.publish(memory, filling, &wake);
+                if filling.cells() == CHUNK || put >= REFERRED_MOST {
+                    filling = self.publish(filling);
+                    looked_for_sleeper.once(|| wake_receiver(memory, self.place, &wake));
                 }
             }
         }
         if filling.cells() > 0 {
-            self.publish(memory, filling, &wake);
+            self.publish(filling);
+            wake_receiver(memory, self.place, wake);
+        } else if looked_for_sleeper == Looked::Before {
+            wake_receiver(memory, self.place, wake);
         }
         Ok(sent)
+    }
+
+    /// Puts what `bytes` begin with into the annex, has a cell refer to it, and says how much it was: nothing if
+    /// there is no room. There is a cell.
+    fn put_away(
+        &self,
+        memory: &[AtomicU64],
+        filling: &mut Filling<'_>,
+        bytes: &[u8],
+    ) -> Result<usize, Violation> {
+        let wanted = bytes.len().min(self.annex.most(self.place));
+        if self.annex.room(self.place) < wanted {
+            self.look_at_head(memory, filling.next)?;
+        }
+        let put = wanted.min(self.annex.room(self.place));
+        if put > 0 {
+            self.annex.put(memory, self.place, &bytes[..put]);
+            filling.refer(put);
+        }
+        Ok(put)
     }
 
     /// The number of the first cell that may not be empty.
@@ -182,27 +254,20 @@ impl Sender {
     /// that was not filled.
     #[cold]
     fn look_at_head(&self, memory: &[AtomicU64], tail: u64) -> Result<u64, Violation> {
-        // Acquire: the peer has read what we are going to write over.
-        let head = memory[self.place.receiver + HEAD].load(Ordering::Acquire);
-        let (claimed, capacity) = (tail.wrapping_sub(head), self.place.cells());
-        if claimed > capacity {
-            return Err(Violation::Received { claimed, capacity });
-        }
+        let (cells, lines) = (self.place.cells(), self.place.annex_lines());
+        let head = possible(&memory[self.place.receiver + HEAD], tail, cells)?;
+        let emptied = &memory[self.place.receiver + ANNEX_HEAD];
+        let annex_head = possible(emptied, self.annex.at(), lines)?;
         self.head_seen.store(head, OwnOrdering::Relaxed);
-        Ok(head + capacity)
+        self.annex.set_known(annex_head);
+        Ok(head + cells)
     }
 
-    /// Lets the peer see what was put in, and has it woken if it sleeps.
+    /// Lets the peer see what was put in. If it sleeps, it is to be woken then.
     #[inline]
-    fn publish<'r>(
-        &self,
-        memory: &[AtomicU64],
-        filling: Filling<'r>,
-        wake: impl Fn(),
-    ) -> Filling<'r> {
+    fn publish<'r>(&self, filling: Filling<'r>) -> Filling<'r> {
         let next = filling.publish();
         self.tail.store(next.next, OwnOrdering::Relaxed);
-        wake_receiver(memory, self.place, wake);
         next
     }
 
@@ -214,9 +279,12 @@ impl Sender {
         fence(Ordering::SeqCst);
         let tail = self.tail.load(OwnOrdering::Relaxed);
         let may = match self.look_at_head(memory, tail) {
-            Ok(room_until) => self
-                .place
-                .lacks_room(self.place.cells() - (room_until - tail)),
+            Ok(room_until) => {
+                let in_annex = self.annex.at() - self.annex.known();
+                self.place
+                    .lacks_room(self.place.cells() - (room_until - tail))
+                    || self.place.annex_lacks_room(in_annex)
+            }
             // The next attempt to send reports it.
             Err(_) => false,
         };
@@ -229,6 +297,42 @@ impl Sender {
     /// Says that the sender sleeps no more.
     pub(crate) fn unpark(&self, memory: &[AtomicU64]) {
         memory[self.place.sender + SENDER_SLEEPS].store(0, Ordering::Relaxed);
+    }
+}
+
+/// Whether somebody was looked for who sleeps, since something was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    NotYet,
+    /// And nothing was sent since.
+    Now,
+    /// Something was sent since.
+    Before,
+}
+
+impl Looked {
+    /// Looks behind the first thing that is sent, so that the receiver begins. It need not be done each time, but
+    /// behind the last: looking waits until everything that was written has left this core.
+    #[inline]
+    fn once(&mut self, look: impl FnOnce()) {
+        *self = match self {
+            Self::NotYet => {
+                look();
+                Self::Now
+            }
+            Self::Now | Self::Before => Self::Before,
+        };
+    }
+}
+
+/// Reads the peer's cursor, which is not ahead of one's own `tail`, nor further behind than the `capacity`.
+fn possible(cursor: &AtomicU64, tail: u64, capacity: u64) -> Result<u64, Violation> {
+    // Acquire: the peer has read what we are going to write over.
+    let head = cursor.load(Ordering::Acquire);
+    let claimed = tail.wrapping_sub(head);
+    match claimed > capacity {
+        true => Err(Violation::Received { claimed, capacity }),
+        false => Ok(head),
     }
 }
 
@@ -274,13 +378,25 @@ impl<'r> Filling<'r> {
                 bytes.len()
             }
         };
-        let mark = mark(self.next, load);
+        self.end_cell(cell, load);
+        load
+    }
+
+    /// Fills a cell with how many bytes lie in the annex.
+    fn refer(&mut self, bytes: usize) {
+        let cell = cell(self.ring, self.next);
+        cell[1].store(bytes as u64, Ordering::Relaxed);
+        self.end_cell(cell, REFERS);
+    }
+
+    #[inline]
+    fn end_cell(&mut self, cell: &Cell, length: usize) {
+        let mark = mark(self.next, length);
         match self.next == self.first {
             true => self.first_mark = mark,
             false => cell[0].store(mark, Ordering::Relaxed),
         }
         self.next += 1;
-        load
     }
 
     /// Fills whole cells that follow each other, none of which is the first.
@@ -330,6 +446,7 @@ impl Receiver {
             head: OwnU64::new(0),
             taken: OwnU64::new(0),
             head_told: OwnU64::new(0),
+            annex: Cursor::new(),
         }
     }
 
@@ -349,8 +466,25 @@ impl Receiver {
         while received < room.len() {
             let cell = cell(ring, head);
             let length = match self.look_at(cell, head, taken) {
-                Ok(Some(length)) => length,
-                Ok(None) => break,
+                Ok(Found::Load(length)) => length,
+                Ok(Found::Reference(length)) => {
+                    let fits = (length - taken).min(room.len() - received);
+                    let rest = &mut room[received..received + fits];
+                    self.annex.take(memory, self.place, taken, rest);
+                    received += fits;
+                    taken += fits;
+                    if taken < length {
+                        break;
+                    }
+                    taken = 0;
+                    head += 1;
+                    self.annex.pass(length);
+                    if self.annex_is_worth_telling() {
+                        self.tell_sender(memory, head, &wake);
+                    }
+                    continue;
+                }
+                Ok(Found::Nothing) => break,
                 Err(violation) if received == 0 => return Err(violation),
                 // What was sent before it is received first.
                 Err(_) => break,
@@ -403,9 +537,9 @@ impl Receiver {
         run
     }
 
-    /// How many bytes a cell carries, of which some may have been taken; none if it has not come yet.
+    /// What a cell holds, of which some may have been taken.
     #[inline]
-    fn look_at(&self, cell: &Cell, number: u64, taken: usize) -> Result<Option<usize>, Violation> {
+    fn look_at(&self, cell: &Cell, number: u64, taken: usize) -> Result<Found, Violation> {
         // Acquire: the bytes are those that the peer put in before the mark.
         let mark = cell[0].load(Ordering::Acquire);
         let (found, length) = (mark >> LENGTH_BITS, mark & ((1 << LENGTH_BITS) - 1));
@@ -414,17 +548,35 @@ impl Receiver {
         }
         // A cell of which some was taken may have been marked anew since.
         match taken < length as usize && length as usize <= LOAD {
-            true => Ok(Some(length as usize)),
-            false => Err(Violation::Length(length)),
+            true => Ok(Found::Load(length as usize)),
+            false => self.look_at_reference(cell, length, taken),
+        }
+    }
+
+    /// What a cell refers to that carries no bytes itself.
+    #[cold]
+    fn look_at_reference(
+        &self,
+        cell: &Cell,
+        length: u64,
+        taken: usize,
+    ) -> Result<Found, Violation> {
+        if length != REFERS as u64 || self.place.annex_lines() == 0 {
+            return Err(Violation::Length(length));
+        }
+        let (found, most) = (cell[1].load(Ordering::Relaxed), self.annex.most(self.place));
+        match (taken as u64) < found && found <= most as u64 {
+            true => Ok(Found::Reference(found as usize)),
+            false => Err(Violation::Reference { found, taken, most }),
         }
     }
 
     /// Whether the mark of a cell is the one that it had before.
     #[inline]
-    fn look_at_old(&self, found: u64, number: u64) -> Result<Option<usize>, Violation> {
+    fn look_at_old(&self, found: u64, number: u64) -> Result<Found, Violation> {
         let before = (number + 1).saturating_sub(self.place.cells());
         match found == before {
-            true => Ok(None),
+            true => Ok(Found::Nothing),
             false => Err(Violation::Mark {
                 awaited: number,
                 found: found.wrapping_sub(1),
@@ -432,15 +584,21 @@ impl Receiver {
         }
     }
 
+    fn annex_is_worth_telling(&self) -> bool {
+        self.annex.at() - self.annex.known() >= self.place.annex_worth_telling()
+    }
+
     /// Lets the sender see how far the receiver is, and has it woken if it sleeps.
     ///
-    /// A sender sleeps only if more than three quarters of the ring are filled by the cursor that it sees. So
-    /// at least one further quarter will be emptied before the ring is empty, and this called: nobody sleeps for
+    /// A sender sleeps only if more than three quarters of the ring, or of its annex, are filled by the cursor
+    /// that it sees. So at least one further quarter will be emptied before it is empty, and this called: nobody sleeps for
     /// ever, and the fence is needed once in a quarter of the ring.
     #[cold]
     fn tell_sender(&self, memory: &[AtomicU64], head: u64, wake: impl Fn()) {
         self.head_told.store(head, OwnOrdering::Relaxed);
+        self.annex.set_known(self.annex.at());
         memory[self.place.receiver + HEAD].store(head, Ordering::Release);
+        memory[self.place.receiver + ANNEX_HEAD].store(self.annex.at(), Ordering::Release);
         // With the one in `Sender::park`.
         fence(Ordering::SeqCst);
         wake_sleeper(&memory[self.place.sender + SENDER_SLEEPS], wake);
@@ -452,7 +610,7 @@ impl Receiver {
         let head = self.head.load(OwnOrdering::Relaxed);
         let cell = cell(self.place.ring(memory), head);
         let taken = self.taken.load(OwnOrdering::Relaxed) as usize;
-        matches!(self.look_at(cell, head, taken), Ok(None))
+        matches!(self.look_at(cell, head, taken), Ok(Found::Nothing))
     }
 
     /// Looks up to so many times whether something comes. What cannot be ends that, too.

@@ -36,6 +36,17 @@ fn small() -> (End<Memory>, End<Memory>, Memory) {
     pair(Sizes::new(RING as u64, RING as u64).unwrap())
 }
 
+/// Bytes of the smallest ring with an annex, which is its second half, and of what a sender refers to at
+/// least and at most.
+const LARGE_RING: usize = 64 << 10;
+const ANNEX: usize = LARGE_RING / 2;
+const REFERRED_LEAST: usize = 512;
+const REFERRED_MOST: usize = 4096;
+
+fn large() -> (End<Memory>, End<Memory>, Memory) {
+    pair(Sizes::new(LARGE_RING as u64, LARGE_RING as u64).unwrap())
+}
+
 fn pattern(length: usize, salt: usize) -> Vec<u8> {
     (0..length)
         .map(|at| (at * 7 + salt * 13 + 1) as u8)
@@ -147,8 +158,13 @@ fn pieces_follow_each_other_until_the_ring_is_full() {
 
 #[test]
 fn threads_that_send_and_receive_as_they_can_agree() {
+    for (server, client, _) in [small(), large()] {
+        agree(server, client);
+    }
+}
+
+fn agree(server: End<Memory>, client: End<Memory>) {
     const ALL: usize = 3 << 20;
-    let (server, client, _) = small();
     let sent = pattern(ALL, 9);
     let expected = sent.clone();
     let sender = thread::spawn(move || {
@@ -297,11 +313,154 @@ fn what_was_sent_before_what_cannot_be_is_received() {
     server.receive(&mut [0; 9], quietly).unwrap_err();
 }
 
+/// Messages that lie in the annex.
+const LONG: [usize; 9] = [
+    REFERRED_LEAST - 1,
+    REFERRED_LEAST,
+    REFERRED_LEAST + 1,
+    1003,
+    REFERRED_MOST - 1,
+    REFERRED_MOST,
+    REFERRED_MOST + 1,
+    REFERRED_MOST + REFERRED_LEAST,
+    10_000,
+];
+
+#[test]
+fn long_messages_fit_at_every_place_of_the_annex() {
+    for size in LONG {
+        let (server, client, _) = large();
+        for number in 0..3 * ANNEX / size {
+            let message = pattern(size, number);
+            assert_eq!(client.send(&message, quietly).unwrap(), size);
+            assert_eq!(receive(&server, size + 1), message, "{size}, {number}");
+            let answer = pattern(size + 1, number + 5);
+            assert_eq!(server.send(&answer, quietly).unwrap(), size + 1);
+            assert_eq!(receive(&client, size + 1), answer);
+        }
+    }
+}
+
+#[test]
+fn what_is_referred_to_is_taken_in_parts_too() {
+    for most in [1, 3, 7, 8, 9, 63, 64, 65, 511, 513, 4095, 4097, 9001] {
+        let (server, client, _) = large();
+        let (mut sent, mut back) = (Vec::new(), Vec::new());
+        for (number, size) in LONG.into_iter().chain([5, 100, 600]).enumerate() {
+            let message = pattern(size, number);
+            assert_eq!(client.send(&message, quietly).unwrap(), size);
+            sent.extend(message);
+            while back.len() + 1000 < sent.len() {
+                back.extend(receive(&server, most));
+            }
+        }
+        while back.len() < sent.len() {
+            back.extend(receive(&server, most));
+        }
+        assert!(back == sent, "{most} at a time");
+    }
+}
+
+#[test]
+fn a_full_annex_takes_nothing_and_loses_nothing() {
+    let (server, client, _) = large();
+    let bell = Bell::default();
+    let message = pattern(ANNEX + 9000, 1);
+    assert_eq!(client.send(&message, quietly).unwrap(), ANNEX);
+    assert_eq!(client.send(&message[ANNEX..], quietly).unwrap(), 0);
+    // There are cells, but who waits for more than they carry would wait for ever.
+    assert!(client.park_sender());
+    let mut taken = vec![0; ANNEX / 4 - 1];
+    server.receive(&mut taken, || bell.ring()).unwrap();
+    assert_eq!(bell.taken(), 0);
+    server.receive(&mut [0], || bell.ring()).unwrap();
+    assert_eq!(bell.taken(), 1);
+    assert!(taken == message[..ANNEX / 4 - 1]);
+    let quarter = ANNEX / 4;
+    let rest = &message[ANNEX..];
+    assert_eq!(client.send(rest, quietly).unwrap(), quarter);
+    assert_eq!(receive(&server, ANNEX), message[quarter..][..ANNEX]);
+    let rest = &rest[quarter..];
+    assert_eq!(client.send(rest, quietly).unwrap(), rest.len());
+    assert_eq!(receive(&server, ANNEX), rest);
+    assert!(!client.park_sender());
+}
+
+#[test]
+fn whoever_sleeps_for_a_long_message_is_woken() {
+    let (server, client, _) = large();
+    let bell = Bell::default();
+    for size in [REFERRED_LEAST, REFERRED_MOST, 3 * REFERRED_MOST, 20_000] {
+        assert!(server.park_receiver());
+        let message = pattern(size, 1);
+        client.send(&message, || bell.ring()).unwrap();
+        assert_eq!(bell.taken(), 1, "{size}");
+        assert_eq!(receive(&server, size), message);
+    }
+}
+
+#[test]
+fn references_that_cannot_be_are_named() {
+    const REFERS: u64 = 255;
+    let most = REFERRED_MOST;
+    for found in [0, 4097, 1 << 40, u64::MAX] {
+        let (server, _client, memory) = large();
+        memory[TO_SERVER + 1].store(found, Ordering::Relaxed);
+        memory[TO_SERVER].store(1 << 8 | REFERS, Ordering::Relaxed);
+        let error = server.receive(&mut [0; 8], quietly).unwrap_err();
+        let taken = 0;
+        assert_eq!(error, Violation::Reference { found, taken, most });
+        assert!(!server.park_receiver(), "who slept would not be told");
+    }
+    // Behind the end of the annex.
+    let (server, client, memory) = large();
+    let message = pattern(ANNEX - 64, 0);
+    client.send(&message, quietly).unwrap();
+    assert_eq!(receive(&server, ANNEX), message);
+    let cells = ANNEX.div_ceil(REFERRED_MOST);
+    memory[TO_SERVER + 8 * cells + 1].store(65, Ordering::Relaxed);
+    memory[TO_SERVER + 8 * cells].store((cells as u64 + 1) << 8 | REFERS, Ordering::Relaxed);
+    let error = server.receive(&mut [0; 8], quietly).unwrap_err();
+    assert!(
+        matches!(error, Violation::Reference { most: 64, .. }),
+        "{error}"
+    );
+    // What becomes less while it is taken.
+    let (server, client, memory) = large();
+    client.send(&pattern(1000, 0), quietly).unwrap();
+    receive(&server, 600);
+    memory[TO_SERVER + 1].store(600, Ordering::Relaxed);
+    let error = server.receive(&mut [0; 8], quietly).unwrap_err();
+    assert!(
+        matches!(error, Violation::Reference { taken: 600, .. }),
+        "{error}"
+    );
+    // Where there is no annex.
+    let (server, _client, memory) = small();
+    memory[TO_SERVER + 1].store(8, Ordering::Relaxed);
+    memory[TO_SERVER].store(1 << 8 | REFERS, Ordering::Relaxed);
+    let error = server.receive(&mut [0; 8], quietly).unwrap_err();
+    assert_eq!(error, Violation::Length(REFERS));
+    // A client that has emptied lines of the annex that were never filled.
+    for head in [ANNEX as u64 / 64 + 1, u64::MAX] {
+        let (server, _client, memory) = large();
+        memory[CLIENT + 1].store(head, Ordering::Relaxed);
+        let outcome = server.send(&vec![0; ANNEX + 512], quietly);
+        assert!(
+            matches!(outcome, Err(Violation::Received { .. })),
+            "{outcome:?}"
+        );
+    }
+}
+
 /// A peer that writes everywhere, all the time: both ends get answers or errors, and nothing worse.
 #[test]
 fn a_peer_that_scribbles_hurts_nobody() {
     for seed in 1..5_u64 {
-        let (server, client, memory) = small();
+        let (server, client, memory) = match seed % 2 {
+            0 => large(),
+            _ => small(),
+        };
         let stop = Arc::new(AtomicBool::new(false));
         let scribbler = thread::spawn({
             let stop = Arc::clone(&stop);
@@ -314,6 +473,12 @@ fn a_peer_that_scribbles_hurts_nobody() {
                     let at = (random >> 33) as usize % memory.len();
                     // The words of the front are hit as often as all others.
                     let at = if random & 1 == 0 { at % 64 } else { at };
+                    // So are the first cells, which are the next again and again.
+                    let at = if random & 6 == 0 {
+                        TO_SERVER + at % 64
+                    } else {
+                        at
+                    };
                     memory[at].store(random >> (random % 64), Ordering::Relaxed);
                 }
             }

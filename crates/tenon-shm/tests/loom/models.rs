@@ -56,8 +56,12 @@ impl Bell {
 }
 
 fn pair() -> (End<Memory>, End<Memory>) {
-    let sizes = Sizes::new(RING as u64, RING as u64).unwrap();
-    let words = (0..16 + 2 * RING / 8).map(|_| AtomicU64::new(0));
+    pair_of(RING)
+}
+
+fn pair_of(ring: usize) -> (End<Memory>, End<Memory>) {
+    let sizes = Sizes::new(ring as u64, ring as u64).unwrap();
+    let words = (0..16 + 2 * ring / 8).map(|_| AtomicU64::new(0));
     let memory = Memory(Arc::new(words.collect()));
     (
         End::new(memory.clone(), sizes, Side::Server),
@@ -151,6 +155,26 @@ fn a_ring_that_is_filled_again_and_again_goes_on() {
         });
         let received = receive_all(&server, 72, 24, &room, &bytes);
         assert_eq!(received, [7; 72]);
+        sender.join().unwrap();
+    });
+}
+
+/// The annex has four lines, each of 16 bytes, and a cell refers to one: the sender sleeps until there is room.
+#[test]
+fn what_lies_in_the_annex_comes_with_what_refers_to_it() {
+    explore(2, || {
+        let (server, client) = pair_of(2 * RING);
+        let (bytes, room) = (Bell::new(), Bell::new());
+        let sender = thread::spawn({
+            let (bytes, room) = (bytes.clone(), room.clone());
+            move || {
+                send_all(&client, &ASCENDING, &bytes, &room);
+                send_all(&client, &ASCENDING, &bytes, &room);
+            }
+        });
+        let received = receive_all(&server, 80, 24, &room, &bytes);
+        assert_eq!(received[..40], ASCENDING);
+        assert_eq!(received[40..], ASCENDING);
         sender.join().unwrap();
     });
 }
