@@ -108,5 +108,13 @@ fn measure_echo<T: Marshal + PartialEq>(
         .flat_map(i32::to_be_bytes)
         .collect();
     let sent = T::decode(&mut Decoder::new(&expected))?;
-    serve_rounds(|| Ok(check(call(&sent)? == sent)?))
+    // Compared where it is: 32 KiB are not moved for nothing.
+    serve_rounds(|| {
+        let answer = call(&sent);
+        let is_right = matches!(&answer, Ok(answer) if *answer == sent);
+        match answer {
+            Ok(_) => Ok(check(is_right)?),
+            Err(error) => Err(error.into()),
+        }
+    })
 }

@@ -29,6 +29,9 @@ use crate::sync::{AtomicU64, Ordering, fence, spin};
 /// Cells that are filled before the other end is told: it goes on with them while the rest is filled.
 const CHUNK: u64 = 128;
 
+/// Looks for what follows a part of a long message: a sender that is at it takes less than ten.
+const LINGER: u32 = if cfg!(loom) { 0 } else { 32 };
+
 /// Bits of a mark that say how many bytes a cell carries. The others number it.
 const LENGTH_BITS: u32 = 8;
 
@@ -463,14 +466,13 @@ impl Receiver {
         let mut head = self.head.load(OwnOrdering::Relaxed);
         let mut taken = self.taken.load(OwnOrdering::Relaxed) as usize;
         let mut received = 0;
+        let mut follows = false;
         while received < room.len() {
             let cell = cell(ring, head);
             let length = match self.look_at(cell, head, taken) {
                 Ok(Found::Load(length)) => length,
                 Ok(Found::Reference(length)) => {
-                    let fits = (length - taken).min(room.len() - received);
-                    let rest = &mut room[received..received + fits];
-                    self.annex.take(memory, self.place, taken, rest);
+                    let fits = self.take_referred(memory, length, taken, &mut room[received..]);
                     received += fits;
                     taken += fits;
                     if taken < length {
@@ -478,12 +480,13 @@ impl Receiver {
                     }
                     taken = 0;
                     head += 1;
-                    self.annex.pass(length);
                     if self.annex_is_worth_telling() {
                         self.tell_sender(memory, head, &wake);
                     }
+                    follows = length == REFERRED_MOST;
                     continue;
                 }
+                Ok(Found::Nothing) if follows && self.comes_soon(cell, head) => continue,
                 Ok(Found::Nothing) => break,
                 Err(violation) if received == 0 => return Err(violation),
                 // What was sent before it is received first.
@@ -517,6 +520,30 @@ impl Receiver {
         self.head.store(head, OwnOrdering::Relaxed);
         self.taken.store(taken as u64, OwnOrdering::Relaxed);
         Ok(received)
+    }
+
+    /// Takes as much as fits of the `length` bytes that a cell refers to, of which some were taken before.
+    fn take_referred(
+        &self,
+        memory: &[AtomicU64],
+        length: usize,
+        taken: usize,
+        room: &mut [u8],
+    ) -> usize {
+        let fits = (length - taken).min(room.len());
+        self.annex
+            .take(memory, self.place, taken, &mut room[..fits]);
+        if taken + fits == length {
+            self.annex.pass(length);
+        }
+        fits
+    }
+
+    /// Waits for a moment for a cell. Who has sent as much at once as is customary mostly is about to send
+    /// more, and is done with it sooner than a caller would be back here.
+    fn comes_soon(&self, cell: &Cell, number: u64) -> bool {
+        let old = (number + 1).saturating_sub(self.place.cells());
+        looks_changed(&cell[0], old, LINGER)
     }
 
     /// Takes whole cells that follow each other, up to a quarter of the ring, and says how many.
@@ -619,13 +646,7 @@ impl Receiver {
         let head = self.head.load(OwnOrdering::Relaxed);
         let mark = &cell(self.place.ring(memory), head)[0];
         let old = (head + 1).saturating_sub(self.place.cells());
-        for _ in 0..times {
-            if mark.load(Ordering::Relaxed) >> LENGTH_BITS != old {
-                return true;
-            }
-            spin();
-        }
-        false
+        looks_changed(mark, old, times)
     }
 
     /// Says that the receiver sleeps until something comes. Says whether it may, as far as bytes go.
@@ -640,6 +661,18 @@ impl Receiver {
     pub(crate) fn unpark(&self, memory: &[AtomicU64]) {
         memory[self.place.receiver + RECEIVER_SLEEPS].store(0, Ordering::Relaxed);
     }
+}
+
+/// Looks up to so many times whether a mark is another than that of the `old` number.
+#[inline]
+fn looks_changed(mark: &AtomicU64, old: u64, times: u32) -> bool {
+    for _ in 0..times {
+        if mark.load(Ordering::Relaxed) >> LENGTH_BITS != old {
+            return true;
+        }
+        spin();
+    }
+    false
 }
 
 /// Writes as much as a cell can carry.
