@@ -189,7 +189,7 @@ mod tests {
 
         let sizes = Sizes::new(64 << 10, 128 << 10).unwrap();
         let (up, down) = (Place::to_server(sizes), Place::to_client(sizes));
-        assert!(ANNEX_HEAD < ENDED);
+        const { assert!(ANNEX_HEAD < ENDED) };
         assert_eq!(up.words + up.annex_words, (64 << 10) / WORD);
         assert_eq!(up.start + up.words + up.annex_words, down.start);
         let end = down.start + down.words + down.annex_words;

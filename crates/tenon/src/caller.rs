@@ -33,6 +33,9 @@ pub struct Caller {
     decoding: Decoding,
 }
 
+/// Bytes of a result from which every time that it is moved shows.
+const LARGE: usize = 1024;
+
 /// How results are decoded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Decoding {
@@ -54,9 +57,7 @@ impl Decoding {
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
         let mut input = Decoder::with(results, self.mode, self.limits);
-        let value = decode(&mut input)?;
-        input.finish()?;
-        Ok(value)
+        ended(decode(&mut input), input.finish())
     }
 
     /// Decodes the results of a call by the lean protocol.
@@ -71,9 +72,42 @@ impl Decoding {
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
         let mut input = LeanInput::over(results, order, self.mode, self.limits);
-        let value = decode(&mut input)?;
-        input.finish()?;
-        Ok(value)
+        ended(decode(&mut input), input.finish())
+    }
+}
+
+/// What was decoded, if that was all there was.
+#[inline(always)]
+fn ended<T>(
+    decoded: Result<T, DecodeError>,
+    finished: Result<(), DecodeError>,
+) -> Result<T, CallError> {
+    match const { size_of::<T>() < LARGE } {
+        true => end(decoded, finished),
+        false => end_apart(decoded, finished),
+    }
+}
+
+/// The same as a function of its own, as [`Caller::read_apart`] is one.
+#[inline(never)]
+fn end_apart<T>(
+    decoded: Result<T, DecodeError>,
+    finished: Result<(), DecodeError>,
+) -> Result<T, CallError> {
+    end(decoded, finished)
+}
+
+#[inline(always)]
+fn end<T>(
+    decoded: Result<T, DecodeError>,
+    finished: Result<(), DecodeError>,
+) -> Result<T, CallError> {
+    match decoded {
+        Ok(value) => match finished {
+            Ok(()) => Ok(value),
+            Err(error) => Err(error.into()),
+        },
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -212,6 +246,29 @@ impl Caller {
     /// The peer broke the protocol.
     #[inline]
     pub fn read<C: ProcedureCall>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+    ) -> Result<C::Result, CallError> {
+        match const { size_of::<C::Result>() < LARGE } {
+            true => self.read_here::<C>(results, order),
+            false => self.read_apart::<C>(results, order),
+        }
+    }
+
+    /// The same as a function of its own, which writes where the caller of the procedure wants it. As a part of
+    /// what is around it, the compiler moves a large result from variable to variable.
+    #[inline(never)]
+    fn read_apart<C: ProcedureCall>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+    ) -> Result<C::Result, CallError> {
+        self.read_here::<C>(results, order)
+    }
+
+    #[inline(always)]
+    fn read_here<C: ProcedureCall>(
         &self,
         results: &[u8],
         order: ByteOrder,

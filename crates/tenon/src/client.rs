@@ -9,7 +9,7 @@ use tenon_proto::lean::{Extension, Interface, Stamps};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
-use crate::account::{Account, Followed, Step, Watcher};
+use crate::account::{Account, AtEnd, Followed, Step, Watcher};
 use crate::caller::Caller;
 use crate::channel::{Channel, Form, Locked, Ticket, Timer};
 use crate::error::{CallError, ConnectError};
@@ -292,9 +292,8 @@ impl Client {
         let _span = self.span(procedure);
         let (locked, ticket) = self.send_by_protocol(call, watcher)?;
         let reply = ticket.wait_on(locked, watcher)?;
-        let value = self.caller.read::<C>(reply.results(), reply.order());
-        watcher.at(Step::Decoded);
-        value
+        let _decoded = AtEnd(watcher, Step::Decoded);
+        self.caller.read::<C>(reply.results(), reply.order())
     }
 
     /// The account that is to follow the call which begins now.

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::CallError;
 pub(crate) use clock::{clock, now};
 pub use followed::Followed;
+pub(crate) use steps::{AtEnd, Steps, Times, Watcher};
 pub use steps::{Note, Step};
-pub(crate) use steps::{Steps, Times, Watcher};
 pub use summary::{Figures, PartFigures, Summary};
 pub use trace::{Owner, Part, Trace, Way};
 

@@ -59,6 +59,17 @@ impl Watcher for () {
     fn found(self, _: &Reply<'_>) {}
 }
 
+/// Tells a watcher when it is dropped that the call is at a place: so what the last step returns is not moved once
+/// more.
+pub struct AtEnd<W: Watcher>(pub W, pub Step);
+
+impl<W: Watcher> Drop for AtEnd<W> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.at(self.1);
+    }
+}
+
 /// When a call was where, in ticks, and what the server says.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
