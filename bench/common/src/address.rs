@@ -1,6 +1,6 @@
 //! Where servers of the benchmarks listen, in the form that servers print and clients take:
 //! `tcp HOST PORT`, `udp HOST PORT`, `unix PATH`,
-//! `shm PATH`.
+//! `shm PATH`, `xdp HOST PORT`.
 
 use std::fmt;
 
@@ -17,22 +17,29 @@ pub enum Transport {
     Shm,
     /// UDP datagrams over loopback, in which the packet exchange carries messages of every size.
     Exchange,
+    /// The same over a veth pair, past the kernel's stack.
+    Xdp,
 }
 
 impl Transport {
     /// All of them.
-    pub const ALL: [Transport; 5] = [
+    pub const ALL: [Transport; 6] = [
         Transport::Tcp,
         Transport::Udp,
         Transport::Unix,
         Transport::Shm,
         Transport::Exchange,
+        Transport::Xdp,
     ];
 
     /// Whether it carries messages of every size, and not what a datagram holds.
     pub fn is_stream(self) -> bool {
         match self {
-            Transport::Tcp | Transport::Unix | Transport::Shm | Transport::Exchange => true,
+            Transport::Tcp
+            | Transport::Unix
+            | Transport::Shm
+            | Transport::Exchange
+            | Transport::Xdp => true,
             Transport::Udp => false,
         }
     }
@@ -46,6 +53,7 @@ impl fmt::Display for Transport {
             Transport::Unix => "unix",
             Transport::Shm => "shm",
             Transport::Exchange => "exchange",
+            Transport::Xdp => "xdp",
         })
     }
 }
@@ -61,6 +69,8 @@ pub enum Address {
     Unix(String),
     /// A path.
     Shm(String),
+    /// `HOST:PORT`.
+    Xdp(String),
 }
 
 impl Address {
@@ -72,6 +82,7 @@ impl Address {
         match arguments {
             [word, host, port] if word == "tcp" => Ok(Address::Tcp(format!("{host}:{port}"))),
             [word, host, port] if word == "udp" => Ok(Address::Udp(format!("{host}:{port}"))),
+            [word, host, port] if word == "xdp" => Ok(Address::Xdp(format!("{host}:{port}"))),
             [word, path] if word == "unix" => Ok(Address::Unix(path.clone())),
             [word, path] if word == "shm" => Ok(Address::Shm(path.clone())),
             other => Err(format!("no address: {other:?}")),

@@ -49,7 +49,7 @@ impl Protocol {
         match (self, transport.is_stream()) {
             (Protocol::Onc, true) => ONC_MARK_BYTES + onc_header + body,
             (Protocol::Onc, false) => onc_header + body,
-            (Protocol::Lean, _) if transport == Transport::Exchange => {
+            (Protocol::Lean, _) if [Transport::Exchange, Transport::Xdp].contains(&transport) => {
                 PACKET_HEADER_BYTES + LEAN_HEADER_BYTES + body.next_multiple_of(8)
             }
             (Protocol::Lean, _) => LEAN_HEADER_BYTES + body.next_multiple_of(8),
@@ -63,6 +63,7 @@ impl Protocol {
             Address::Udp(socket) => ("udp", socket),
             Address::Unix(path) => ("unix", path),
             Address::Shm(path) => return format!("shm://{path}"),
+            Address::Xdp(socket) => return format!("xdp://{socket}"),
         };
         match self {
             Protocol::Onc => format!("{transport}://{place}"),

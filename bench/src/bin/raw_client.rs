@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             socket.connect(at)?;
             exchange_datagrams(Spinning::new(socket, spins)?, &call, &mut reply)
         }
+        Address::Xdp(_) => Err("nothing raw goes past the kernel".into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The operations of the section `rpc`, served by Tenon.
 //!
-//! usage: `tenon_server block|spin|adaptive tcp|udp|unix=PATH|shm=PATH`
+//! usage: `tenon_server block|spin|adaptive tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT`
 
 use std::error::Error;
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     end_with_parent()?;
     let arguments: Vec<String> = std::env::args().collect();
     let [_, waiting, transport] = &arguments[..] else {
-        return Err("usage: tenon_server block|spin|adaptive tcp|udp|unix=PATH|shm=PATH".into());
+        return Err("usage: tenon_server block|spin|adaptive tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT".into());
     };
     let server = Server::builder()
         .listen(&listen_url(transport))?

@@ -3,6 +3,7 @@
 
 mod bytes;
 mod choice;
+mod networks;
 mod peer;
 mod relay;
 mod row;
@@ -11,16 +12,36 @@ mod system;
 use std::error::Error;
 
 use crate::report;
+use networks::Networks;
+use row::Row;
 use system::System;
+use tenon_bench_common::address::Transport;
 
 pub use choice::Choice;
+
+/// The networks that some rows are in. Those are left out, and that is said, where networks cannot be made.
+fn networks_for(rows: &mut Vec<Row>) -> Option<Networks> {
+    let is_inside = |row: &Row| row.transport == Transport::Xdp;
+    if !rows.iter().any(is_inside) {
+        return None;
+    }
+    match Networks::make() {
+        Ok(networks) => Some(networks),
+        Err(error) => {
+            eprintln!("LEFT OUT: the rows of xdp: {error}");
+            rows.retain(|row| !is_inside(row));
+            None
+        }
+    }
+}
 
 /// Measures the rows of the choice. Results are written only if that is all.
 ///
 /// # Errors
 /// A contestant fails or gives a wrong answer, or results cannot be written.
 pub fn run(choice: &Choice) -> Result<(), Box<dyn Error>> {
-    let rows = choice.rows();
+    let mut rows = choice.rows();
+    let _networks = networks_for(&mut rows);
     let systems = System::beside(&choice.peers);
     let bytes = bytes::count(choice)?;
     let mut results = Vec::new();

@@ -83,7 +83,9 @@ impl Peer {
             Peer::Iceoryx2 => None,
             Peer::Tarpc if row.is_greetings_in_memory() => None,
             _ if row.transport == Transport::Shm => Some("goes through sockets"),
-            _ if row.transport == Transport::Exchange => Some("does not speak the packet exchange"),
+            _ if [Transport::Exchange, Transport::Xdp].contains(&row.transport) => {
+                Some("does not speak the packet exchange")
+            }
             Peer::Libtirpc if !row.fits_datagram(LIBTIRPC_DATAGRAM_MAX) => {
                 Some("carries no more than 8000 bytes over UDP")
             }

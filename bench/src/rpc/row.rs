@@ -119,6 +119,11 @@ impl Row {
                     operation: *operation,
                 }));
             };
+            if transport == Transport::Xdp {
+                // What can be saved is the kernel's work, and not that of waking who sleeps.
+                add(Mode::Spin, &Operation::all());
+                continue;
+            }
             for mode in Mode::CALLS {
                 add(mode, &Operation::all());
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tenon_bench_common::address::Transport;
 use tenon_bench_common::protocol::Protocol;
 
+use super::networks;
 use super::peer::Peer;
 use super::row::{Mode, Row};
 
@@ -33,15 +34,18 @@ pub enum Variant {
     Tokio,
     /// The lean protocol over TCP, beside the packet exchange.
     Tcp,
+    /// The packet exchange by the kernel's sockets, beside the one past them.
+    Udp,
 }
 
 impl Variant {
-    const ALL: [Variant; 5] = [
+    const ALL: [Variant; 6] = [
         Variant::Main,
         Variant::Onc,
         Variant::Adaptive,
         Variant::Tokio,
         Variant::Tcp,
+        Variant::Udp,
     ];
 
     fn name(self) -> &'static str {
@@ -51,14 +55,14 @@ impl Variant {
             Variant::Adaptive => "tenon_adaptive",
             Variant::Tokio => "tenon_tokio",
             Variant::Tcp => "tenon_tcp",
+            Variant::Udp => "tenon_udp",
         }
     }
 
     fn protocol(self, transport: Transport) -> Protocol {
         match (self, transport.is_stream()) {
-            (Variant::Tcp, _) | (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => {
-                Protocol::Lean
-            }
+            (Variant::Tcp | Variant::Udp, _)
+            | (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => Protocol::Lean,
             (Variant::Main | Variant::Adaptive | Variant::Tokio, false) | (Variant::Onc, _) => {
                 Protocol::Onc
             }
@@ -86,6 +90,13 @@ impl System {
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
         match self {
             System::Peer(peer) => peer.left_out(row),
+            System::Tenon(Variant::Udp) if row.transport != Transport::Xdp => {
+                Some("stands beside what goes past the kernel")
+            }
+            System::Tenon(Variant::Main | Variant::Udp) if row.transport == Transport::Xdp => None,
+            System::Tenon(_) | System::Raw if row.transport == Transport::Xdp => {
+                Some("does not go past the kernel, or is tenon there")
+            }
             System::Tenon(Variant::Onc) if !row.transport.is_stream() => Some("is tenon there"),
             System::Tenon(Variant::Onc) if row.transport == Transport::Shm => {
                 Some("goes through sockets")
@@ -121,7 +132,8 @@ impl System {
             // Nothing of it can be seen on a wire.
             System::Peer(Peer::Iceoryx2) => false,
             System::Peer(_) | System::Tenon(Variant::Main | Variant::Onc) => true,
-            System::Tenon(Variant::Adaptive | Variant::Tokio | Variant::Tcp) | System::Raw => false,
+            System::Tenon(Variant::Adaptive | Variant::Tokio | Variant::Tcp | Variant::Udp)
+            | System::Raw => false,
         }
     }
 
@@ -136,7 +148,8 @@ impl System {
 
     /// What starts the server.
     pub fn server(self, row: &Row) -> Vec<String> {
-        let mut command = self.command("server");
+        let mut command = place(row, "server");
+        command.extend(self.command("server"));
         match self {
             System::Peer(_) | System::Tenon(Variant::Tokio) => {}
             System::Tenon(_) => command.push(self.waiting(row).to_owned()),
@@ -147,6 +160,10 @@ impl System {
         }
         command.push(match self.transport(row) {
             Transport::Exchange => Transport::Udp.to_string(),
+            Transport::Xdp => format!("xdp={}", networks::PAST_KERNEL),
+            Transport::Udp if row.transport == Transport::Xdp => {
+                format!("udp={}", networks::BY_KERNEL)
+            }
             // tarpc is what calls in memory are held against, too.
             Transport::Shm if self == System::Peer(Peer::Tarpc) => {
                 format!("unix={}", self.socket().display())
@@ -161,7 +178,8 @@ impl System {
 
     /// What starts the client, but for the address behind it.
     pub fn client(self, row: &Row) -> Vec<String> {
-        let mut command = self.command("client");
+        let mut command = place(row, "client");
+        command.extend(self.command("client"));
         match self {
             System::Peer(_) | System::Tenon(Variant::Tokio) => command.extend(task(row)),
             System::Tenon(variant) => {
@@ -181,6 +199,7 @@ impl System {
     fn transport(self, row: &Row) -> Transport {
         match self {
             System::Tenon(Variant::Tcp) => Transport::Tcp,
+            System::Tenon(Variant::Udp) => Transport::Udp,
             System::Peer(_) | System::Tenon(_) | System::Raw => row.transport,
         }
     }
@@ -218,6 +237,18 @@ impl System {
     fn socket_path(self) -> PathBuf {
         let name = format!("tenon-bench-{}-{}.sock", std::process::id(), self.name());
         std::env::temp_dir().join(name)
+    }
+}
+
+/// What starts a command in the network that it belongs to.
+fn place(row: &Row, role: &str) -> Vec<String> {
+    match row.transport {
+        Transport::Xdp => networks::inside(role),
+        Transport::Tcp
+        | Transport::Udp
+        | Transport::Unix
+        | Transport::Shm
+        | Transport::Exchange => Vec::new(),
     }
 }
 

@@ -89,7 +89,9 @@ pub async fn connect(address: &Address) -> io::Result<Stream> {
             Ok(Either::Left(stream))
         }
         Address::Unix(path) => Ok(Either::Right(UnixStream::connect(path).await?)),
-        Address::Udp(_) | Address::Shm(_) => Err(io::ErrorKind::Unsupported.into()),
+        Address::Udp(_) | Address::Shm(_) | Address::Xdp(_) => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
     }
 }
 

@@ -16,7 +16,9 @@ pub fn run(arguments: &[String]) -> Outcome {
         let address = match address {
             Address::Tcp(socket) => net::Address::Ip(socket.parse()?),
             Address::Unix(path) => net::Address::Unix(SocketAddr::from_pathname(path)?),
-            Address::Udp(_) | Address::Shm(_) => return Err("streams of sockets only".into()),
+            Address::Udp(_) | Address::Shm(_) | Address::Xdp(_) => {
+                return Err("streams of sockets only".into());
+            }
         };
         Ok(Client(
             BenchClientBuilder::new("bench").address(address).build(),
