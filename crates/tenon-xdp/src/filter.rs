@@ -1,11 +1,14 @@
 //! The program that the kernel runs on every frame that comes in at an interface, before anything else: plain
 //! UDP for a port of ours goes to its socket, and all else where it would go without us.
 //!
-//! It is written here instruction by instruction (RFC 9669): 35 of them, that need no compiler for eBPF where
+//! It is written here instruction by instruction (RFC 9669): 59 of them, that need no compiler for eBPF where
 //! Tenon is built and no reader of object files where it runs. The kernel verifies it when it is loaded, and
 //! the tests have the kernel run it.
 
 use std::net::SocketAddrV4;
+
+use crate::headers::{HEADERS, PROTOCOL_UDP};
+use crate::memory::FRAME;
 
 /// One instruction, encoded.
 pub(crate) type Instruction = u64;
@@ -35,7 +38,10 @@ const STORE_U32: u8 = 0x63;
 const MOVE: u8 = 0xbf;
 const MOVE_NUMBER: u8 = 0xb7;
 const ADD_NUMBER: u8 = 0x07;
+const ADD: u8 = 0x0f;
 const AND_NUMBER: u8 = 0x57;
+const SHIFT_RIGHT_NUMBER: u8 = 0x77;
+const JUMP_IF_EQUAL: u8 = 0x1d;
 const JUMP_IF_GREATER: u8 = 0x2d;
 const JUMP_UNLESS_NUMBER: u8 = 0x55;
 const JUMP_IF_NUMBER: u8 = 0x15;
@@ -65,8 +71,12 @@ pub(crate) fn program(places: i32, sockets: i32) -> Vec<Instruction> {
     program.op(LOAD_U32, 2, 1, DATA, 0);
     program.op(LOAD_U32, 3, 1, DATA_END, 0);
     program.op(MOVE, 4, 2, 0, 0);
-    program.op(ADD_NUMBER, 4, 0, 0, crate::headers::HEADERS as i32);
+    program.op(ADD_NUMBER, 4, 0, 0, HEADERS as i32);
     program.pass(JUMP_IF_GREATER, 4, 3, 0);
+    // The whole fits a frame of ours.
+    program.op(MOVE, 4, 2, 0, 0);
+    program.op(ADD_NUMBER, 4, 0, 0, FRAME as i32);
+    program.pass(JUMP_IF_GREATER, 3, 4, 0);
     // They are those of IPv4, without options, of a whole datagram, of UDP.
     program.op(LOAD_U16, 4, 2, 12, 0);
     program.pass(JUMP_UNLESS_NUMBER, 4, 0, on_wire(0x0800));
@@ -76,12 +86,8 @@ pub(crate) fn program(places: i32, sockets: i32) -> Vec<Instruction> {
     program.op(AND_NUMBER, 4, 0, 0, on_wire(0x3fff));
     program.pass(JUMP_UNLESS_NUMBER, 4, 0, 0);
     program.op(LOAD_U8, 4, 2, 23, 0);
-    program.pass(
-        JUMP_UNLESS_NUMBER,
-        4,
-        0,
-        i32::from(crate::headers::PROTOCOL_UDP),
-    );
+    program.pass(JUMP_UNLESS_NUMBER, 4, 0, i32::from(PROTOCOL_UDP));
+    program.pass_if_sum_is_left_to_hardware();
     // The key: address, port, queue.
     program.op(LOAD_U32, 4, 2, 30, 0);
     program.op(STORE_U32, STACK, 4, -8, 0);
@@ -125,6 +131,25 @@ impl Program {
     fn pass(&mut self, comparison: u8, one: u8, other: u8, number: i32) {
         self.jumps.push(self.code.len());
         self.op(comparison, one, other, 0, number);
+    }
+
+    /// Leaves a frame to the kernel whose sum of UDP is no more than that of what stands in front of UDP: another
+    /// network of this host sent it, and it may be several datagrams that hardware was to part and to sum.
+    fn pass_if_sum_is_left_to_hardware(&mut self) {
+        self.op(MOVE_NUMBER, 4, 0, 0, on_wire(u16::from(PROTOCOL_UDP)));
+        // Both addresses, and the length.
+        for at in [26, 28, 30, 32, 38] {
+            self.op(LOAD_U16, 5, 2, at, 0);
+            self.op(ADD, 4, 5, 0, 0);
+        }
+        for _carry in 0..2 {
+            self.op(MOVE, 5, 4, 0, 0);
+            self.op(SHIFT_RIGHT_NUMBER, 5, 0, 0, 16);
+            self.op(AND_NUMBER, 4, 0, 0, 0xffff);
+            self.op(ADD, 4, 5, 0, 0);
+        }
+        self.op(LOAD_U16, 5, 2, 40, 0);
+        self.pass(JUMP_IF_EQUAL, 4, 5, 0);
     }
 
     fn map(&mut self, to: u8, descriptor: i32) {
@@ -219,7 +244,7 @@ mod tests {
 
     #[test]
     fn it_is_as_long_as_is_said() {
-        assert_eq!(program(3, 4).len(), 35);
+        assert_eq!(program(3, 4).len(), 59);
     }
 
     #[test]
@@ -246,6 +271,7 @@ mod tests {
             ("TCP", with(23, 6)),
             ("ICMP", with(23, 1)),
             ("a short frame", ours[..41].to_vec()),
+            ("a long frame", [ours.as_slice(), &[0; 2000]].concat()),
         ] {
             assert_eq!(kernel.program.run(&frame).unwrap(), PASS as u32, "{what}");
         }

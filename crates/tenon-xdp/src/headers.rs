@@ -165,9 +165,7 @@ pub enum Flaw {
 
 /// Reads a frame that came for `to`. Nothing that it says is taken for granted.
 ///
-/// A checksum of UDP that is 0 is none (RFC 768); one that is no more than the sum of the addresses is what a
-/// virtual interface leaves to hardware that it does not have, as both ends are on one machine. Whoever reads
-/// what is carried there has a check of his own.
+/// A checksum of UDP that is 0 is none (RFC 768): whoever reads what is carried there has a check of his own.
 ///
 /// # Errors
 /// Why it is not believed.
@@ -216,8 +214,7 @@ fn is_sum_of_udp_right(headers: &[u8; HEADERS], data: &[u8]) -> bool {
     let said = read_u16(headers, 40);
     let pseudo = add(sum(&headers[26..34]), u16::from(PROTOCOL_UDP));
     let pseudo = add(pseudo, read_u16(headers, 38));
-    let is_left_to_hardware = said == pseudo;
-    said == 0 || is_left_to_hardware || add(pseudo, add(sum(&headers[UDP..]), sum(data))) == 0xffff
+    said == 0 || add(pseudo, add(sum(&headers[UDP..]), sum(data))) == 0xffff
 }
 
 fn sender(headers: &[u8; HEADERS]) -> Option<Place> {

@@ -28,7 +28,7 @@ use crate::bpf::{self, Kind, Map, Program};
 use crate::filter;
 use crate::headers::Mac;
 use crate::memory::{Frame, Frames};
-use crate::netlink::Netlink;
+use crate::netlink::{Link, Netlink};
 use crate::privileges::explain;
 use crate::ring::{Receiver, Sender, piece};
 
@@ -159,9 +159,7 @@ impl Interface {
             .map_err(|error| explain(error, "to make a map for sockets"))?;
         let code = filter::program(by_place.descriptor(), sockets.descriptor());
         let program = Program::load(&code).map_err(|error| explain(error, "to load the filter"))?;
-        let filtered = while_busy(patience, || {
-            run_filter(&program, identity.interface, &link.name)
-        })?;
+        let filtered = while_busy(patience, || run_filter(&program, identity.interface, &link))?;
         let (owner, frames, pool) = open_owner(identity.interface)
             .map_err(|error| explain(error, &format!("to share memory with {}", link.name)))?;
         Ok(Self {
@@ -336,8 +334,10 @@ fn while_busy<T>(patience: Duration, mut body: impl FnMut() -> io::Result<T>) ->
     }
 }
 
-/// Has the filter run at an interface: in the driver if it can, otherwise behind it.
-fn run_filter(program: &Program, interface: u32, name: &str) -> io::Result<OwnedFd> {
+/// Has the filter run at an interface: in the driver if it can, otherwise behind it. The driver of an interface
+/// without a card only copies what it hands to a filter: a round trip takes 3.6 us so, and 2.7 us behind it.
+fn run_filter(program: &Program, interface: u32, link: &Link) -> io::Result<OwnedFd> {
+    let name = &link.name;
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::ResourceBusy => {
             let message =
@@ -346,6 +346,9 @@ fn run_filter(program: &Program, interface: u32, name: &str) -> io::Result<Owned
         }
         _ => explain(error, &format!("to have the filter run at {name}")),
     };
+    if link.is_virtual {
+        return program.link(interface, BEHIND_THE_DRIVER).map_err(refused);
+    }
     match program.link(interface, 0) {
         Ok(link) => Ok(link),
         Err(error) if is_final(error.kind()) => Err(refused(error)),

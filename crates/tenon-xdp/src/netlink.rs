@@ -44,6 +44,8 @@ pub(crate) struct Link {
     pub(crate) mac: Mac,
     /// Bytes of the largest packet of IP.
     pub(crate) mtu: u32,
+    /// Whether there is no card behind it, but another interface of this host or the like.
+    pub(crate) is_virtual: bool,
 }
 
 /// The way to a peer.
@@ -258,6 +260,8 @@ fn link(body: &[u8]) -> Option<Link> {
         name: String::from_utf8_lossy(name).into_owned(),
         mac: Mac(attributes().get(1)?.try_into().ok()?),
         mtu: take_u32(attributes().get(4)?, 0)?,
+        // What the kernel was told to make is of some kind; cards are found.
+        is_virtual: attributes().get(18).is_some(),
     })
 }
 
@@ -348,6 +352,10 @@ mod tests {
         let found = link(&body(&ethernet, &attributes)).unwrap();
         assert_eq!(found.name, "eth0");
         assert_eq!((found.mac, found.mtu), (Mac([2, 0, 0, 0, 0, 1]), 1500));
+        assert!(!found.is_virtual);
+        let mut of_a_pair = body(&ethernet, &attributes);
+        of_a_pair.extend(attribute(18, &attribute(1, b"veth\0")));
+        assert!(link(&of_a_pair).is_some_and(|link| link.is_virtual));
         // Loopback has all of that, too.
         let loopback = [&[0, 0, 4, 3], &ethernet[4..]].concat();
         assert_eq!(link(&body(&loopback, &attributes)), None);

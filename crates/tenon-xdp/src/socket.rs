@@ -20,7 +20,7 @@ use crate::privileges::check_privileges;
 use crate::ring::{descriptor, piece};
 
 /// In vain so often is the ring looked at before the kernel's socket is.
-const LOOKS_AT_RING: u32 = 16;
+const LOOKS_AT_RING: u32 = 4;
 
 /// Most frames that are looked at for one that is believed.
 const FRAMES_AT_A_TIME: u32 = 64;

@@ -64,8 +64,8 @@ fn datagrams_go_both_ways_past_the_kernel() {
         // The kernel finds the way, once.
         assert_eq!(counters.sent_by_kernel, 1, "{counters:?}");
         assert_eq!(counters.sent, 999, "{counters:?}");
-        assert_eq!(counters.received_by_kernel, 0, "{counters:?}");
-        assert_eq!(counters.received, 1000, "{counters:?}");
+        assert_eq!(counters.received_by_kernel, 1, "{counters:?}");
+        assert_eq!(counters.received, 999, "{counters:?}");
     }
 }
 
@@ -98,7 +98,8 @@ fn a_peer_may_be_the_kernel() {
         assert_eq!(room[..length], data);
     }
     assert_eq!(server.counters().sent, 98);
-    assert_eq!(server.counters().received, 99);
+    // The kernel leaves the sum to hardware, which is not there.
+    assert_eq!(server.counters().received_by_kernel, 99);
 }
 
 #[test]
