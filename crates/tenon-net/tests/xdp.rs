@@ -131,3 +131,26 @@ fn an_address_of_another_kind_is_refused() {
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.to_string().contains("IPv4 only"), "{refused}");
 }
+
+#[test]
+fn trains_of_a_kernel_arrive_packet_by_packet() {
+    let Some((pair, _client, server, _)) = ends("trains_of_a_kernel_arrive_packet_by_packet")
+    else {
+        return;
+    };
+    let address = server.address().unwrap().to_string();
+    let address: Address = address.replace("xdp://", "lean+udp://").parse().unwrap();
+    let kernel = pair.in_client(|| Carrier::connect(&address, soon()).unwrap());
+    // Of these a frame holds several, of those none does.
+    for size in [100, 1448] {
+        let bytes: Vec<u8> = (0..10 * size).map(|n| (n / size) as u8).collect();
+        let train = Train {
+            bytes: &bytes,
+            size,
+        };
+        assert_eq!(kernel.try_send(train).unwrap(), bytes.len());
+        for packet in train.packets() {
+            assert_eq!(receive(&server).0, packet);
+        }
+    }
+}
