@@ -9,8 +9,9 @@ use crate::options::ChannelOptions;
 pub use crate::account::{Followed, Note, Step};
 pub use crate::caller::{Caller, Decoding};
 pub use crate::channel::{
-    Answer, BackOff, Broken, Buffers, Engine, Form, Inbox, LeanForm, Meaning, Obstacle, REST,
-    Received, Results, SlotId, Socket, Started, Timer, Unstarted, counters, is_late, packet, seed,
+    Answer, BackOff, Broken, Buffers, Engine, ExchangeEngine, Form, Inbox, LeanForm, Meaning,
+    Obstacle, REST, Received, Results, SlotId, Socket, Started, Timer, Unstarted, counters,
+    is_late, packet, seed,
 };
 pub use crate::rpcbind::Registrar;
 pub use crate::server::{
@@ -18,6 +19,8 @@ pub use crate::server::{
     Services, Share, execute_inline, execute_late, note_panic, note_refusal, preamble,
     refuse_for_number, refuse_lean, stamp_replies, status,
 };
+
+pub use crate::trains::Trains;
 
 /// Time for the first connection.
 pub fn connect_timeout(options: &ChannelOptions) -> Duration {

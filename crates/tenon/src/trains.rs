@@ -1,5 +1,7 @@
 //! Packets of an engine, gathered into trains that go out together.
 
+use std::ops::Range;
+
 use tenon_net::Train;
 use tenon_wire::Buffer;
 
@@ -15,6 +17,11 @@ pub struct Trains<A> {
     bytes: Buffer,
     /// Where a packet begins that did not fit into the train, and whom it is for.
     next: Option<(usize, A)>,
+    /// The train that was handed out last.
+    train: Range<usize>,
+    size: usize,
+    /// Whom it is for, if it is still to be sent.
+    kept_for: Option<A>,
 }
 
 impl<A> Default for Trains<A> {
@@ -22,6 +29,9 @@ impl<A> Default for Trains<A> {
         Self {
             bytes: Buffer::default(),
             next: None,
+            train: 0..0,
+            size: 0,
+            kept_for: None,
         }
     }
 }
@@ -30,7 +40,7 @@ impl<A: PartialEq> Trains<A> {
     /// Whether a packet waits that did not fit into the train.
     #[inline]
     pub fn has_next(&self) -> bool {
-        self.next.is_some()
+        self.next.is_some() || self.kept_for.is_some()
     }
 
     /// The next train, of what `poll` appends packet by packet as long as there is something to send.
@@ -39,6 +49,9 @@ impl<A: PartialEq> Trains<A> {
         &mut self,
         mut poll: impl FnMut(&mut Buffer) -> Option<A>,
     ) -> Option<(Train<'_>, A)> {
+        if let Some(to) = self.kept_for.take() {
+            return Some((self.train(), to));
+        }
         let to = match self.next.take() {
             None => {
                 self.bytes.clear();
@@ -65,8 +78,22 @@ impl<A: PartialEq> Trains<A> {
                 break;
             }
         }
-        let bytes = &self.bytes.as_slice()[..end];
-        Some((Train { bytes, size }, to))
+        (self.train, self.size) = (0..end, size);
+        Some((self.train(), to))
+    }
+
+    #[inline]
+    fn train(&self) -> Train<'_> {
+        Train {
+            bytes: &self.bytes.as_slice()[self.train.clone()],
+            size: self.size,
+        }
+    }
+
+    /// Of the train that was handed out last only so many bytes were sent, and the rest is the next one.
+    pub fn keep(&mut self, to: A, sent: usize) {
+        self.train.start += sent;
+        self.kept_for = Some(to);
     }
 
     /// Forgets what stands in front of a packet.
@@ -120,6 +147,28 @@ mod tests {
             ('a', vec![48]),
         ];
         assert_eq!(trains(&packets), expected);
+    }
+
+    #[test]
+    fn what_was_not_sent_of_a_train_is_the_next_one() {
+        let mut left = [3_u8, 2, 1].into_iter();
+        let mut trains = Trains::default();
+        let mut poll = |out: &mut Buffer| {
+            let value = left.next()?;
+            out.extend(&[value; 8]);
+            Some(())
+        };
+        let whole: Vec<u8> = [[3; 8], [2; 8], [1; 8]].concat();
+        for sent in [0, 8, 8] {
+            let (train, ()) = trains.next(&mut poll).unwrap();
+            assert_eq!(train.size, 8);
+            assert!(whole.ends_with(train.bytes));
+            trains.keep((), sent);
+            assert!(trains.has_next());
+        }
+        let (train, ()) = trains.next(&mut poll).unwrap();
+        assert_eq!(train.bytes, [1; 8]);
+        assert!(trains.next(&mut poll).is_none() && !trains.has_next());
     }
 
     #[test]

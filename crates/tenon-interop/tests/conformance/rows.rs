@@ -95,7 +95,7 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "exchange",
         listen: || "udp://127.0.0.1:0".to_owned(),
         protocols: &[Protocol::Lean],
-        has_tasks: false,
+        has_tasks: true,
         is_plain: true,
         message_max: None,
         has_check: true,

@@ -126,13 +126,26 @@ impl Driver {
                     if !may_have_more {
                         ready.clear_ready();
                     }
-                    self.shared.lock().state.take_in(&mut self.inbox)?;
+                    let mut guarded = self.shared.lock();
+                    guarded.state.take_in(&mut self.inbox)?;
+                    guarded.state.expect_train(line.get_ref());
                 }
                 Err(error) if is_for_now(&error) => ready.clear_ready(),
-                Err(error) => return Err(error.into()),
+                Err(error) => self.failed(error)?,
             }
         }
         cx.waker().wake_by_ref();
+        Ok(())
+    }
+
+    /// The packet exchange outlives its server. What was sent to a closed port ends calls, not the line.
+    #[cold]
+    fn failed(&self, error: io::Error) -> Result<(), Broken> {
+        let mut guarded = self.shared.lock();
+        match guarded.state.is_exchange() && error.kind() == io::ErrorKind::ConnectionRefused {
+            true => guarded.state.refused(error),
+            false => return Err(error.into()),
+        }
         Ok(())
     }
 
@@ -145,7 +158,10 @@ impl Driver {
         match received {
             Ok(_) => guarded.state.take_in(&mut self.inbox),
             Err(error) if is_for_now(&error) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                drop(guarded);
+                self.failed(error)
+            }
         }
     }
 

@@ -11,6 +11,7 @@
 
 mod driver;
 mod outbox;
+mod packets;
 mod slots;
 mod state;
 mod ticket;
@@ -103,9 +104,8 @@ impl Channel {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address.clone()));
         }
-        if let Address::LeanUdp(_) | Address::Xdp(_) = address {
-            let message =
-                "a channel of tasks does not go there: use lean+tcp://, or tenon::Channel";
+        if let Address::Xdp(_) = address {
+            let message = "a channel of tasks does not go there: use lean+udp://, or tenon::Channel";
             let error = io::Error::new(io::ErrorKind::Unsupported, message);
             return Err(state::unreachable_at(address, error));
         }
@@ -115,7 +115,38 @@ impl Channel {
             .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
             .and_then(driver::line_over)
             .map_err(|error| state::unreachable_at(address, error))?;
-        Ok(Self::over(line, address, options))
+        let channel = Self::over(line, address, options);
+        let greeted = timeout_at(deadline.into(), channel.greet()).await;
+        let greeted =
+            greeted.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
+        greeted.map_err(|cause| ConnectError::Unreachable {
+            address: address.clone(),
+            cause,
+        })?;
+        Ok(channel)
+    }
+
+    /// Waits until a server of the packet exchange was heard: so what is no server is found out when a
+    /// channel is made.
+    async fn greet(&self) -> Result<(), Arc<io::Error>> {
+        {
+            let mut guarded = self.handle.shared.lock();
+            if !guarded.state.greet() {
+                return Ok(());
+            }
+            let driver = guarded.driver.take();
+            drop(guarded);
+            driver.into_iter().for_each(Waker::wake);
+        }
+        poll_fn(|cx| {
+            let mut guarded = self.handle.shared.lock();
+            match guarded.state.is_greeting(cx.waker()) {
+                Ok(true) => Poll::Pending,
+                Ok(false) => Poll::Ready(Ok(())),
+                Err(cause) => Poll::Ready(Err(cause)),
+            }
+        })
+        .await
     }
 
     fn over(line: Line, address: &Address, options: ChannelOptions) -> Self {
@@ -262,7 +293,7 @@ impl Channel {
 impl Guarded {
     fn connected(&mut self, line: &Line) {
         self.line = Some(Arc::clone(line));
-        self.state.connected();
+        self.state.connected(line.get_ref().is_here());
     }
 
     /// Whether the connection was used lately; from now on it was.

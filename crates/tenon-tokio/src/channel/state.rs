@@ -14,6 +14,7 @@ use tenon::{Address, CallError, ChannelOptions, ConnectError};
 use tenon_proto::onc::client::Timeout;
 
 use super::outbox::{Outbox, Piece, Progress};
+use super::packets::Packets;
 use super::slots::{Outcome, Slots, Stage};
 use super::written::Written;
 
@@ -35,6 +36,7 @@ pub(super) struct State {
     /// Calls that have no number yet, in order.
     pub(super) queue: VecDeque<SlotId>,
     pub(super) outbox: Outbox,
+    pub(super) packets: Packets,
     /// Whether there is a connection to send over.
     pub(super) is_connected: bool,
     /// When a call was last sent.
@@ -74,6 +76,7 @@ impl State {
             buffers: Buffers::default(),
             queue: VecDeque::new(),
             outbox: Outbox::default(),
+            packets: Packets::default(),
             is_connected: false,
             used_at: Instant::now(),
             has_rested: false,
@@ -86,10 +89,11 @@ impl State {
         }
     }
 
-    /// Goes on with a connection that was just made.
-    pub(super) fn connected(&mut self) {
+    /// Goes on with a connection that was just made, to another process of this machine if `is_here`.
+    pub(super) fn connected(&mut self, is_here: bool) {
         self.connections += 1;
-        self.engine.renew(false);
+        self.packets = Packets::default();
+        self.engine.renew(is_here);
         self.is_connected = true;
         self.has_rested = false;
         self.used_at = Instant::now();
@@ -119,7 +123,7 @@ impl State {
     }
 
     /// Has the driver look after the calls at `at` at the latest.
-    fn expect(&mut self, at: Instant) {
+    pub(super) fn expect(&mut self, at: Instant) {
         if self.alarm.is_none_or(|alarm| at < alarm) {
             self.alarm = Some(at);
         }
@@ -129,6 +133,9 @@ impl State {
     fn start(&mut self, slot: SlotId) -> Result<(), Unstarted> {
         if !self.is_connected {
             return Err(Unstarted::Obstacle(Obstacle::NoLine));
+        }
+        if self.is_exchange() {
+            return self.start_packets(slot);
         }
         let entry = self.slots.get(slot);
         let Stage::Waiting(written) = &mut entry.stage else {
@@ -179,7 +186,9 @@ impl State {
 
     /// Whether there is something to be sent.
     pub(super) fn has_transmit(&self) -> bool {
-        self.is_connected && (!self.outbox.is_empty() || self.engine.has_transmit())
+        let has_transmit =
+            !self.outbox.is_empty() || self.engine.has_transmit() || self.packets.has_transmit();
+        self.is_connected && has_transmit
     }
 
     /// Sends as much as there is room for.
@@ -187,6 +196,9 @@ impl State {
     /// # Errors
     /// `WouldBlock` when there is no room for all; what the socket reports.
     pub(super) fn send(&mut self, socket: &Socket) -> io::Result<()> {
+        if self.is_exchange() {
+            return self.send_packets(socket);
+        }
         // Behind calls that cannot be sent yet the engine keeps what it has to say, so that it sees
         // how much that is.
         if self.outbox.is_empty() {
@@ -213,6 +225,7 @@ impl State {
     /// Takes in what has been received whole.
     pub(super) fn take_in(&mut self, inbox: &mut Inbox) -> Result<(), Broken> {
         while let Some(received) = inbox.next_received()? {
+            self.note_train(&received);
             if let Some(noted) = self.take_in_one(received)? {
                 self.slots.note(noted, inbox.note());
             }
@@ -254,13 +267,13 @@ impl State {
                     self.finish(slot, Err(error.clone()));
                 }
             }
-            Meaning::Handled => {}
+            Meaning::Handled => self.end_failed(),
         }
         Ok(None)
     }
 
     /// Ends a call that is no longer in flight nor queued.
-    fn finish(&mut self, slot: SlotId, outcome: Outcome) {
+    pub(super) fn finish(&mut self, slot: SlotId, outcome: Outcome) {
         let (before, owner) = self.slots.finish(slot, outcome);
         self.woken.extend(owner);
         self.recycle(before);
@@ -307,13 +320,17 @@ impl State {
         socket: Option<&Socket>,
     ) -> Result<(), Broken> {
         self.alarm = None;
+        self.handle_packet_timeout(now);
+        let is_exchange = self.is_exchange();
         let mut looked = Ok(());
         for slot in self.slots.ids() {
             let entry = self.slots.get(slot);
             let (deadline, number) = match &entry.stage {
                 Stage::Waiting(_) => (entry.timer.deadline(), None),
-                Stage::InFlight(number, _) => (entry.timer.deadline(), Some(*number)),
-                Stage::Free | Stage::Over(_) => continue,
+                Stage::InFlight(number, _) if !is_exchange => {
+                    (entry.timer.deadline(), Some(*number))
+                }
+                Stage::InFlight(..) | Stage::Free | Stage::Over(_) => continue,
             };
             match number {
                 None if deadline <= now => self.give_up_waiting(slot),

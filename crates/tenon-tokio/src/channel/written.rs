@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use tenon::lean::{Draft, Interface};
-use tenon::runtime::{Followed, Form, LeanForm, Started, Timer, packet};
+use tenon::runtime::{
+    ExchangeEngine, Followed, Form, LeanForm, SlotId, Started, Timer, Unstarted, packet,
+};
 use tenon::wire::Buffer;
-use tenon::{Address, CallError, ChannelOptions};
+use tenon::{Address, CallError, ChannelOptions, Protocol};
 
 /// A call that is written but for what is known of it only when it is its turn.
 #[derive(Debug)]
@@ -92,6 +94,25 @@ impl Written {
     /// Writes what is known now that it is its turn.
     pub(super) fn stamp(&mut self, started: Started, timer: &Timer) {
         self.kind.form().stamp(&mut self.message, started, timer);
+    }
+
+    /// Puts the call in flight by the packet exchange, which takes the message.
+    pub(super) fn start_packets(
+        &mut self,
+        engine: &mut ExchangeEngine,
+        timer: &Timer,
+        slot: SlotId,
+    ) -> Result<(), Unstarted> {
+        match self.kind.form() {
+            Form::Lean(form) => {
+                form.tell_time(&mut self.message, timer);
+                engine.start(&form, &mut self.message, timer, slot)
+            }
+            Form::Onc => {
+                let spoken = Protocol::Lean;
+                Err(CallError::OtherProtocol { spoken }.into())
+            }
+        }
     }
 
     /// What the socket is given.

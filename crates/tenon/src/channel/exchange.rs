@@ -69,7 +69,7 @@ impl ExchangeEngine {
     }
 
     /// Asks for a conversation, if there is none.
-    pub(super) fn greet(&mut self) {
+    pub fn greet(&mut self) {
         self.calls.greet(Instant::now());
     }
 
@@ -77,7 +77,7 @@ impl ExchangeEngine {
     ///
     /// # Errors
     /// Why nothing could be sent.
-    pub(super) fn is_greeting(&self) -> Result<bool, Arc<io::Error>> {
+    pub fn is_greeting(&self) -> Result<bool, Arc<io::Error>> {
         match (self.calls.is_greeting(), &self.fault) {
             (true, _) => Ok(true),
             (false, None) => Ok(false),
@@ -133,14 +133,14 @@ impl ExchangeEngine {
 
     /// The system says that nobody listens where the server should be.
     #[cold]
-    pub(super) fn refused(&mut self, error: io::Error) {
+    pub fn refused(&mut self, error: io::Error) {
         self.note_fault(error);
         self.calls.handle_refusal(Instant::now());
     }
 
     /// Something could not be sent, and counts as lost.
     #[cold]
-    pub(super) fn note_fault(&mut self, error: io::Error) {
+    pub fn note_fault(&mut self, error: io::Error) {
         tracing::debug!(%error, "a packet could not be sent");
         self.fault = Some(Arc::new(error));
     }
@@ -155,12 +155,14 @@ impl ExchangeEngine {
         self.calls.next_timeout(self.id_of(number)?)
     }
 
+    /// When there is something to do for any call.
     #[inline]
-    pub(super) fn next_timeout_of_all(&self) -> Option<Instant> {
+    pub fn next_timeout_of_all(&self) -> Option<Instant> {
         self.calls.poll_timeout()
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
         self.calls.handle_timeout(now);
     }
 

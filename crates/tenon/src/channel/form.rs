@@ -91,7 +91,7 @@ impl Form<'_> {
 impl LeanForm<'_> {
     /// Writes how much time is left, if that is to be told.
     #[inline]
-    pub(super) fn tell_time(&self, message: &mut Buffer, timer: &Timer) {
+    pub fn tell_time(&self, message: &mut Buffer, timer: &Timer) {
         if self.tells_timeout {
             self.draft.set_time_left(message, timer.left());
         }

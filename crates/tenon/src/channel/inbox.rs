@@ -4,8 +4,8 @@ use std::io;
 use std::ops::Range;
 
 use tenon_net::{Address, Came, Carrier, is_deadline};
-use tenon_proto::exchange::PACKET_HEADER;
 use tenon_proto::exchange::client::Whole;
+use tenon_proto::exchange::{PACKET_HEADER, is_one_of_many};
 use tenon_proto::lean::{ByteOrder, Header, Incoming, MessageReader, Stamps};
 use tenon_proto::onc::message::ReplyHeader;
 use tenon_proto::onc::record::RecordReader;
@@ -65,6 +65,17 @@ impl Common {
             xid,
             results: message.len() - results.len()..message.len(),
         })
+    }
+}
+
+impl Received<'_> {
+    /// The bytes of a packet of which several are likely to come together.
+    #[inline]
+    pub fn train(&self) -> Option<usize> {
+        match self {
+            Self::Packet(packet, _) => is_one_of_many(packet).then_some(packet.len()),
+            Self::Record(_) | Self::Lean(_) => None,
+        }
     }
 }
 

@@ -54,6 +54,7 @@ pub use batch::Batch;
 pub use broken::Broken;
 pub use buffers::Buffers;
 pub use engine::{Answer, Engine, Meaning, Unstarted, is_late};
+pub use exchange::ExchangeEngine;
 pub use form::{Form, LeanForm, Started, packet};
 pub use inbox::{Inbox, Received};
 pub use sending::{Obstacle, REST};

@@ -8,7 +8,6 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use tenon_net::{Until, is_deadline};
-use tenon_proto::exchange::is_one_of_many;
 use tenon_proto::lean::{ByteOrder, Stamps};
 use tenon_proto::onc::client::Timeout;
 
@@ -17,7 +16,6 @@ use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk};
 use super::engine::Meaning;
-use super::inbox::Received;
 use super::sending::{GLANCE, Locked, Ticket};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
@@ -383,10 +381,8 @@ impl<'t> Reader<'t> {
         let Some(received) = self.desk.inbox.next_received()? else {
             return Ok(Taken::Nothing);
         };
-        if let Received::Packet(packet, _) = &received
-            && is_one_of_many(packet)
-        {
-            self.connection.expect_train(packet.len());
+        if let Some(size) = received.train() {
+            self.connection.expect_train(size);
         }
         let channel = self.succession.0;
         let mut state = channel.lock();
