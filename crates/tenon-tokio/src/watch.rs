@@ -85,9 +85,10 @@ impl<C: Carrier> Watched<C> {
             Some(stream) => stream.room_bell()?,
             None => None,
         };
-        let interest = match bell {
-            Some(_) => Interest::READABLE,
-            None => Interest::READABLE | Interest::WRITABLE,
+        let interest = match (&bell, carrier.stream()) {
+            (Some(_), _) => Interest::READABLE,
+            (None, Some(_)) => Interest::READABLE | Interest::WRITABLE,
+            (None, None) => Interest::READABLE | Interest::WRITABLE | Interest::ERROR,
         };
         let bells = bell.map(RoomBell::new).transpose()?;
         Ok(Self {
@@ -98,6 +99,16 @@ impl<C: Carrier> Watched<C> {
 
     pub(crate) fn get_ref(&self) -> &C {
         self.carrier.get_ref()
+    }
+
+    /// Waits until the system has something to report of packets that were sent: of that alone whoever waits
+    /// to receive is not told.
+    ///
+    /// # Errors
+    /// The run time has ended.
+    pub(crate) async fn next_error(&self) -> io::Result<()> {
+        self.carrier.ready(Interest::ERROR).await?.clear_ready();
+        Ok(())
     }
 
     /// Whether a receive may find something; otherwise the task is called when one may.

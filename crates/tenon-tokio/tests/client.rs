@@ -164,10 +164,8 @@ async fn a_peer_that_stays_away_is_told_when_time_is_over() {
     let server = server();
     let addresses = every_way(server.addresses());
     let mut clients = Vec::new();
-    for address in addresses
-        .iter()
-        .filter(|address| !address.starts_with("udp"))
-    {
+    // Nobody connects for datagrams: of the exchange the calls themselves find out.
+    for address in addresses.iter().filter(|address| !address.contains("udp")) {
         clients.push(connect(address).await);
     }
     tokio::task::spawn_blocking(move || drop(server))

@@ -75,7 +75,7 @@ async fn a_client_in_tasks_speaks_what_the_address_says() {
         assert_eq!(in_time(other.add(u64::MAX, 2)).await.unwrap(), 1);
         lean += u32::from(client.0.protocol() == Protocol::Lean);
     }
-    assert_eq!(lean, 2);
+    assert_eq!(lean, 3);
 }
 
 #[tokio::test]

@@ -92,8 +92,8 @@ pub struct CallArgs {
 
 #[derive(Debug, Args)]
 pub struct AccountArgs {
-    /// lean+tcp://HOST[:PORT], lean+unix:///PATH or shm:///PATH; with tcp://, udp://, unix://, lean+udp:// and
-    /// xdp:// only the client's side is known
+    /// lean+tcp://HOST[:PORT], lean+udp://, lean+unix:///PATH, shm:///PATH or xdp://; with tcp://, udp:// and
+    /// unix:// only the client's side is known
     pub address: String,
 
     /// The interface file

@@ -3,7 +3,8 @@
 //! of the binding.
 
 use crate::lean::{
-    Bind, ByteOrder, Exception, Fault, Kind, Message, Parts, Refusal, Violation, refusal,
+    Bind, ByteOrder, Exception, Extensions, Fault, Kind, Message, Parts, Refusal, Stamps,
+    Violation, refusal,
 };
 
 /// The procedure that every program answers without arguments and results.
@@ -48,6 +49,18 @@ impl<'m> Question<'m> {
         expect_end(&call, rest)?;
         let parts = call.parts()?;
         Ok(Self { bind, call, parts })
+    }
+
+    /// Whether the client asks when the call passed which place.
+    #[inline]
+    pub(super) fn asks_for_stamps(&self) -> bool {
+        let extensions = self.extensions();
+        !extensions.is_empty() && Stamps::are_asked_for(extensions)
+    }
+
+    /// What the call carries beside its arguments.
+    pub(super) fn extensions(&self) -> Extensions<'m> {
+        self.parts.extensions
     }
 
     /// What to do with the call of a service, if it is bound.

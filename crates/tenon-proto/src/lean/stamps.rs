@@ -40,7 +40,7 @@ impl Stamps {
     };
 
     /// Whether a call asks for stamps.
-    pub(super) fn are_asked_for(mut extensions: Extensions<'_>) -> bool {
+    pub(crate) fn are_asked_for(mut extensions: Extensions<'_>) -> bool {
         extensions.any(|extension| extension.kind == Extension::STAMPS)
     }
 

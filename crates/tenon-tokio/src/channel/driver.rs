@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tenon::Address;
 use tenon::runtime::{Broken, Inbox, Socket};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Sleep, sleep_until};
 
 use super::state::{Phase, Trouble};
@@ -42,6 +42,8 @@ pub(super) struct Driver {
     alarm: Pin<Box<Sleep>>,
     /// When the alarm goes off, if it does.
     is_set_for: Option<Instant>,
+    /// Looks after what the system reports of packets.
+    errors: Option<AbortHandle>,
     /// Owners of calls, to be woken. Its storage and that of the state are used by turns.
     woken: Vec<Waker>,
 }
@@ -50,6 +52,7 @@ impl Driver {
     pub(super) fn new(shared: Arc<Shared>, line: Line) -> Self {
         let inbox = Inbox::new(&shared.address, &shared.options);
         Self {
+            errors: watch_errors(&shared, &line),
             shared,
             way: Way::Up(line),
             inbox,
@@ -204,6 +207,7 @@ impl Driver {
         if let Way::Up(line) = std::mem::replace(&mut self.way, Way::Down) {
             line.get_ref().shutdown();
         }
+        self.errors.take().inspect(AbortHandle::abort);
         let mut guarded = self.shared.lock();
         guarded.line = None;
         match trouble {
@@ -234,6 +238,8 @@ impl Driver {
                 tracing::debug!(address = %self.shared.address, "connected again");
                 self.inbox = Inbox::new(&self.shared.address, &self.shared.options);
                 guarded.connected(&line);
+                drop(guarded);
+                self.errors = watch_errors(&self.shared, &line);
                 Way::Up(line)
             }
             Err(error) => {
@@ -300,6 +306,7 @@ impl Driver {
 impl Drop for Driver {
     /// Nobody waits for a driver that is gone, because the run time has ended for example.
     fn drop(&mut self) {
+        self.errors.take().inspect(AbortHandle::abort);
         let mut guarded = self.shared.lock();
         guarded.line = None;
         guarded.state.end();
@@ -321,6 +328,25 @@ enum Step {
 pub(super) fn open(address: &Address, deadline: Instant) -> JoinHandle<io::Result<Socket>> {
     let address = address.clone();
     tokio::task::spawn_blocking(move || Socket::connect(&address, deadline))
+}
+
+/// Has a task call the driver when the system reports what has become of packets, if calls go by the packet
+/// exchange: that nobody listens where they went.
+fn watch_errors(shared: &Arc<Shared>, line: &Line) -> Option<AbortHandle> {
+    if !shared.lock().state.is_exchange() {
+        return None;
+    }
+    let (shared, line) = (Arc::clone(shared), Arc::clone(line));
+    let task = tokio::spawn(async move {
+        while line.next_error().await.is_ok() {
+            let mut guarded = shared.lock();
+            guarded.state.has_rested = true;
+            let driver = guarded.driver.take();
+            drop(guarded);
+            driver.into_iter().for_each(Waker::wake);
+        }
+    });
+    Some(task.abort_handle())
 }
 
 /// Registers a socket with the run time.

@@ -105,7 +105,8 @@ impl Channel {
             return Err(ConnectError::NoPort(address.clone()));
         }
         if let Address::Xdp(_) = address {
-            let message = "a channel of tasks does not go there: use lean+udp://, or tenon::Channel";
+            let message =
+                "a channel of tasks does not go there: use lean+udp://, or tenon::Channel";
             let error = io::Error::new(io::ErrorKind::Unsupported, message);
             return Err(state::unreachable_at(address, error));
         }

@@ -54,19 +54,14 @@ impl State {
     /// # Errors
     /// Why the server cannot be asked.
     pub(super) fn is_greeting(&mut self, owner: &Waker) -> Result<bool, Arc<io::Error>> {
-        let is_greeting = self
-            .exchange()
-            .is_some_and(|engine| match engine.is_greeting() {
-                Ok(is_greeting) => is_greeting,
-                Err(_) => false,
-            });
+        let is_greeting = match self.exchange() {
+            Some(engine) => engine.is_greeting()?,
+            None => false,
+        };
         if is_greeting {
             self.packets.greeters.push(owner.clone());
         }
-        match self.exchange() {
-            Some(engine) => engine.is_greeting(),
-            None => Ok(false),
-        }
+        Ok(is_greeting)
     }
 
     /// Puts the first call of the queue in flight.

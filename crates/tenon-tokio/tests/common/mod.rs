@@ -27,7 +27,7 @@ use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
 use tenon::{
     Address, CallError, CallInfo, ChannelOptions, LeanInput, LeanService, Protocol, Refusal,
-    Server, ServerBuilder, Service, Transport,
+    Server, ServerBuilder, Service,
 };
 use tenon_tokio::{Answer, AsyncService, Call, Client};
 
@@ -217,11 +217,9 @@ pub fn listening() -> ServerBuilder {
 
 /// Every address that a client may write for these: the lean ones, too.
 pub fn every_way(addresses: &[Address]) -> Vec<String> {
-    let ways = addresses.iter().flat_map(|address| {
-        let lean = Some(format!("lean+{address}"));
-        let lean = lean.filter(|_| address.transport() != Transport::Udp);
-        std::iter::once(address.to_string()).chain(lean)
-    });
+    let ways = addresses
+        .iter()
+        .flat_map(|address| [address.to_string(), format!("lean+{address}")]);
     ways.collect()
 }
 

@@ -189,8 +189,8 @@ impl Engine {
                 let greeted = engine.calls.handle_preamble(&theirs);
                 greeted.map(|()| Meaning::Handled).map_err(Broken::from)
             }
-            (Self::Exchange(engine), Received::Packet(packet, whole)) => {
-                Ok(engine.take_in(packet, whole))
+            (Self::Exchange(engine), Received::Packet(packet, taken)) => {
+                Ok(engine.take_in(packet, taken))
             }
             (
                 Self::Onc(_) | Self::Lean(_) | Self::Exchange(_),
@@ -336,8 +336,9 @@ impl Engine {
     /// Whether the peer is known to say when a call passed it, if it is asked for that.
     pub fn gives_stamps(&self) -> bool {
         match self {
-            Self::Onc(_) | Self::Exchange(_) => false,
+            Self::Onc(_) => false,
             Self::Lean(engine) => engine.calls.features().has(Features::STAMPS),
+            Self::Exchange(engine) => engine.gives_stamps(),
         }
     }
 

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_proto::exchange::client::{
-    CallId, ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing, Whole,
+    CallId, ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing,
 };
 use tenon_proto::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE, Failure, Ignored, Reason};
-use tenon_proto::lean::{ByteOrder, Preamble, Status};
+use tenon_proto::lean::{ByteOrder, Features, Preamble, Stamps, Status};
 use tenon_proto::onc::client::ClientCounters;
 use tenon_wire::Buffer;
 
 use super::engine::{Answer, Meaning, Unstarted, unstarted};
 use super::form::LeanForm;
+use super::inbox::Taken;
 use super::slots::SlotId;
 use super::timer::Timer;
 use crate::error::{CallError, LeanException, Misbehavior};
@@ -34,7 +35,7 @@ pub struct ExchangeEngine {
 
 /// What a client tells of itself.
 pub(super) fn exchange_preamble(options: &ChannelOptions) -> Preamble {
-    Preamble::client(u32::try_from(options.receive_max).unwrap_or(u32::MAX))
+    super::engine::preamble(options)
 }
 
 /// What nobody may foresee. The standard library's hashers have keys from the system's randomness.
@@ -114,18 +115,24 @@ impl ExchangeEngine {
 
     /// Takes in a packet.
     #[inline]
-    pub(super) fn take_in<'m>(&mut self, packet: &'m [u8], whole: &'m mut Whole) -> Meaning<'m> {
+    pub(super) fn take_in<'m>(&mut self, packet: &'m [u8], taken: &'m mut Taken) -> Meaning<'m> {
         self.fault = None;
         let now = Instant::now();
+        let Taken { whole, stamps } = taken;
         let Some(answer) = self.calls.handle_datagram_into(now, packet, whole) else {
             return Meaning::Handled;
+        };
+        let is_noted = !answer.extensions.is_empty();
+        *stamps = match is_noted {
+            true => Stamps::find(answer.extensions),
+            false => None,
         };
         self.started[answer.waiter.index()] = None;
         let length = answer.outcome.as_ref().map_or(0, |results| results.len());
         Meaning::Answer(Answer {
             slot: answer.waiter,
             order: answer.order,
-            is_noted: false,
+            is_noted,
             place: answer.start..answer.start + length,
             outcome: answer.outcome.map_err(|error| Box::new(error.into())),
         })
@@ -238,6 +245,12 @@ impl ExchangeEngine {
             // Of the reasons there may be one day nothing else is known.
             _ => disconnected(told(io::ErrorKind::InvalidData)),
         }
+    }
+
+    /// Whether the server says when a call passed it, if it is asked for that.
+    pub(super) fn gives_stamps(&self) -> bool {
+        let peer = self.calls.peer();
+        peer.is_some_and(|peer| peer.features.has(Features::STAMPS))
     }
 
     pub(super) fn counters(&self) -> ClientCounters {

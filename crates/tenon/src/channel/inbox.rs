@@ -40,7 +40,7 @@ pub enum Received<'m> {
     /// What has come by the lean protocol.
     Lean(Incoming<'m>),
     /// A packet of the exchange, and where an answer of several is put together.
-    Packet(&'m [u8], &'m mut Whole),
+    Packet(&'m [u8], &'m mut Taken),
 }
 
 /// A reply of the commonest form: with results, and nothing to be said of them.
@@ -83,7 +83,16 @@ impl Received<'_> {
 #[derive(Debug)]
 struct Packets {
     came: LastCame,
-    whole: Whole,
+    taken: Taken,
+}
+
+/// What the packets that have come have made whole.
+#[derive(Debug)]
+pub struct Taken {
+    /// The answer, if it came in several.
+    pub(super) whole: Whole,
+    /// What the last answer that had more than others has said of the way of its call.
+    pub(super) stamps: Option<Stamps>,
 }
 
 /// Room for the largest datagram there is, or for packets that come together, and what of it is filled.
@@ -160,7 +169,10 @@ impl Inbox {
             }
             Address::LeanUdp(_) | Address::Xdp(_) => Reader::Packets(Box::new(Packets {
                 came: LastCame::default(),
-                whole: Whole::new(&exchange_preamble(options)),
+                taken: Taken {
+                    whole: Whole::new(&exchange_preamble(options)),
+                    stamps: None,
+                },
             })),
             Address::Tcp(_) | Address::Unix(_) => {
                 Reader::Records(RecordReader::new(options.receive_max))
@@ -209,11 +221,11 @@ impl Inbox {
             Reader::Messages(messages) => Ok(messages.next_message()?.map(Received::Lean)),
             Reader::Datagram(last) => Ok(last.advance().then(|| Received::Record(last.packet()))),
             Reader::Packets(packets) => {
-                let Packets { came, whole } = &mut **packets;
-                whole.clear();
+                let Packets { came, taken } = &mut **packets;
+                taken.whole.clear();
                 Ok(came
                     .advance()
-                    .then(|| Received::Packet(came.packet(), whole)))
+                    .then(|| Received::Packet(came.packet(), taken)))
             }
         }
     }
@@ -295,7 +307,7 @@ impl Inbox {
                 parts.map_or(&[], |parts| parts.body)
             }
             Reader::Datagram(last) => last.packet(),
-            Reader::Packets(packets) => match packets.whole.answer() {
+            Reader::Packets(packets) => match packets.taken.whole.answer() {
                 [] => packets
                     .came
                     .packet()
@@ -310,7 +322,8 @@ impl Inbox {
     /// its call.
     pub fn stamps(&self) -> Option<Stamps> {
         match &self.0 {
-            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => None,
+            Reader::Records(_) | Reader::Datagram(_) => None,
+            Reader::Packets(packets) => packets.taken.stamps,
             Reader::Messages(messages) => {
                 let parts = messages.message()?.parts().ok()?;
                 Stamps::find(parts.extensions)
@@ -330,7 +343,7 @@ impl Inbox {
             Reader::Records(records) => records.shrink_to(KEPT_MAX),
             Reader::Messages(messages) => messages.shrink_to(KEPT_MAX),
             Reader::Datagram(_) => {}
-            Reader::Packets(packets) => packets.whole.shrink_to(KEPT_MAX),
+            Reader::Packets(packets) => packets.taken.whole.shrink_to(KEPT_MAX),
         }
     }
 }

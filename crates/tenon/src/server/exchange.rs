@@ -9,8 +9,7 @@ use tenon_proto::exchange::server::{
     CallKey, Farewell, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
 };
 use tenon_proto::exchange::{DATAGRAM_HERE, is_one_of_many};
-use tenon_proto::lean::server::Reply;
-use tenon_proto::lean::{Features, Preamble};
+use tenon_proto::lean::server::Call;
 use tenon_wire::Buffer;
 
 use super::core::Core;
@@ -20,6 +19,7 @@ use super::lock;
 use super::port::{Socket, note};
 use super::services::{Execution, Origin};
 use super::workers::ReplyTo;
+use crate::account;
 use crate::trains::Trains;
 
 /// What a UDP port has of the packet exchange. An attendant has it while a call is executed where it
@@ -35,10 +35,7 @@ struct State {
 
 impl Exchange {
     pub(super) fn new(limits: &ServerLimits) -> Self {
-        let preamble = Preamble {
-            features: Features::default(),
-            ..lean::preamble(limits)
-        };
+        let preamble = lean::preamble(limits);
         let exchange_limits = ExchangeLimits {
             datagram_max_here: DATAGRAM_HERE,
             bytes: limits.receive_bytes,
@@ -95,25 +92,44 @@ impl Socket {
             engine.handle_timeout(now);
         }
         if let Some(request) = engine.handle_datagram(now, peer, packet, catalog) {
-            let (key, call) = (request.key, request.call);
-            match core.services.lean_execution(call.service) {
-                Execution::Inline => lean::execute_inline(&call, core, self.origin(peer), out),
-                Execution::Workers => {
-                    let job = LeanJob::received_now(&call);
-                    let reply_to = ReplyTo::Exchange(Arc::clone(self), key, job, peer);
-                    let job = core.workers.job(call.arguments, reply_to);
-                    if core.workers.submit(job).is_some() {
-                        lean::refuse_for_number(call.caller, core, out);
-                    }
-                }
+            let (key, call) = (request.key, found(request.call));
+            match request.is_null {
+                true => lean::answer_stamped_null(call.caller, call.found_at, out),
+                false => self.execute_packet(core, key, &call, peer, out),
             }
             if !out.is_empty() {
+                if call.wants_stamps {
+                    lean::stamp_replies(out);
+                }
                 state.engine.reply(key, out);
             }
         }
         count(core, before, state.engine.counters());
         if is_alone {
             self.send_packets(core, &mut state);
+        }
+    }
+
+    /// Executes a call where it was received, or hands it to the workers.
+    #[inline]
+    fn execute_packet(
+        self: &Arc<Self>,
+        core: &Core,
+        key: CallKey,
+        call: &Call<'_>,
+        peer: SocketAddr,
+        out: &mut Buffer,
+    ) {
+        match core.services.lean_execution(call.service) {
+            Execution::Inline => lean::execute_inline(call, core, self.origin(peer), out),
+            Execution::Workers => {
+                let job = LeanJob::received_now(call);
+                let reply_to = ReplyTo::Exchange(Arc::clone(self), key, job, peer);
+                let job = core.workers.job(call.arguments, reply_to);
+                if core.workers.submit(job).is_some() {
+                    lean::refuse_for_number(call.caller, core, out);
+                }
+            }
         }
     }
 
@@ -132,15 +148,10 @@ impl Socket {
         peer: SocketAddr,
         out: &mut Buffer,
     ) {
-        let reply = Reply::begin(out, job.caller);
-        let services = &core.services;
-        match job.why_not(None) {
-            None => {
-                services.execute_lean(job, arguments, reply, self.origin(peer), out, &core.tally)
-            }
-            Some(exception) => reply.refuse(out, &exception),
+        lean::execute_known(core, None, self.origin(peer), job, arguments, out);
+        if job.found_at.is_some() {
+            lean::stamp_replies(out);
         }
-        .seal(out);
         let mut state = lock(&self.exchange.0);
         state.engine.reply(key, out);
         self.send_packets(core, &mut state);
@@ -191,6 +202,18 @@ impl Socket {
             let sent = self.carrier.try_send_to(train, to).map(|_| ());
             note(core, sent, to);
         }
+    }
+}
+
+/// A call that was found among what came.
+#[inline]
+fn found(call: Call<'_>) -> Call<'_> {
+    match call.wants_stamps {
+        false => call,
+        true => Call {
+            found_at: account::now(),
+            ..call
+        },
     }
 }
 

@@ -204,7 +204,7 @@ fn execute_stamped(
 
 /// Answers procedure 0 for a client that wants to know when it passed which place.
 #[cold]
-fn answer_stamped_null(caller: Caller, found_at: u64, replies: &mut Buffer) {
+pub(super) fn answer_stamped_null(caller: Caller, found_at: u64, replies: &mut Buffer) {
     let passed = Passed::by_now(found_at);
     let reply = Reply::begin_stamped(replies, caller);
     passed.seal(reply, replies);
@@ -343,6 +343,20 @@ pub fn execute_late<W>(
     replies: &mut Buffer,
 ) {
     let state = lock(calls).state(job.caller.id);
+    execute_known(offer, state, origin, job, arguments, replies);
+    lock(calls).finish(job.caller.id);
+}
+
+/// Executes a call that has waited and is in this state, unless nobody waits for it any more, and appends its
+/// answer.
+pub(super) fn execute_known(
+    offer: &Offer,
+    state: Option<CallState>,
+    origin: Origin,
+    job: &LeanJob,
+    arguments: &[u8],
+    replies: &mut Buffer,
+) {
     match (job.why_not(state), job.dispatch()) {
         (None, Some(passed)) => {
             execute_stamped(job, passed, arguments, offer, origin, replies);
@@ -358,7 +372,6 @@ pub fn execute_late<W>(
             reply.refuse(replies, &exception).seal(replies);
         }
     }
-    lock(calls).finish(job.caller.id);
 }
 
 impl LeanJob {

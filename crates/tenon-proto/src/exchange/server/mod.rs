@@ -128,6 +128,9 @@ pub struct Request<'m> {
     pub key: CallKey,
     /// The call.
     pub call: Call<'m>,
+    /// It is one of procedure 0, and its client asks when it passed which place. The engine, which reads no
+    /// clock, leaves the answer to its owner; no service is asked.
+    pub is_null: bool,
 }
 
 /// What happened to a call that was handed out.

@@ -8,7 +8,7 @@ use crate::exchange::ack::Progress;
 use crate::exchange::content::{Asked, Question};
 use crate::exchange::packet::{Header, Ignored, PacketKind};
 use crate::lean::server::{Call, Caller, Catalog, Reply};
-use crate::lean::{Exception, Status};
+use crate::lean::{Exception, Features, Status};
 
 impl<A: Address> Core<A> {
     #[inline]
@@ -48,6 +48,9 @@ impl<A: Address> Core<A> {
         }
         let service = conversation.service(question.call.header.service);
         self.scratch.clear();
+        let wants_stamps = question.asks_for_stamps()
+            && self.preamble.features.has(Features::STAMPS)
+            && conversation.client.features.has(Features::STAMPS);
         match question.judge(service, self.is_closed) {
             Asked::Call { service, parts } => {
                 self.counters.calls += 1;
@@ -56,13 +59,30 @@ impl<A: Address> Core<A> {
                     procedure: question.call.header.procedure,
                     time_left: parts.time_left,
                     extensions: parts.extensions,
-                    wants_stamps: false,
+                    wants_stamps,
                     found_at: 0,
                     order: question.call.order,
                     arguments: parts.body,
                     caller,
                 };
-                Some(Request { key, call })
+                let is_null = false;
+                Some(Request { key, call, is_null })
+            }
+            Asked::Ping if wants_stamps => {
+                self.counters.pings += 1;
+                let call = Call {
+                    service: 0,
+                    procedure: question.call.header.procedure,
+                    time_left: None,
+                    extensions: question.extensions(),
+                    wants_stamps,
+                    found_at: 0,
+                    order: question.call.order,
+                    arguments: &[],
+                    caller,
+                };
+                let is_null = true;
+                Some(Request { key, call, is_null })
             }
             Asked::Ping => {
                 self.counters.pings += 1;
