@@ -28,12 +28,19 @@ tenon_swap4_avx2 (char *to, const char *from, size_t bytes)
 	const __m256i order = _mm256_setr_epi8 (3, 2, 1, 0, 7, 6, 5, 4,
 		11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4,
 		11, 10, 9, 8, 15, 14, 13, 12);
-	size_t at;
+	size_t at = 0;
 
-	for (at = 0; at < bytes; at += 32) {
-		__m256i numbers = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+	for (; at + 64 <= bytes; at += 64) {
+		__m256i first = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+		__m256i second = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at + 32));
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (numbers, order));
+		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (first, order));
+		_mm256_storeu_si256 ((__m256i *) (void *) (to + at + 32), _mm256_shuffle_epi8 (second, order));
+	}
+	if (at < bytes) {
+		__m256i last = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+
+		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (last, order));
 	}
 }
 #endif
@@ -75,12 +82,19 @@ tenon_swap8_avx2 (char *to, const char *from, size_t bytes)
 	const __m256i order = _mm256_setr_epi8 (7, 6, 5, 4, 3, 2, 1, 0,
 		15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
 		15, 14, 13, 12, 11, 10, 9, 8);
-	size_t at;
+	size_t at = 0;
 
-	for (at = 0; at < bytes; at += 32) {
-		__m256i numbers = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+	for (; at + 64 <= bytes; at += 64) {
+		__m256i first = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+		__m256i second = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at + 32));
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (numbers, order));
+		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (first, order));
+		_mm256_storeu_si256 ((__m256i *) (void *) (to + at + 32), _mm256_shuffle_epi8 (second, order));
+	}
+	if (at < bytes) {
+		__m256i last = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+
+		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (last, order));
 	}
 }
 #endif
