@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 
 use caller::{PATIENCE, PROGRAM, VERSION, fresh_path, limited};
 use lean_caller::{ECHO, LeanObliging, SLEEP, interface};
-use tenon::{CallError, ChannelOptions, Client, LeanInput, Server, ServerBuilder, Waiting};
+use tenon::{
+    CallError, ChannelOptions, Client, LeanInput, Server, ServerBuilder, ServerLimits, Waiting,
+};
 use tenon_shm::{AtomicU64, Joined};
 
 /// For calls that have no chance.
@@ -114,6 +116,31 @@ fn many_threads_and_connections_get_their_own_answers() {
             }
         }
     });
+}
+
+#[test]
+fn one_thread_serves_many_clients_however_all_wait() {
+    for (at_client, at_server) in ways() {
+        let address = fresh_address();
+        let one_thread = ServerLimits {
+            threads: 1,
+            ..ServerLimits::default()
+        };
+        let server = builder(&address).limits(one_thread).waiting(at_server);
+        let server = server.start().unwrap();
+        thread::scope(|scope| {
+            for salt in 0..4 {
+                let client = client(&address, at_client);
+                scope.spawn(move || {
+                    for call in 0..20 {
+                        let bytes = pattern(call * 997, salt);
+                        assert_eq!(echo(&client, &bytes).unwrap(), bytes);
+                    }
+                });
+            }
+        });
+        assert_eq!(server.counters().connections_accepted, 4);
+    }
 }
 
 #[test]

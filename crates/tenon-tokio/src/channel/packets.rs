@@ -108,7 +108,8 @@ impl State {
         };
         let trains = &mut self.packets.trains;
         let mut was_refused = false;
-        while let Some((train, ())) = trains.next(|out| engine.poll_packet(out).then_some(())) {
+        while let Some((train, ())) = trains.next(|out| engine.poll_packet(None, out).then_some(()))
+        {
             let length = train.bytes.len();
             match socket.try_send_train(train) {
                 Ok(sent) if sent == length => {}

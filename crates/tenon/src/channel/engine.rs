@@ -312,7 +312,7 @@ impl Engine {
         match self {
             Self::Onc(_) => false,
             Self::Lean(engine) => engine.calls.poll_transmit(out),
-            Self::Exchange(engine) => engine.poll_packet(out),
+            Self::Exchange(engine) => engine.poll_packet(None, out),
         };
     }
 

@@ -194,10 +194,16 @@ impl ExchangeEngine {
         self.calls.has_transmit()
     }
 
-    /// Appends the next packet that is to be sent; false if there is none.
+    /// Appends the next packet that is to be sent; false if there is none. The clock was looked at when it was
+    /// `seen`, if that was just now.
     #[inline]
-    pub fn poll_packet(&mut self, out: &mut Buffer) -> bool {
-        self.calls.poll_transmit(Instant::now(), out)
+    pub fn poll_packet(&mut self, seen: Option<Instant>, out: &mut Buffer) -> bool {
+        // A greeting is repeated when its time has come, which only the clock tells.
+        if !self.calls.has_transmit() && !self.calls.is_greeting() {
+            return false;
+        }
+        let now = seen.unwrap_or_else(Instant::now);
+        self.calls.poll_transmit(now, out)
     }
 
     #[inline]

@@ -77,7 +77,7 @@ impl Channel {
         state.buffers.keep(message);
         watcher.at(Step::Sending);
         if !state.gathers_packets() {
-            state = self.transmit_packets(state, &connection);
+            state = self.transmit_packets(state, &connection, timer.seen);
         }
         watcher.at(Step::Sent);
         let ticket = Ticket {
@@ -105,16 +105,18 @@ impl Channel {
         }
     }
 
-    /// Sends what is to be sent, and leaves the bookkeeping to others meanwhile.
+    /// Sends what is to be sent, and leaves the bookkeeping to others meanwhile. The clock was `seen` just now.
     #[inline]
     fn transmit_packets<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
         connection: &Connection,
+        seen: Instant,
     ) -> MutexGuard<'s, State> {
         let mut trains = state.trains.pop().unwrap_or_default();
+        let mut seen = Some(seen);
         while trains.has_next() || state.has_packets() {
-            let Some((train, ())) = trains.next(|out| state.poll_packet(out)) else {
+            let Some((train, ())) = trains.next(|out| state.poll_packet(seen.take(), out)) else {
                 break;
             };
             drop(state);
@@ -174,9 +176,9 @@ impl State {
     }
 
     #[inline]
-    fn poll_packet(&mut self, out: &mut Buffer) -> Option<()> {
+    fn poll_packet(&mut self, seen: Option<Instant>, out: &mut Buffer) -> Option<()> {
         match &mut self.engine {
-            Engine::Exchange(engine) => engine.poll_packet(out).then_some(()),
+            Engine::Exchange(engine) => engine.poll_packet(seen, out).then_some(()),
             Engine::Onc(_) | Engine::Lean(_) => None,
         }
     }
@@ -213,7 +215,7 @@ impl State {
         let Some(line) = &self.line else { return };
         let connection = Arc::clone(&line.connection);
         let mut trains = self.trains.pop().unwrap_or_default();
-        while let Some((train, ())) = trains.next(|out| self.poll_packet(out)) {
+        while let Some((train, ())) = trains.next(|out| self.poll_packet(None, out)) {
             let sent = send(&connection, train);
             self.note_sent(sent);
         }

@@ -195,9 +195,12 @@ impl Socket {
         let State { engine, trains } = &mut **state;
         // Calls are not told that nobody waits for them any more: their services would not hear it.
         while engine.poll_event().is_some() {}
-        while let Some((train, to)) =
-            trains.next(|packet| engine.poll_transmit(Instant::now(), packet))
-        {
+        let mut poll = |packet: &mut Buffer| {
+            // Nobody looks at the clock for nothing.
+            let has_transmit = engine.has_transmit();
+            has_transmit.then(|| engine.poll_transmit(Instant::now(), packet))?
+        };
+        while let Some((train, to)) = trains.next(&mut poll) {
             // What finds no room is lost, as it may be anywhere on its way.
             let sent = self.carrier.try_send_to(train, to).map(|_| ());
             note(core, sent, to);

@@ -296,6 +296,13 @@ impl<A: Address> ServerEngine<A> {
         self.core.poll_transmit(now, out)
     }
 
+    /// Whether there may be something to send.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        let core = &self.core;
+        !(core.stray.is_empty() && core.ready.is_empty() && core.leaving.is_empty())
+    }
+
     /// What happened to calls that were handed out.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.core.events.pop_front()
