@@ -128,6 +128,9 @@ fn what_goes_wrong_is_said_with_what_to_do() {
     assert!(latin.contains(r#"{"hex": "#), "{latin}");
     let nobody = tenon(&["call", "tcp://127.0.0.1:1", DEMO, "DEMO_NULL"]).fails_with(1);
     assert!(nobody.contains("tcp://127.0.0.1:1"), "{nobody}");
+    assert!(nobody.contains("is the server started"), "{nobody}");
+    let nothing = tenon(&["call", "unix:///nowhere/at/all", DEMO, "DEMO_NULL"]).fails_with(1);
+    assert!(nothing.contains("there is no such socket"), "{nothing}");
     let stranger = tenon(&["call", "http://x", DEMO, "DEMO_NULL"]).fails_with(1);
     assert!(stranger.contains("the schemes are tcp"), "{stranger}");
 }

@@ -108,15 +108,19 @@ fn a_file_that_is_there_is_kept() {
 #[test]
 fn wrong_command_lines_end_with_the_usage_and_1() {
     let place = Place::new("wrong");
-    for line in [
-        "",
-        "-h -c demo.x",
-        "-Z demo.x",
-        "demo.x other.x",
-        "-n tcp demo.x",
+    for (line, reason) in [
+        ("", ""),
+        ("-h -c demo.x", "more than one file generation flag"),
+        ("-Z demo.x", "no flag -Z"),
+        ("-Sx demo.x", "-Sc, -Ss, -Sm"),
+        ("-K soon demo.x", "`soon' is none"),
+        ("-h demo.x -o", "-o lacks its value"),
+        ("demo.x other.x", "more than one input file"),
+        ("-n tcp demo.x", "netid"),
     ] {
         let said = place.refuses(line);
         assert!(said.contains("usage: rpcgen infile"), "{line}: {said}");
+        assert!(said.contains(reason), "{line}: {said}");
     }
     assert!(place.refuses("-h none.x").contains("none.x"));
     assert!(

@@ -14,9 +14,9 @@ mod lean_steady;
 use std::net::{IpAddr, UdpSocket};
 
 use counting::{all, expect_system_calls, orders};
-use lean_caller::{ECHO, LeanObliging};
-use lean_steady::client_with;
-use tenon::{ChannelOptions, Client, LeanInput, Server, Waiting};
+use lean_caller::LeanObliging;
+use lean_steady::{client_with, echo};
+use tenon::{ChannelOptions, Client, Server, Waiting};
 
 /// Bytes of every argument and every result.
 const MEGABYTE: usize = 1 << 20;
@@ -44,21 +44,6 @@ fn server() -> Option<Server> {
             .start()
             .unwrap(),
     )
-}
-
-fn echo(client: &Client, size: usize) {
-    let echoed = client.call_lean(
-        ECHO.into(),
-        |out| {
-            out.room(size).fill(7);
-            Ok(())
-        },
-        |input| match input {
-            LeanInput::Native(input) => Ok(input.take(input.left())?.len()),
-            LeanInput::Swapped(input) => Ok(input.take(input.left())?.len()),
-        },
-    );
-    assert_eq!(echoed.unwrap(), size);
 }
 
 /// A megabyte is 740 packets each way, and an acknowledgement for every eighth of them.

@@ -1,5 +1,7 @@
 //! Connecting as the command line asks.
 
+use std::io;
+
 use rustix::process::{getgid, getgroups, getuid};
 use rustix::system::uname;
 use tenon::lean::BindRefusal;
@@ -7,7 +9,7 @@ use tenon::lean::client::BindError;
 use tenon::wire::DecodeMode;
 use tenon::{
     Address, AuthSys, CallError, ChannelOptions, Client, ConnectError, Credential, Misbehavior,
-    Protocol,
+    Protocol, Transport,
 };
 
 use crate::args::{Auth, CallOptions};
@@ -30,7 +32,7 @@ pub fn client(
         .connect_timeout(options.timeout)
         .waiting(options.wait.policy());
     let client = Client::connect_with(&address.to_string(), program, version, channel)
-        .map_err(Failure::new)?
+        .map_err(|error| no_connection(&error))?
         .with_timeout(options.timeout);
     let client = match options.strict {
         true => client.with_decode_mode(DecodeMode::Strict),
@@ -47,6 +49,29 @@ pub fn client(
                 None => failure,
             })
         }
+    }
+}
+
+/// Why there is no connection, and what to do about it.
+fn no_connection(error: &ConnectError) -> Failure {
+    let failure = Failure::new(error);
+    let ConnectError::Unreachable { address, cause } = error else {
+        return failure;
+    };
+    match cause.kind() {
+        io::ErrorKind::ConnectionRefused => failure.hint(
+            "nobody listens there: is the server started, and is it its port? \
+             `rpcinfo -p HOST` shows the ports of what is registered with rpcbind",
+        ),
+        io::ErrorKind::NotFound => failure.hint(match address.transport() {
+            Transport::Unix | Transport::Shm => "there is no such socket: is the server started?",
+            Transport::Tcp | Transport::Udp | Transport::Xdp => "is the host's name right?",
+        }),
+        io::ErrorKind::TimedOut => failure.hint(
+            "nothing answered in time: a firewall may be on the way, or nobody there; \
+             --timeout says how long to wait",
+        ),
+        _ => failure,
     }
 }
 

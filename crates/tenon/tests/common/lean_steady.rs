@@ -34,6 +34,11 @@ pub fn call(client: &Client, number: u32) {
         0 => 0,
         _ => LARGE,
     };
+    echo(client, size);
+}
+
+/// Makes a call of so many bytes, and looks at the result.
+pub fn echo(client: &Client, size: usize) {
     let echoed = client.call_lean(
         ECHO.into(),
         |out| {

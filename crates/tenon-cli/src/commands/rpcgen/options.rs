@@ -116,7 +116,7 @@ impl Options {
                     Some('c') => Only::SampleClient,
                     Some('s') => Only::SampleServer,
                     Some('m') => Only::Makefile,
-                    _ => return Err(String::new()),
+                    _ => return Err("-S is followed by c, s or m: -Sc, -Ss, -Sm".to_owned()),
                 })?;
                 continue;
             }
@@ -148,7 +148,7 @@ impl Options {
             // ANSI C is what is written; sockets are what servers stand on.
             'C' | 'b' | 'k' => {}
             '5' => return Err("SysVr4 compatibility mode needs TLI, which Linux lacks.".to_owned()),
-            _ => return Err(String::new()),
+            _ => return Err(format!("There is no flag -{letter}.")),
         }
         if matches!(letter, 'M' | 'N' | 'T' | 'I' | 'L' | 'C' | 'b') {
             self.flags.push(format!("-{letter}"));
@@ -157,7 +157,7 @@ impl Options {
     }
 
     fn valued(&mut self, letter: char, value: Option<OsString>) -> Result<(), String> {
-        let value = value.ok_or_else(String::new)?;
+        let value = value.ok_or_else(|| format!("-{letter} lacks its value."))?;
         let text = value.to_string_lossy().into_owned();
         match letter {
             'D' => self.defines.push(Define::parse(&text)),
@@ -167,9 +167,9 @@ impl Options {
             'o' => self.out = Some(PathBuf::from(value)),
             's' => self.transport(&text)?,
             'n' => return Err("Cannot use netid flag without TIRPC!".to_owned()),
-            'i' => text.parse::<i64>().map(drop).map_err(|_| String::new())?,
+            'i' => drop(number(letter, &text)?),
             'K' => {
-                let seconds: i64 = text.parse().map_err(|_| String::new())?;
+                let seconds = number(letter, &text)?;
                 self.idle_seconds = u32::try_from(seconds).ok();
             }
             // There is no preprocessor to be looked for: it is built in.
@@ -212,6 +212,11 @@ impl Options {
         }
         Ok(())
     }
+}
+
+fn number(letter: char, text: &str) -> Result<i64, String> {
+    text.parse()
+        .map_err(|_| format!("-{letter} takes a number, and `{text}' is none."))
 }
 
 #[cfg(test)]
