@@ -16,7 +16,7 @@ use std::net::{IpAddr, UdpSocket};
 use counting::{all, expect_system_calls, orders};
 use lean_caller::LeanObliging;
 use lean_steady::{client_with, echo};
-use tenon::{ChannelOptions, Client, Server, Waiting};
+use tenon::{ChannelOptions, Server, Waiting};
 
 /// Bytes of every argument and every result.
 const MEGABYTE: usize = 1 << 20;
