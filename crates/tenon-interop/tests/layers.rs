@@ -10,7 +10,7 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-idl",
@@ -24,6 +24,7 @@ const CRATES: [&str; 16] = [
     "tenon",
     "tenon-tokio",
     "tenon-study",
+    "tenon-c",
     "tenon-cli",
     "tenon-build",
     "tenon-interop",
@@ -33,7 +34,7 @@ const CRATES: [&str; 16] = [
 const FOR_USERS: [&str; 2] = ["tenon", "tenon-build"];
 
 /// Folders and files that may say `unsafe`.
-const ROOMS: [&str; 8] = [
+const ROOMS: [&str; 9] = [
     // Moves arrays by vector instructions.
     "crates/tenon-wire/src/kernels",
     // Fills and reads memory in C's layout.
@@ -46,6 +47,8 @@ const ROOMS: [&str; 8] = [
     "crates/tenon-xdp/src/memory.rs",
     // Loads a filter into the kernel by the system call bpf, which has no safe wrapper.
     "crates/tenon-xdp/src/bpf.rs",
+    // Is called by C, and calls it.
+    "crates/tenon-c/src/abi",
     // Calls rpcgen's routines, which are in C, to measure them.
     "bench/marshal/src/codecs/libtirpc.rs",
     // Says what `unsafe` looks like.
@@ -53,7 +56,13 @@ const ROOMS: [&str; 8] = [
 ];
 
 /// Crates with such a folder: they deny elsewhere what the others forbid.
-const CRATES_WITH_ROOMS: [&str; 4] = ["tenon-wire", "tenon-exec", "tenon-shm", "tenon-xdp"];
+const CRATES_WITH_ROOMS: [&str; 5] = [
+    "tenon-wire",
+    "tenon-exec",
+    "tenon-shm",
+    "tenon-xdp",
+    "tenon-c",
+];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))

@@ -1,0 +1,363 @@
+/*
+ * Tenon from C: connect, call and serve, by ONC RPC, the lean protocol or shared memory.
+ *
+ * `tenon gen --lang c FILE.x` makes the rest: types, how they move, a function for each procedure. What a
+ * program calls itself is marked "for programs" below; the part marked "for generated code" may be read by
+ * anybody and need not be.
+ *
+ * A function that can fail returns false or NULL and says why in a tenon_error, which may be NULL. It takes
+ * no lock that a caller could hold, and may be called by any thread, unless something else is said. A text
+ * that is handed over is copied. No function is for signal handlers.
+ *
+ * A process that has forked goes on with what it opened in the parent alone: a child that does not exec
+ * opens its own.
+ */
+#ifndef TENON_H
+#define TENON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TENON_VERSION_MAJOR 0
+#define TENON_VERSION_MINOR 1
+#define TENON_VERSION_PATCH 0
+
+/* The version of the library that the program runs with, as "0.1.0". */
+const char *tenon_version(void);
+
+/* -- errors: for programs -- */
+
+/* Whose fault it is, and so what can be done. */
+typedef enum tenon_kind {
+    TENON_OK = 0,
+    /* Your call was wrong: an argument is over a bound, an address is none, a pointer is NULL. */
+    TENON_CALLER = 1,
+    /* The peer refused the call, or its procedure failed. code: the lean protocol's status, or 1000 and the
+     * accept_stat of ONC RPC, or 2000 and its auth_stat. */
+    TENON_REFUSED = 2,
+    /* The peer broke the protocol, or its result is none of this interface. */
+    TENON_PEER = 3,
+    /* Time ran out. */
+    TENON_TIMEOUT = 4,
+    /* There is no connection. code: errno, if the system gave one. */
+    TENON_UNREACHABLE = 5,
+    /* The connection broke while the call was under way. code: errno, if the system gave one. */
+    TENON_DISCONNECTED = 6,
+    /* This machine has no memory, thread or socket for it, or does not let one listen. code: errno, if the system
+     * gave one. */
+    TENON_SYSTEM = 7,
+    /* A mistake in Tenon: please report it with the text. */
+    TENON_BUG = 8
+} tenon_kind;
+
+typedef struct tenon_error {
+    tenon_kind kind;
+    uint32_t code;
+    /* Whether the peer may have carried the call out: if not, it is safe to repeat any call. */
+    bool may_have_executed;
+    /* What happened, in words; ends in a NUL, and may have been cut to fit. */
+    char text[500];
+} tenon_error;
+
+/* What TENON_REFUSED and a code of ONC RPC are made of: code - TENON_ONC is an accept_stat of RFC 5531
+ * (1 PROG_UNAVAIL, 2 PROG_MISMATCH, 3 PROC_UNAVAIL, 4 GARBAGE_ARGS, 5 SYSTEM_ERR), code - TENON_ONC_AUTH
+ * an auth_stat; TENON_ONC alone: the peer speaks another version of RPC. */
+enum { TENON_ONC = 1000, TENON_ONC_AUTH = 2000 };
+
+/* Prints the text to the standard error stream, behind `what` and a colon unless it is NULL. */
+void tenon_error_print(const tenon_error *error, const char *what);
+
+/* -- codec: for generated code; plain memory -- */
+
+/* What is wrong with a value to be sent, or with bytes that were received. */
+typedef enum tenon_failure_kind {
+    TENON_FINE = 0,
+    TENON_TRUNCATED = 1,        /* first: bytes needed, second: bytes left */
+    TENON_TOO_LONG = 2,         /* first: the length, second: the interface's bound */
+    TENON_UNKNOWN_VALUE = 3,    /* first: a value that the enum or union does not have */
+    TENON_NOT_A_BOOLEAN = 4,    /* first: the word */
+    TENON_OUT_OF_RANGE = 5,     /* first: the word */
+    TENON_TOO_DEEP = 6,
+    TENON_TOO_MUCH_MEMORY = 7,  /* more than the message pays for */
+    TENON_BAD_LIST = 8,         /* a list that must hold an element is empty, or one has no end */
+    TENON_NULL = 9,             /* a pointer that must lead to something is NULL */
+    TENON_NO_MEMORY = 10        /* malloc gave none */
+} tenon_failure_kind;
+
+typedef struct tenon_failure {
+    tenon_failure_kind kind;
+    /* Where in what was received; 0 for a value to be sent. */
+    size_t offset;
+    uint64_t first, second;
+    /* The innermost field that is known, as "type.field", or NULL; it lives as long as the program. */
+    const char *field;
+} tenon_failure;
+
+/* A message under way, in a buffer of the library's. What is aligned, is so as counted from base. */
+typedef struct tenon_encoder {
+    unsigned char *base, *at, *end;
+    /* Makes room for so many bytes behind at, or says that there is no memory; base, at and end may be
+     * others afterwards, at - base is the same. */
+    bool (*grow)(struct tenon_encoder *encoder, size_t room);
+    /* Levels of recursive types that may still be entered. */
+    uint32_t depth_left;
+    /* Set by whoever returns false. */
+    tenon_failure failure;
+} tenon_encoder;
+
+/* A message where it was received. What is aligned, is so as counted from base; base itself may lie
+ * anywhere in memory. */
+typedef struct tenon_decoder {
+    const unsigned char *base, *at, *end;
+    /* Bytes of memory that the message may still cost its receiver: whoever takes memory for it takes so many
+     * off first. It begins with 64 for each byte of the message, and 65536. */
+    size_t payable;
+    /* Levels of recursive types that may still be entered. */
+    uint32_t depth_left;
+    /* Lean only: the sender's order of bytes is not this machine's. */
+    bool swapped;
+    /* Set by whoever returns false. */
+    tenon_failure failure;
+} tenon_decoder;
+
+/* How one type of message moves. A decoder is handed a value that is all zero, and leaves one that free
+ * can be called for even if it fails. What a value owns comes from malloc. */
+typedef struct tenon_message {
+    size_t size, align;
+    bool (*encode_xdr)(tenon_encoder *encoder, const void *value);
+    bool (*decode_xdr)(tenon_decoder *decoder, void *value);
+    bool (*encode_lean)(tenon_encoder *encoder, const void *value);
+    bool (*decode_lean)(tenon_decoder *decoder, void *value);
+    /* Gives back what the value owns, not the value; NULL: it owns nothing. */
+    void (*free)(void *value);
+} tenon_message;
+
+/* One procedure; a message that is NULL is empty. */
+typedef struct tenon_procedure {
+    uint32_t number;
+    const char *name;
+    const tenon_message *arguments, *result;
+} tenon_procedure;
+
+/* A part of an interface, for the error that names what differs. */
+typedef struct tenon_part {
+    const char *name;
+    uint64_t fingerprint;
+} tenon_part;
+
+/* A version of a program. Constant data: it has to live as long as anything that was handed it. */
+typedef struct tenon_interface {
+    uint32_t program, version;
+    const char *name;
+    /* What docs/lean-protocol.md says it is, or 0: then nobody compares it. */
+    uint64_t fingerprint;
+    const tenon_part *parts;
+    size_t part_count;
+    /* By number, in ascending order. Procedure 0 need not be there. */
+    const tenon_procedure *procedures;
+    size_t procedure_count;
+} tenon_interface;
+
+/* -- clients: for programs -- */
+
+/* How a thread waits for its peer. */
+typedef enum tenon_waiting {
+    TENON_ADAPTIVE = 0, /* look for about as long as waking up would take, then sleep */
+    TENON_BLOCK = 1,    /* sleep */
+    TENON_SPIN = 2      /* look until something comes: only for who has processors to spare */
+} tenon_waiting;
+
+/* Who calls, by AUTH_SYS. Only ONC RPC carries it. */
+typedef struct tenon_auth_sys {
+    uint32_t stamp;
+    const char *machine; /* at most 255 bytes */
+    uint32_t uid, gid;
+    const uint32_t *gids; /* at most 16 */
+    size_t gid_count;
+} tenon_auth_sys;
+
+/* All zero says what most programs want. */
+typedef struct tenon_options {
+    uint64_t timeout_ms;         /* of every call; 0: 25 s */
+    uint64_t connect_timeout_ms; /* of the first connection; 0: 25 s */
+    tenon_waiting waiting;
+    const tenon_auth_sys *credential; /* NULL: AUTH_NONE */
+    size_t send_max, receive_max; /* bytes of a call and of a reply on a stream; 0: 64 MiB */
+    size_t calls_max;             /* calls that wait for their replies; 0: 4096 */
+    uint64_t resend_first_ms, resend_longest_ms; /* udp://: when a call is sent again; 0: 500 and 8000 */
+} tenon_options;
+
+/* A version of a program at the other end of a connection. Any number of threads may call at once. */
+typedef struct tenon_channel tenon_channel;
+
+/* Connects to ADDRESS:
+ *   tcp://HOST:PORT  udp://HOST:PORT  unix:///PATH                  by ONC RPC
+ *   lean+tcp://HOST:PORT  lean+udp://HOST:PORT  lean+unix:///PATH   by the lean protocol
+ *   shm:///PATH  xdp://...                                          the same, over shared memory or past the kernel
+ * Without a port the host's rpcbind is asked for it. Options that are NULL are all zero. */
+tenon_channel *tenon_connect(const char *address, const tenon_interface *interface,
+                             const tenon_options *options, tenon_error *error);
+
+/* The same connection, for another interface; NULL: the same one. */
+tenon_channel *tenon_channel_share(const tenon_channel *channel, const tenon_interface *interface,
+                                   tenon_error *error);
+
+/* The same connection and interface, with another time for every call. */
+tenon_channel *tenon_channel_timeout(const tenon_channel *channel, uint64_t timeout_ms,
+                                     tenon_error *error);
+
+/* Lets go of a channel that nobody uses any more; the connection is closed with the last that shares it.
+ * NULL is nothing to do. */
+void tenon_close(tenon_channel *channel);
+
+/* Calls a procedure and waits for its result. What the result was before is not looked at; it is all zero
+ * if the call fails. It may own memory: its message's free, or tenon_clear. */
+bool tenon_call(tenon_channel *channel, const tenon_procedure *procedure, const void *arguments,
+                void *result, tenon_error *error);
+
+/* Calls procedure 0, which every server answers. */
+bool tenon_ping(tenon_channel *channel, tenon_error *error);
+
+/* A call that was sent and not waited for. Its channel may be closed before it. */
+typedef struct tenon_pending tenon_pending;
+
+/* Sends a call; returns as soon as it is under way. The arguments are no longer needed then. */
+tenon_pending *tenon_start(tenon_channel *channel, const tenon_procedure *procedure,
+                           const void *arguments, tenon_error *error);
+
+/* Waits for its result as tenon_call does. The pending call is gone afterwards, whatever is returned. */
+bool tenon_finish(tenon_pending *pending, void *result, tenon_error *error);
+
+/* Waits no longer than limit_ms, and says whether tenon_finish would return at once. One thread at a
+ * time. */
+bool tenon_ready(tenon_pending *pending, uint64_t limit_ms);
+
+/* Gives a call up instead of finishing it; a lean server is told so. NULL is nothing to do. */
+void tenon_cancel(tenon_pending *pending);
+
+/* Gives back what a value owns, if it owns something, and zeroes it. NULL is nothing to do. */
+void tenon_clear(const tenon_message *message, void *value);
+
+/* -- servers: for programs -- */
+
+/* A server, before and while it serves. */
+typedef struct tenon_server tenon_server;
+
+/* A call that came in, for as long as its handler runs. */
+typedef struct tenon_request tenon_request;
+
+/* Why a handler does not carry its call out. */
+typedef enum tenon_refusal {
+    /* The procedure failed. ONC RPC: SYSTEM_ERR; the words stay in the server. */
+    TENON_FAILED = 1,
+    /* The procedure raised an exception: a lean client is told the words. ONC RPC: SYSTEM_ERR. */
+    TENON_RAISED = 2,
+    /* There is no such procedure. */
+    TENON_NO_PROCEDURE = 3,
+    /* The arguments are none that the procedure takes. ONC RPC: GARBAGE_ARGS. */
+    TENON_ARGUMENTS = 4,
+    /* The caller may not. ONC RPC: AUTH_ERROR with AUTH_TOOWEAK. */
+    TENON_FORBIDDEN = 5
+} tenon_refusal;
+
+/* Refuses the call; the words may be NULL. Returns false, which the handler returns in turn:
+ *     return tenon_refuse(request, TENON_RAISED, "the quota is used up");
+ */
+bool tenon_refuse(tenon_request *request, tenon_refusal why, const char *words);
+
+/* Says that what the result owns is not the library's to free: constants, or what the handler's program
+ * keeps until the next call. The library reads it before any other call of the same thread. */
+void tenon_keep(tenon_request *request);
+
+/* The procedure's number. */
+uint32_t tenon_request_procedure(const tenon_request *request);
+
+/* Whether the caller says by AUTH_SYS who it is: a claim, to be believed only of a network you trust. What
+ * is written to `claim` lives as long as the request. */
+bool tenon_request_auth_sys(tenon_request *request, tenon_auth_sys *claim);
+
+/* Where the caller is, as "192.0.2.1:1023"; empty over a Unix socket and shared memory. Lives as long as the
+ * request. */
+const char *tenon_request_peer(tenon_request *request);
+
+/* -- servers: for generated code -- */
+
+/* Carries a call out. `methods` is the program's own table, `context` its own as well. The arguments, which are
+ * NULL if the procedure has none, belong to the library, which frees them; a handler that keeps something that they
+ * own puts NULL in its place. The result, if the procedure has one, is all zero and is freed when it was
+ * sent. Returns true, or false and has refused. It must not leave by longjmp or an exception of C++. */
+typedef bool (*tenon_handler)(const void *methods, void *context, void *arguments, void *result,
+                              tenon_request *request);
+
+/* What threads execute a service's calls. */
+typedef enum tenon_execution {
+    TENON_INLINE = 0, /* the one that received the call: the fastest for handlers that do not wait */
+    TENON_WORKERS = 1 /* workers: for handlers that wait or take long; calls of one connection run at once */
+} tenon_execution;
+
+/* Adds a service to a server that does not serve yet: a handler for each procedure of the interface, in the
+ * order in which the interface has them; NULL: it is not there. `handlers` is copied, the interface, `methods` and
+ * `context` have to live as long as the server. Handlers run on several threads at once. */
+bool tenon_server_add(tenon_server *server, const tenon_interface *interface,
+                      const tenon_handler *handlers, const void *methods, void *context,
+                      tenon_execution execution, tenon_error *error);
+
+/* -- servers: for programs again -- */
+
+/* A server that serves nothing and listens nowhere; NULL if there is no memory. */
+tenon_server *tenon_server_new(void);
+
+/* Is to listen at ADDRESS too, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH, shm:///PATH or xdp://...;
+ * port 0: any. One port serves ONC RPC and the lean protocol, so lean+ may be left out. */
+bool tenon_server_listen(tenon_server *server, const char *address, tenon_error *error);
+
+/* How its threads wait for peers. */
+void tenon_server_waiting(tenon_server *server, tenon_waiting waiting);
+
+/* How many workers it has; 0: one for each processor. */
+void tenon_server_workers(tenon_server *server, size_t workers);
+
+/* Whether this host's rpcbind is to be told of it, until it ends. */
+void tenon_server_rpcbind(tenon_server *server, bool is_registered);
+
+/* Unix sockets and shared memory: takes connections of processes of these users only. */
+void tenon_server_users(tenon_server *server, const uint32_t *uids, size_t count);
+
+/* Listens and begins to serve, on threads of its own. */
+bool tenon_server_start(tenon_server *server, tenon_error *error);
+
+/* Where it listens, the INDEXth address in the order in which they were given, with its real port; NULL if there is
+ * none or the server does not serve. Lives as long as the server. */
+const char *tenon_server_address(const tenon_server *server, size_t index);
+
+/* Starts unless it has, and serves until tenon_server_stop was called, by another thread or by a handler. */
+bool tenon_server_run(tenon_server *server, tenon_error *error);
+
+/* Begins to stop: nothing new is taken in, and calls that were begun are answered for up to drain_ms. Returns at
+ * once if a handler calls it, otherwise when it is done. */
+void tenon_server_stop(tenon_server *server, uint64_t drain_ms);
+
+/* What it has seen since it started. */
+typedef struct tenon_server_counters {
+    uint64_t calls, pings, refusals, service_refusals, violations;
+    uint64_t connections_open, connections_accepted, broken_connections;
+    uint64_t reserved[8];
+} tenon_server_counters;
+
+void tenon_server_count(const tenon_server *server, tenon_server_counters *counters);
+
+/* Stops it, if it serves, with a second for calls that were begun, and lets go of it. NULL is nothing to do. Not
+ * for handlers. */
+void tenon_server_free(tenon_server *server);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

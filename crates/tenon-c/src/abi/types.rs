@@ -1,0 +1,129 @@
+//! The types of `tenon.h` that both sides look into, as C has them.
+
+use std::ffi::{c_char, c_void};
+
+/// `tenon_failure`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CFailure {
+    /// A `tenon_failure_kind`.
+    pub kind: u32,
+    /// Where in what was received.
+    pub offset: usize,
+    /// What the kind makes of it.
+    pub first: u64,
+    /// What the kind makes of it.
+    pub second: u64,
+    /// The innermost field that is known, or NULL.
+    pub field: *const c_char,
+}
+
+/// `tenon_encoder`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CEncoder {
+    /// Where the message begins.
+    pub base: *mut u8,
+    /// Where it goes on.
+    pub at: *mut u8,
+    /// Where the room ends.
+    pub end: *mut u8,
+    /// Makes more.
+    pub grow: unsafe extern "C" fn(*mut CEncoder, usize) -> bool,
+    /// Levels of recursive types that may still be entered.
+    pub depth_left: u32,
+    /// Why it was not encoded.
+    pub failure: CFailure,
+}
+
+/// `tenon_decoder`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CDecoder {
+    /// Where the message begins.
+    pub base: *const u8,
+    /// Where it goes on.
+    pub at: *const u8,
+    /// Where it ends.
+    pub end: *const u8,
+    /// Memory that it may still cost.
+    pub payable: usize,
+    /// Levels of recursive types that may still be entered.
+    pub depth_left: u32,
+    /// Whether the sender's order of bytes is the other one.
+    pub swapped: bool,
+    /// Why it was not decoded.
+    pub failure: CFailure,
+}
+
+/// What encodes a value.
+pub type Encode = unsafe extern "C" fn(*mut CEncoder, *const c_void) -> bool;
+
+/// What decodes a value.
+pub type Decode = unsafe extern "C" fn(*mut CDecoder, *mut c_void) -> bool;
+
+/// `tenon_message`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CMessage {
+    /// Bytes of a value in memory.
+    pub size: usize,
+    /// What its address is a multiple of.
+    pub align: usize,
+    /// For ONC RPC.
+    pub encode_xdr: Encode,
+    /// For ONC RPC.
+    pub decode_xdr: Decode,
+    /// For the lean protocol.
+    pub encode_lean: Encode,
+    /// For the lean protocol.
+    pub decode_lean: Decode,
+    /// Gives back what a value owns, if it can own something.
+    pub free: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// `tenon_procedure`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CProcedure {
+    /// Its number.
+    pub number: u32,
+    /// Its name, for people.
+    pub name: *const c_char,
+    /// What it takes, or NULL.
+    pub arguments: *const CMessage,
+    /// What it returns, or NULL.
+    pub result: *const CMessage,
+}
+
+/// `tenon_part`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CPart {
+    /// Its name.
+    pub name: *const c_char,
+    /// What it was made from.
+    pub fingerprint: u64,
+}
+
+/// `tenon_interface`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CInterface {
+    /// The program's number.
+    pub program: u32,
+    /// The version's number.
+    pub version: u32,
+    /// Its name, for people.
+    pub name: *const c_char,
+    /// What it was made from, or 0.
+    pub fingerprint: u64,
+    /// What it consists of.
+    pub parts: *const CPart,
+    /// How many those are.
+    pub part_count: usize,
+    /// By number, in ascending order.
+    pub procedures: *const CProcedure,
+    /// How many those are.
+    pub procedure_count: usize,
+}
