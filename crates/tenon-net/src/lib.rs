@@ -13,6 +13,7 @@ mod shm;
 mod socket;
 mod stream;
 mod timeout;
+mod unix_wait;
 mod until;
 mod xdp;
 

@@ -142,6 +142,14 @@ impl Socket {
         })?)
     }
 
+    /// Sleeps until a receive has something to return, `limit` is over or a signal comes; says whether it is the
+    /// first. What may have failed, the receive reports.
+    pub(crate) fn sleep(&self, limit: Duration) -> bool {
+        let mut polled = [PollFd::new(&self.fd, PollFlags::IN)];
+        let limit = Timespec::try_from(limit).ok();
+        poll(&mut polled, limit.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
     /// Waits until the socket is ready for something that is wanted.
     pub(crate) fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
         let mut flags = PollFlags::empty();

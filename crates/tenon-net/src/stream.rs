@@ -13,6 +13,7 @@ use tenon_shm::{Sizes, User};
 
 use crate::shm::Shm;
 use crate::socket::{Ready, Socket};
+use crate::unix_wait::UnixWait;
 use crate::{Address, Host, Transport, Until};
 
 /// A longer message is not sent in one piece: a sleeping peer takes longer to wake up than a second
@@ -29,12 +30,35 @@ pub struct Stream(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Socket {
-        socket: Socket,
-        /// None on a Unix socket.
-        peer: Option<SocketAddr>,
-    },
+    Socket { socket: Socket, family: Family },
     Shm(Box<Shm>),
+}
+
+/// What a socket's family adds to it.
+#[derive(Debug)]
+enum Family {
+    Tcp { peer: SocketAddr },
+    Unix(UnixWait),
+}
+
+impl Family {
+    /// Passes on what a send or a receive returns, the number of bytes.
+    #[inline]
+    fn note(&self, moved: io::Result<usize>) -> io::Result<usize> {
+        if let (Self::Unix(wait), Ok(bytes)) = (self, &moved) {
+            wait.moved(*bytes);
+        }
+        moved
+    }
+
+    /// Whether a receiver that is about to sleep should poll first.
+    #[inline]
+    fn polls(&self) -> bool {
+        match self {
+            Self::Tcp { .. } => false,
+            Self::Unix(wait) => wait.polls(),
+        }
+    }
 }
 
 impl Stream {
@@ -73,12 +97,15 @@ impl Stream {
         set_tcp_nodelay(&socket, true)?;
         Ok(Self(Kind::Socket {
             socket,
-            peer: Some(peer),
+            family: Family::Tcp { peer },
         }))
     }
 
     fn unix(socket: Socket) -> Self {
-        Self(Kind::Socket { socket, peer: None })
+        Self(Kind::Socket {
+            socket,
+            family: Family::Unix(UnixWait::default()),
+        })
     }
 
     /// A connection that a listener accepted; `peer` is none on a Unix socket.
@@ -99,8 +126,10 @@ impl Stream {
     /// What carries the bytes.
     pub fn transport(&self) -> Transport {
         match &self.0 {
-            Kind::Socket { peer: Some(_), .. } => Transport::Tcp,
-            Kind::Socket { peer: None, .. } => Transport::Unix,
+            Kind::Socket { family, .. } => match family {
+                Family::Tcp { .. } => Transport::Tcp,
+                Family::Unix(_) => Transport::Unix,
+            },
             Kind::Shm(_) => Transport::Shm,
         }
     }
@@ -108,16 +137,21 @@ impl Stream {
     /// Where the peer is; none on a Unix socket and of shared memory.
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.0 {
-            Kind::Socket { peer, .. } => *peer,
-            Kind::Shm(_) => None,
+            Kind::Socket {
+                family: Family::Tcp { peer },
+                ..
+            } => Some(*peer),
+            Kind::Socket { .. } | Kind::Shm(_) => None,
         }
     }
 
     /// Whose process the peer was when it connected or listened; none over TCP.
     pub fn user(&self) -> Option<User> {
         match &self.0 {
-            Kind::Socket { peer: Some(_), .. } => None,
-            Kind::Socket { socket, peer: None } => User::at(socket.as_fd()).ok(),
+            Kind::Socket { socket, family } => match family {
+                Family::Tcp { .. } => None,
+                Family::Unix(_) => User::at(socket.as_fd()).ok(),
+            },
             Kind::Shm(shm) => Some(shm.user()),
         }
     }
@@ -130,7 +164,7 @@ impl Stream {
     #[inline]
     pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, .. } => socket.try_send(bytes),
+            Kind::Socket { socket, family } => family.note(socket.try_send(bytes)),
             Kind::Shm(shm) => shm.try_send(bytes),
         }
     }
@@ -148,10 +182,13 @@ impl Stream {
     pub fn try_send_from(&self, message: &[u8], sent: usize) -> io::Result<usize> {
         let rest = &message[sent..];
         match &self.0 {
-            Kind::Socket { socket, .. } if sent == 0 && rest.len() > LONG => {
-                socket.try_send(&rest[..HEAD])
+            Kind::Socket { socket, family } => {
+                let piece = match sent == 0 && rest.len() > LONG {
+                    true => &rest[..HEAD],
+                    false => rest,
+                };
+                family.note(socket.try_send(piece))
             }
-            Kind::Socket { socket, .. } => socket.try_send(rest),
             // It goes in short pieces anyhow.
             Kind::Shm(shm) => shm.try_send(rest),
         }
@@ -165,7 +202,7 @@ impl Stream {
     #[inline]
     pub fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, .. } => socket.try_send_pieces(pieces),
+            Kind::Socket { socket, family } => family.note(socket.try_send_pieces(pieces)),
             Kind::Shm(shm) => shm.try_send_pieces(pieces),
         }
     }
@@ -177,7 +214,9 @@ impl Stream {
     #[inline]
     pub fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, .. } => socket.try_recv(room, RecvFlags::empty()),
+            Kind::Socket { socket, family } => {
+                family.note(socket.try_recv(room, RecvFlags::empty()))
+            }
             Kind::Shm(shm) => shm.try_recv(room),
         }
     }
@@ -200,22 +239,33 @@ impl Stream {
     pub fn recv_until(&self, room: &mut [u8], until: impl Into<Until>) -> io::Result<usize> {
         let until = until.into();
         match &self.0 {
-            Kind::Socket { socket, .. } => socket.recv_until(room, RecvFlags::empty(), until),
+            Kind::Socket { socket, family } => {
+                let until = match family.polls() && !socket.sleep(until.left()) {
+                    true => Until::from(until.deadline),
+                    false => until,
+                };
+                family.note(socket.recv_until(room, RecvFlags::empty(), until))
+            }
             Kind::Shm(shm) => shm.recv_until(room, until.deadline),
         }
     }
 
     /// Receives, waiting for the first byte no longer than `limit`, or a little less when a signal
-    /// comes; 0 is the end of the stream. One system call, as long as the limit stays the same.
+    /// comes; 0 is the end of the stream. One system call, as long as the limit stays the same, and two on a Unix
+    /// socket after long messages.
     ///
     /// # Errors
     /// `WouldBlock` when nothing came.
     #[inline]
     pub fn recv_within(&self, room: &mut [u8], limit: Duration) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, .. } => {
+            Kind::Socket { socket, family } => {
+                if family.polls() {
+                    socket.sleep(limit);
+                    return family.note(socket.try_recv(room, RecvFlags::empty()));
+                }
                 socket.give_up_after(limit)?;
-                socket.recv(room, RecvFlags::empty())
+                family.note(socket.recv(room, RecvFlags::empty()))
             }
             Kind::Shm(shm) => shm.recv_within(room, limit),
         }

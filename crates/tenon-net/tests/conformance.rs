@@ -228,6 +228,24 @@ fn a_deadline_ends_the_wait_and_nothing_else() {
     }
 }
 
+/// A receiver may sleep in another way then.
+#[test]
+fn a_deadline_ends_the_wait_after_long_messages_too() {
+    for transport in TRANSPORTS {
+        let (mut client, mut server) = pair(transport);
+        let long = vec![7; 4096];
+        client.send(&long).unwrap();
+        assert_eq!(server.recv(soon()).unwrap(), long, "{transport}");
+        for receiver in [&mut client, &mut server] {
+            let error = receiver.recv(shortly()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut, "{transport}");
+        }
+        client.send(&long).unwrap();
+        client.recv(Instant::now()).unwrap_err();
+        assert_eq!(server.recv(soon()).unwrap(), long, "{transport}");
+    }
+}
+
 #[test]
 fn a_long_deadline_outlives_a_short_one_before_it() {
     for transport in TRANSPORTS {
