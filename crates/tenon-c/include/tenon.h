@@ -271,8 +271,9 @@ typedef enum tenon_refusal {
  */
 bool tenon_refuse(tenon_request *request, tenon_refusal why, const char *words);
 
-/* Says that what the result owns is not the library's to free: constants, or what the handler's program
- * keeps until the next call. The library reads it before any other call of the same thread. */
+/* Says that what the result owns is not the library's to free: constants, parts of the arguments, or what
+ * the handler's program keeps. It is read as soon as the handler has returned, by the same thread, before
+ * the arguments are freed. */
 void tenon_keep(tenon_request *request);
 
 /* The procedure's number. */

@@ -4,3 +4,7 @@
 //! decided outside. The header is the documentation for programs.
 
 pub mod abi;
+mod failure;
+mod habits;
+mod report;
+mod text;

@@ -64,11 +64,35 @@ impl<T> PendingCall<T> {
     ///
     /// # Errors
     /// By blame; see [`CallError`].
-    pub fn wait(mut self) -> Result<T, CallError> {
+    pub fn wait(self) -> Result<T, CallError> {
+        self.wait_and(DecodeBy::decode)
+    }
+
+    /// Waits as [`wait`](Self::wait) does, and decodes the result by what is said only now: where it goes
+    /// to may not be known when the call is started.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub fn wait_with<U>(
+        self,
+        onc: impl FnOnce(&mut Decoder<'_>) -> Result<U, DecodeError>,
+        lean: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
+    ) -> Result<U, CallError> {
+        self.wait_and(|by, results, order, decoding| match by {
+            DecodeBy::Onc(_) => decoding.decode(results, onc),
+            DecodeBy::Lean(_) => decoding.decode_lean(results, order, lean),
+        })
+    }
+
+    fn wait_and<U>(
+        mut self,
+        decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, CallError>,
+    ) -> Result<U, CallError> {
         match self.followed.take() {
-            None => self.result(()),
+            None => self.result(decode, ()),
             Some(followed) => {
-                let value = self.result(followed.steps())?;
+                let value = self.result(decode, followed.steps())?;
                 // The channel is left to others before the call is over.
                 drop(self);
                 followed.keep();
@@ -77,17 +101,21 @@ impl<T> PendingCall<T> {
         }
     }
 
-    fn result(&mut self, watcher: impl Watcher) -> Result<T, CallError> {
+    fn result<U>(
+        &mut self,
+        decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, CallError>,
+        watcher: impl Watcher,
+    ) -> Result<U, CallError> {
         let Some(early) = self.early.take() else {
             let reply = self.ticket.wait(watcher)?;
             let (results, order) = (reply.results(), reply.order());
-            let value = self.decode.decode(results, order, self.decoding);
+            let value = decode(&self.decode, results, order, self.decoding);
             watcher.at(Step::Decoded);
             return value;
         };
         let Results { bytes, order, .. } = early?;
         watcher.at(Step::Fetched);
-        let value = self.decode.decode(bytes.as_slice(), order, self.decoding);
+        let value = decode(&self.decode, bytes.as_slice(), order, self.decoding);
         watcher.at(Step::Decoded);
         self.ticket.recycle(bytes);
         value

@@ -98,6 +98,9 @@ pub enum Refusal {
     ProcedureUnavailable,
     /// GARBAGE_ARGS: the arguments cannot be decoded.
     GarbageArguments(DecodeError),
+    /// GARBAGE_ARGS: the arguments can be decoded, and are none that the procedure takes; this is why,
+    /// which a lean client is told.
+    UnfitArguments(String),
     /// SYSTEM_ERR: the service failed, and this is why.
     SystemError(String),
     /// AUTH_ERROR: the caller may not.
@@ -147,6 +150,7 @@ impl fmt::Display for Refusal {
             Self::GarbageArguments(error) => {
                 write!(f, "the arguments cannot be decoded: {error}")
             }
+            Self::UnfitArguments(reason) => write!(f, "the arguments do not fit: {reason}"),
             Self::SystemError(reason) => write!(f, "the service failed: {reason}"),
             Self::Authentication(status) => write!(f, "the caller is rejected: {status}"),
             Self::Raised { message, .. } => write!(f, "the procedure raised: {message}"),

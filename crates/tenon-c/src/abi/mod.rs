@@ -4,9 +4,28 @@
 //! believed, as C has it: the contract of each function is what `tenon.h` says of it.
 #![allow(unsafe_code, reason = "C hands over pointers")]
 
+mod channel;
+mod codec;
+mod error;
+mod interface;
+mod options;
+mod pending;
+mod request;
+mod scratch;
+mod server;
+mod service;
 pub mod types;
+mod value;
 
 use std::ffi::{CStr, c_char};
+
+pub use channel::*;
+pub use error::{CError, tenon_error_print};
+pub use options::*;
+pub use pending::*;
+pub use request::*;
+pub use server::*;
+pub use value::tenon_clear;
 
 /// The version of the library, as C wants a text.
 const VERSION: &CStr =
@@ -19,4 +38,16 @@ const VERSION: &CStr =
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_version() -> *const c_char {
     VERSION.as_ptr()
+}
+
+/// A text that C handed over, which has to be UTF-8 to mean anything here.
+///
+/// # Safety
+/// It is NULL, or ends in a NUL and stays as it is as long as `'t`.
+unsafe fn words<'t>(text: *const c_char) -> Option<&'t str> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: it is not NULL, and the caller promises the rest.
+    unsafe { CStr::from_ptr(text) }.to_str().ok()
 }

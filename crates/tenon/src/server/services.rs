@@ -277,6 +277,7 @@ pub fn refuse_lean(
     let (status, message, details): (_, _, &[u8]) = match refusal {
         Refusal::ProcedureUnavailable => (lean::Status::NO_PROCEDURE, String::new(), &[]),
         Refusal::GarbageArguments(error) => (lean::Status::ARGUMENTS, error.to_string(), &[]),
+        Refusal::UnfitArguments(reason) => (lean::Status::ARGUMENTS, reason.clone(), &[]),
         Refusal::SystemError(_) => (lean::Status::FAILED, String::new(), &[]),
         Refusal::Authentication(status) => (lean::Status::FORBIDDEN, status.to_string(), &[]),
         Refusal::Raised { message, details } => {
@@ -294,7 +295,7 @@ pub fn refuse_lean(
 pub fn status(refusal: &Refusal) -> Refused {
     match refusal {
         Refusal::ProcedureUnavailable => Refused::ProcedureUnavailable,
-        Refusal::GarbageArguments(_) => Refused::GarbageArguments,
+        Refusal::GarbageArguments(_) | Refusal::UnfitArguments(_) => Refused::GarbageArguments,
         Refusal::SystemError(_) | Refusal::Raised { .. } => Refused::SystemError,
         Refusal::Authentication(status) => Refused::Authentication(*status),
     }

@@ -1,0 +1,213 @@
+//! Values by C's routines: into a buffer of the run time, and out of what was received.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+use tenon::LeanInput;
+use tenon::wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Representation};
+
+use super::types::{CDecoder, CEncoder, CFailure, CMessage, Decode, Encode};
+use crate::failure::{Failure, Reason, Trouble};
+
+/// Nothing went wrong yet.
+const FINE: CFailure = CFailure {
+    kind: 0,
+    offset: 0,
+    first: 0,
+    second: 0,
+    field: ptr::null(),
+};
+
+/// More than this no routine can mean.
+const ROOM_MAX: usize = isize::MAX as usize / 4;
+
+/// An encoder of C's, and the buffer behind it. C sees the first part only.
+#[repr(C)]
+struct Bridge<'b> {
+    encoder: CEncoder,
+    buffer: &'b mut Buffer,
+    /// Where in the buffer the message begins.
+    start: usize,
+}
+
+impl Bridge<'_> {
+    /// Bytes that were written, if the routine has stayed in its room.
+    fn written(&self) -> Option<usize> {
+        let room = self
+            .encoder
+            .end
+            .addr()
+            .checked_sub(self.encoder.base.addr())?;
+        let written = self
+            .encoder
+            .at
+            .addr()
+            .checked_sub(self.encoder.base.addr())?;
+        (written <= room).then_some(written)
+    }
+
+    /// Hands out all the room that the buffer has, `written` bytes of which are in use.
+    fn hand_out(&mut self, written: usize) {
+        let spare = self.buffer.capacity() - self.buffer.len();
+        self.buffer.room(spare);
+        let message = &mut self.buffer.as_mut_slice()[self.start..];
+        let range = message.as_mut_ptr_range();
+        self.encoder.base = range.start;
+        self.encoder.at = message[written..].as_mut_ptr();
+        self.encoder.end = range.end;
+    }
+}
+
+/// Makes room in an encoder.
+///
+/// # Safety
+/// It is the first part of a [`Bridge`] whose message is being encoded.
+unsafe extern "C" fn grow(encoder: *mut CEncoder, room: usize) -> bool {
+    // SAFETY: the caller's promise; the routine that calls this holds no other reference to it.
+    let bridge = unsafe { &mut *encoder.cast::<Bridge<'_>>() };
+    let written = match bridge.written() {
+        Some(written) if room <= ROOM_MAX => written,
+        _ => {
+            bridge.encoder.failure.kind = 10;
+            return false;
+        }
+    };
+    bridge.buffer.truncate(bridge.start + written);
+    bridge.buffer.room(room);
+    bridge.hand_out(written);
+    true
+}
+
+/// Appends a value to a message of the run time, in either representation.
+///
+/// # Safety
+/// `routine` is one for the value that `value` leads to.
+#[inline]
+pub(super) unsafe fn encode<R: Representation>(
+    out: &mut Encoder<'_, R>,
+    routine: Encode,
+    value: *const c_void,
+) -> Result<(), Reason<EncodeError>> {
+    let depth_left = out.depth_left();
+    let (buffer, start) = out.parts();
+    let none = ptr::null_mut();
+    let mut bridge = Bridge {
+        encoder: CEncoder {
+            base: none,
+            at: none,
+            end: none,
+            grow,
+            depth_left,
+            failure: FINE,
+        },
+        buffer,
+        start,
+    };
+    let before = bridge.buffer.len() - start;
+    bridge.hand_out(before);
+    // The whole bridge is what the routine is handed, as `grow` looks at all of it.
+    let handed = (&raw mut bridge).cast::<CEncoder>();
+    // SAFETY: the routine is one for this value, and the encoder leads to bytes that are the buffer's
+    // and initialised.
+    let is_encoded = unsafe { routine(handed, value) };
+    let written = bridge.written();
+    let end = start + written.unwrap_or(before);
+    bridge.buffer.truncate(end);
+    match (is_encoded, written) {
+        (true, Some(_)) => Ok(()),
+        (true, None) => Err(Reason::Trouble(Trouble::OutOfBounds)),
+        // SAFETY: the routine has set the failure.
+        (false, _) => Err(unsafe { failure(&bridge.encoder.failure) }.of_value()),
+    }
+}
+
+/// Reads a value out of a message of ONC RPC.
+///
+/// # Safety
+/// `message` describes the room that `value` leads to, which is zeroed.
+#[inline]
+pub(super) unsafe fn decode_xdr(
+    input: &mut Decoder<'_>,
+    message: &CMessage,
+    value: *mut c_void,
+) -> Result<(), Reason<DecodeError>> {
+    // SAFETY: the caller's promise.
+    unsafe { decode(input, message.decode_xdr, value, false) }
+}
+
+/// Reads a value out of a lean message.
+///
+/// # Safety
+/// As [`decode_xdr`].
+#[inline]
+pub(super) unsafe fn decode_lean(
+    input: &mut LeanInput<'_>,
+    message: &CMessage,
+    value: *mut c_void,
+) -> Result<(), Reason<DecodeError>> {
+    let routine = message.decode_lean;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match input {
+            LeanInput::Native(input) => decode(input, routine, value, false),
+            LeanInput::Swapped(input) => decode(input, routine, value, true),
+        }
+    }
+}
+
+/// # Safety
+/// `routine` is one for the room that `value` leads to, which is zeroed.
+#[inline]
+unsafe fn decode<R: Representation>(
+    input: &mut Decoder<'_, R>,
+    routine: Decode,
+    value: *mut c_void,
+    swapped: bool,
+) -> Result<(), Reason<DecodeError>> {
+    let bytes = input.rest().as_ptr_range();
+    let mut decoder = CDecoder {
+        base: bytes.start,
+        at: bytes.start,
+        end: bytes.end,
+        payable: input.memory_left(),
+        depth_left: input.depth_left(),
+        swapped,
+        failure: FINE,
+    };
+    // SAFETY: the routine is one for this value, and the decoder leads to the bytes of the message,
+    // which are borrowed until it returns.
+    if !unsafe { routine(&raw mut decoder, value) } {
+        // SAFETY: the routine has set the failure.
+        return Err(unsafe { failure(&decoder.failure) }.of_bytes());
+    }
+    let read = decoder.at.addr().wrapping_sub(bytes.start.addr());
+    match input.take(read) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Reason::Trouble(Trouble::OutOfBounds)),
+    }
+}
+
+/// # Safety
+/// The field is NULL or a text of C's that lives as long as the program.
+#[cold]
+unsafe fn failure(from: &CFailure) -> Failure {
+    Failure {
+        kind: from.kind,
+        offset: from.offset,
+        first: from.first,
+        second: from.second,
+        // SAFETY: the caller's promise.
+        field: unsafe { field(from.field) },
+    }
+}
+
+/// # Safety
+/// It is NULL or a text of C's that lives as long as the program.
+unsafe fn field(name: *const c_char) -> Cow<'static, str> {
+    if name.is_null() {
+        return Cow::Borrowed("");
+    }
+    // SAFETY: it is not NULL, and the caller promises the rest.
+    unsafe { CStr::from_ptr(name) }.to_string_lossy()
+}

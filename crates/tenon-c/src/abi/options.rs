@@ -1,0 +1,120 @@
+//! `tenon_options` and `tenon_auth_sys`.
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use tenon::{ChannelOptions, Waiting};
+
+use super::interface::{bytes, list};
+use crate::habits::{Habits, User};
+use crate::report::Report;
+
+/// `tenon_auth_sys`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CAuthSys {
+    /// An arbitrary number.
+    pub stamp: u32,
+    /// The caller's machine.
+    pub machine: *const c_char,
+    /// The effective user.
+    pub uid: u32,
+    /// The effective group.
+    pub gid: u32,
+    /// Further groups.
+    pub gids: *const u32,
+    /// How many those are.
+    pub gid_count: usize,
+}
+
+/// `tenon_options`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct COptions {
+    /// Of every call.
+    pub timeout_ms: u64,
+    /// Of the first connection.
+    pub connect_timeout_ms: u64,
+    /// A `tenon_waiting`.
+    pub waiting: u32,
+    /// Who calls.
+    pub credential: *const CAuthSys,
+    /// Bytes of a call.
+    pub send_max: usize,
+    /// Bytes of a reply.
+    pub receive_max: usize,
+    /// Calls in flight.
+    pub calls_max: usize,
+    /// When a datagram is sent again.
+    pub resend_first_ms: u64,
+    /// When at the latest.
+    pub resend_longest_ms: u64,
+}
+
+impl COptions {
+    /// What all clients of the channel have in common.
+    pub(super) fn channel(&self) -> Result<ChannelOptions, Report> {
+        let mut options = ChannelOptions::default().waiting(waiting(self.waiting)?);
+        if let Some(limit) = said(self.connect_timeout_ms) {
+            options = options.connect_timeout(limit);
+        }
+        if self.send_max > 0 {
+            options = options.send_max(self.send_max);
+        }
+        if self.receive_max > 0 {
+            options = options.receive_max(self.receive_max);
+        }
+        if self.calls_max > 0 {
+            options = options.calls_max(self.calls_max);
+        }
+        let (first, longest) = (said(self.resend_first_ms), said(self.resend_longest_ms));
+        if first.is_some() || longest.is_some() {
+            let first = first.unwrap_or(Duration::from_millis(500));
+            let longest = longest.unwrap_or(Duration::from_secs(8));
+            options = options.retransmission(first, longest);
+        }
+        Ok(options)
+    }
+
+    /// Who calls, and for how long.
+    ///
+    /// # Safety
+    /// The credential is NULL or complete, as `tenon.h` says.
+    pub(super) unsafe fn habits(&self) -> Habits {
+        Habits {
+            timeout: said(self.timeout_ms),
+            // SAFETY: the caller's promise.
+            user: unsafe { self.credential.as_ref().map(|claim| claim.user()) },
+        }
+    }
+}
+
+impl CAuthSys {
+    /// # Safety
+    /// It is complete, as `tenon.h` says.
+    unsafe fn user(&self) -> User {
+        // SAFETY: the caller's promise.
+        let (machine, gids) = unsafe { (bytes(self.machine), list(self.gids, self.gid_count)) };
+        User {
+            stamp: self.stamp,
+            machine: machine.to_owned(),
+            uid: self.uid,
+            gid: self.gid,
+            gids: gids.to_owned(),
+        }
+    }
+}
+
+/// A `tenon_waiting`.
+pub(super) fn waiting(number: u32) -> Result<Waiting, Report> {
+    match number {
+        0 => Ok(Waiting::Adaptive),
+        1 => Ok(Waiting::Block),
+        2 => Ok(Waiting::Spin),
+        _ => Err(Report::Caller("there is no such way to wait")),
+    }
+}
+
+fn said(milliseconds: u64) -> Option<Duration> {
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+}

@@ -1,0 +1,184 @@
+//! `tenon_request`: a call that came in, as its handler sees it.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char};
+use std::ptr;
+
+use tenon::{AuthStat, CallInfo, Credential, Refusal};
+
+use super::error::done;
+use super::interface::bytes;
+use super::options::CAuthSys;
+use crate::text::c_text;
+
+/// `tenon_request`.
+pub struct CRequest<'c> {
+    info: &'c CallInfo<'c>,
+    refusal: Option<Refusal>,
+    keeps_result: bool,
+    /// What was told of the caller, as long as the handler runs.
+    peer: Option<CString>,
+    machine: Option<CString>,
+    gids: Vec<u32>,
+}
+
+thread_local! {
+    /// Whether this thread executes a handler.
+    static HANDLES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread executes a handler.
+pub(super) fn in_handler() -> bool {
+    HANDLES.get()
+}
+
+impl<'c> CRequest<'c> {
+    /// A call that is about to be handed to its handler.
+    #[inline]
+    pub(super) fn of(info: &'c CallInfo<'c>) -> Self {
+        Self {
+            info,
+            refusal: None,
+            keeps_result: false,
+            peer: None,
+            machine: None,
+            gids: Vec::new(),
+        }
+    }
+
+    /// Runs the handler; it says whether it has carried the call out.
+    #[inline]
+    pub(super) fn run(&mut self, handler: impl FnOnce(*mut Self) -> bool) -> Result<(), Refusal> {
+        let before = HANDLES.replace(true);
+        let is_done = handler(self);
+        HANDLES.set(before);
+        match is_done {
+            true => Ok(()),
+            false => Err(self.refusal.take().unwrap_or_else(unsaid)),
+        }
+    }
+
+    /// Whether what the result owns stays with the handler's program.
+    pub(super) fn keeps_result(&self) -> bool {
+        self.keeps_result
+    }
+}
+
+#[cold]
+fn unsaid() -> Refusal {
+    Refusal::SystemError("the handler failed and did not say why".to_owned())
+}
+
+/// `tenon_refuse`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_refuse(
+    request: *mut CRequest<'_>,
+    why: u32,
+    words: *const c_char,
+) -> bool {
+    done((), || {
+        // SAFETY: it is NULL or the request that the handler was handed; the words are NULL or a text.
+        let (request, words) = unsafe { (request.as_mut(), bytes(words)) };
+        if let Some(request) = request {
+            request.refusal = Some(refusal(why, String::from_utf8_lossy(words).into_owned()));
+        }
+    });
+    false
+}
+
+fn refusal(why: u32, words: String) -> Refusal {
+    match why {
+        2 => Refusal::Raised {
+            message: words,
+            details: Vec::new(),
+        },
+        3 => Refusal::ProcedureUnavailable,
+        4 => Refusal::UnfitArguments(words),
+        5 => Refusal::Authentication(AuthStat::TOO_WEAK),
+        _ => Refusal::SystemError(words),
+    }
+}
+
+/// `tenon_keep`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_keep(request: *mut CRequest<'_>) {
+    // SAFETY: it is NULL or the request that the handler was handed.
+    if let Some(request) = unsafe { request.as_mut() } {
+        request.keeps_result = true;
+    }
+}
+
+/// `tenon_request_procedure`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_procedure(request: *const CRequest<'_>) -> u32 {
+    // SAFETY: it is NULL or the request that the handler was handed.
+    unsafe { request.as_ref() }.map_or(0, |request| request.info.procedure)
+}
+
+/// `tenon_request_auth_sys`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_auth_sys(
+    request: *mut CRequest<'_>,
+    claim: *mut CAuthSys,
+) -> bool {
+    done(false, || {
+        // SAFETY: it is NULL or the request that the handler was handed.
+        let Some(request) = (unsafe { request.as_mut() }) else {
+            return false;
+        };
+        let Credential::Sys(user) = request.info.credential else {
+            return false;
+        };
+        if claim.is_null() {
+            return true;
+        }
+        let machine = request
+            .machine
+            .get_or_insert_with(|| c_text(user.machine()));
+        if request.gids.is_empty() {
+            request.gids.extend_from_slice(user.gids());
+        }
+        let told = CAuthSys {
+            stamp: user.stamp(),
+            machine: machine.as_ptr(),
+            uid: user.uid(),
+            gid: user.gid(),
+            gids: request.gids.as_ptr(),
+            gid_count: request.gids.len(),
+        };
+        // SAFETY: it is not NULL, and room for a claim.
+        unsafe { ptr::write(claim, told) };
+        true
+    })
+}
+
+/// `tenon_request_peer`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_peer(request: *mut CRequest<'_>) -> *const c_char {
+    const NOWHERE: &CStr = c"";
+    done(NOWHERE.as_ptr(), || {
+        // SAFETY: it is NULL or the request that the handler was handed.
+        let request = unsafe { request.as_mut() };
+        let known = request.and_then(|request| {
+            let peer = request.info.peer?;
+            let text = || c_text(peer.to_string().as_bytes());
+            Some(request.peer.get_or_insert_with(text).as_ptr())
+        });
+        known.unwrap_or(NOWHERE.as_ptr())
+    })
+}

@@ -1,0 +1,39 @@
+//! Memory of a thread for the arguments and the result of the call that it executes, so that a call
+//! takes none of its own.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+
+/// What C's types are aligned to at the most, but for those that ask for more.
+pub(super) const ALIGN: usize = 16;
+
+/// What a thread keeps for its next call, in [`Chunk`]s.
+const KEPT: usize = (1 << 20) / ALIGN;
+
+#[repr(align(16))]
+#[derive(Clone, Copy)]
+struct Chunk(#[expect(dead_code, reason = "memory is all it is")] [u8; ALIGN]);
+
+thread_local! {
+    static MEMORY: Cell<Vec<Chunk>> = const { Cell::new(Vec::new()) };
+}
+
+/// Hands out room for `first` and `second` bytes, each aligned for whatever C has. Whoever needs some while
+/// it has some gets other room.
+pub(super) fn with_room<T>(
+    first: usize,
+    second: usize,
+    act: impl FnOnce(*mut c_void, *mut c_void) -> T,
+) -> T {
+    let (first, second) = (first.div_ceil(ALIGN), second.div_ceil(ALIGN));
+    let mut memory = MEMORY.take();
+    if memory.len() < first + second {
+        memory.resize(first + second, Chunk([0; ALIGN]));
+    }
+    let (one, other) = memory.split_at_mut(first);
+    let outcome = act(one.as_mut_ptr().cast(), other.as_mut_ptr().cast());
+    if memory.len() <= KEPT {
+        MEMORY.set(memory);
+    }
+    outcome
+}

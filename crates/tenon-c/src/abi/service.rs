@@ -1,0 +1,234 @@
+//! A service whose procedures are C's, for both protocols.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use tenon::lean::Interface;
+use tenon::wire::{Decoder, Encoder, Lean, Representation};
+use tenon::{CallInfo, LeanInput, LeanService, Refusal, Service};
+
+use super::codec;
+use super::interface::list;
+use super::request::CRequest;
+use super::scratch::{ALIGN, with_room};
+use super::types::{CInterface, CMessage, CProcedure, Encode};
+use super::value::Owned;
+use crate::failure::{Reason, Trouble};
+use crate::report::Report;
+
+/// `tenon_handler`.
+pub type Handler = unsafe extern "C" fn(
+    methods: *const c_void,
+    context: *mut c_void,
+    arguments: *mut c_void,
+    result: *mut c_void,
+    request: *mut CRequest<'_>,
+) -> bool;
+
+/// A version of a program whose procedures are C's.
+pub(super) struct CService {
+    lean: Arc<Interface>,
+    /// By number, in ascending order.
+    procedures: Box<[Served]>,
+    methods: *const c_void,
+    context: *mut c_void,
+}
+
+/// A procedure that has a handler.
+struct Served {
+    number: u32,
+    arguments: Option<&'static CMessage>,
+    result: Option<&'static CMessage>,
+    handler: Handler,
+}
+
+// SAFETY: what the pointers lead to is handed to handlers only, which `tenon.h` says run on several
+// threads at once.
+unsafe impl Send for CService {}
+
+// SAFETY: the same.
+unsafe impl Sync for CService {}
+
+impl CService {
+    /// # Safety
+    /// All of it is complete, as `tenon.h` says, and lives as long as the server.
+    pub(super) unsafe fn new(
+        interface: &CInterface,
+        handlers: *const Option<Handler>,
+        methods: *const c_void,
+        context: *mut c_void,
+    ) -> Result<Self, Report> {
+        // SAFETY: the caller's promise; interfaces are constant data of the program's.
+        let (lean, procedures, handlers) = unsafe {
+            let procedures: &'static [CProcedure] = interface.checked_procedures()?;
+            let handlers = list(handlers, procedures.len());
+            (interface.lean(), procedures, handlers)
+        };
+        if handlers.len() < procedures.len() {
+            return Err(Report::Caller("the handlers are NULL"));
+        }
+        let mut served = Vec::new();
+        for (procedure, handler) in procedures.iter().zip(handlers) {
+            // SAFETY: the procedures are complete.
+            let (arguments, result) = unsafe { (procedure.takes(), procedure.returns()) };
+            if [arguments, result]
+                .into_iter()
+                .flatten()
+                .any(is_over_aligned)
+            {
+                return Err(Report::Caller(
+                    "a message is aligned to more than 16 bytes: a server has no such memory",
+                ));
+            }
+            served.extend(handler.map(|handler| Served {
+                number: procedure.number,
+                arguments,
+                result,
+                handler,
+            }));
+        }
+        Ok(Self {
+            lean: Arc::new(lean),
+            procedures: served.into(),
+            methods,
+            context,
+        })
+    }
+
+    /// Most interfaces number their procedures one after the other.
+    #[inline]
+    fn find(&self, number: u32) -> Result<&Served, Refusal> {
+        let first = self.procedures.first().map_or(0, |served| served.number);
+        let guess = number.wrapping_sub(first) as usize;
+        match self.procedures.get(guess) {
+            Some(served) if served.number == number => Ok(served),
+            _ => self.search(number),
+        }
+    }
+
+    #[cold]
+    fn search(&self, number: u32) -> Result<&Served, Refusal> {
+        let found = (self.procedures).binary_search_by_key(&number, |served| served.number);
+        match found {
+            Ok(index) => Ok(&self.procedures[index]),
+            Err(_) => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    /// Carries a call out: `decode` reads the arguments, and the result is appended by the routine that
+    /// `routine` names.
+    #[inline]
+    fn execute<R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        decode: impl FnOnce(&CMessage, *mut c_void) -> Result<(), Refusal>,
+        out: &mut Encoder<'_, R>,
+        routine: impl FnOnce(&CMessage) -> Encode,
+    ) -> Result<(), Refusal> {
+        let served = self.find(call.procedure)?;
+        let sizes = [served.arguments, served.result].map(|message| message.map_or(0, |m| m.size));
+        with_room(sizes[0], sizes[1], |arguments, result| {
+            // SAFETY: there is so much room as long as this runs, and what lies there is a value of the
+            // message's type, or zero, whenever it goes.
+            let taken = unsafe { Owned::zeroed(served.arguments, arguments) };
+            // SAFETY: the same.
+            let returned = unsafe { Owned::zeroed(served.result, result) };
+            if let Some(message) = served.arguments {
+                decode(message, arguments)?;
+            }
+            let mut request = CRequest::of(call);
+            let (arguments, result) = (
+                or_null(&served.arguments, arguments),
+                or_null(&served.result, result),
+            );
+            // SAFETY: the handler is one for such arguments and such a result.
+            request.run(|request| unsafe {
+                (served.handler)(self.methods, self.context, arguments, result, request)
+            })?;
+            // Before the arguments go: what the result owns may be theirs, if it is kept.
+            let sent = match served.result {
+                // SAFETY: the result is a value of this type.
+                Some(message) => unsafe { codec::encode(out, routine(message), result) },
+                None => Ok(()),
+            };
+            if request.keeps_result() {
+                returned.keep();
+            }
+            drop(taken);
+            sent.map_err(unsent)
+        })
+    }
+}
+
+fn or_null(message: &Option<&CMessage>, value: *mut c_void) -> *mut c_void {
+    match message {
+        Some(_) => value,
+        None => std::ptr::null_mut(),
+    }
+}
+
+fn is_over_aligned(message: &CMessage) -> bool {
+    message.align > ALIGN
+}
+
+#[cold]
+fn unsent(reason: Reason<tenon::wire::EncodeError>) -> Refusal {
+    Refusal::SystemError(format!("the result cannot be sent: {reason}"))
+}
+
+#[cold]
+fn unread(reason: Reason<tenon::wire::DecodeError>) -> Refusal {
+    match reason {
+        Reason::Value(error) => Refusal::GarbageArguments(error),
+        Reason::Null(_)
+        | Reason::Trouble(Trouble::NoMemory | Trouble::Unsaid | Trouble::OutOfBounds) => {
+            Refusal::SystemError(format!("the arguments cannot be decoded: {reason}"))
+        }
+    }
+}
+
+impl Service for CService {
+    fn program(&self) -> u32 {
+        self.lean.program
+    }
+
+    fn version(&self) -> u32 {
+        self.lean.version
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        let decode = |message: &CMessage, value| {
+            // SAFETY: the value is room for what the message describes, and zero.
+            unsafe { codec::decode_xdr(arguments, message, value) }.map_err(unread)
+        };
+        self.execute(call, decode, result, |message| message.encode_xdr)
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for CService {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::clone(&self.lean)
+    }
+
+    fn call_lean(
+        &self,
+        call: &CallInfo<'_>,
+        mut arguments: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let decode = |message: &CMessage, value| {
+            // SAFETY: the value is room for what the message describes, and zero.
+            unsafe { codec::decode_lean(&mut arguments, message, value) }.map_err(unread)
+        };
+        self.execute(call, decode, result, |message| message.encode_lean)
+    }
+}

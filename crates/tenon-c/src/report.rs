@@ -1,0 +1,223 @@
+//! What a C program is told that went wrong, by blame.
+
+use std::fmt;
+use std::io;
+
+use tenon::lean::Status;
+use tenon::wire::{DecodeError, EncodeError};
+use tenon::{AddressError, CallError, ConnectError, CredentialError, Refused, StartError};
+
+use crate::failure::{Reason, Trouble};
+
+/// `tenon_kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// The program's own mistake.
+    Caller = 1,
+    /// The peer refused.
+    Refused = 2,
+    /// The peer broke the protocol.
+    Peer = 3,
+    /// Time ran out.
+    Timeout = 4,
+    /// There is no connection.
+    Unreachable = 5,
+    /// The connection broke.
+    Disconnected = 6,
+    /// This machine does not give what it takes.
+    System = 7,
+    /// A mistake in Tenon.
+    Bug = 8,
+}
+
+/// Why a function of the library failed.
+#[derive(Debug)]
+pub enum Report {
+    /// A call, or what it needs.
+    Call(CallError),
+    /// A server that does not start.
+    Start(StartError),
+    /// A call whose arguments a routine did not encode.
+    Arguments(Reason<EncodeError>),
+    /// A call whose result a routine did not decode.
+    Result(Reason<DecodeError>),
+    /// A text that is no address.
+    Address(AddressError),
+    /// A credential that cannot be sent.
+    Credential(CredentialError),
+    /// The program's own mistake.
+    Caller(&'static str),
+    /// A panic.
+    Bug(String),
+}
+
+impl Report {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Call(error) => kind_of_call(error),
+            Self::Start(error) => kind_of_start(error),
+            Self::Arguments(reason) => kind_of_reason(reason, Kind::Caller),
+            Self::Result(reason) => kind_of_reason(reason, Kind::Peer),
+            Self::Address(_) | Self::Credential(_) | Self::Caller(_) => Kind::Caller,
+            Self::Bug(_) => Kind::Bug,
+        }
+    }
+
+    /// The status or the number of the error, if there is one.
+    pub fn code(&self) -> u32 {
+        match self {
+            Self::Call(error) => code_of_call(error),
+            Self::Start(StartError::Listen { cause, .. } | StartError::System(cause)) => {
+                errno(cause)
+            }
+            Self::Start(_)
+            | Self::Arguments(_)
+            | Self::Result(_)
+            | Self::Address(_)
+            | Self::Credential(_)
+            | Self::Caller(_)
+            | Self::Bug(_) => 0,
+        }
+    }
+
+    /// Whether the peer may have carried the call out.
+    pub fn may_have_executed(&self) -> bool {
+        match self {
+            Self::Call(error) => error.may_have_executed(),
+            Self::Result(_) | Self::Bug(_) => true,
+            Self::Start(_)
+            | Self::Arguments(_)
+            | Self::Address(_)
+            | Self::Credential(_)
+            | Self::Caller(_) => false,
+        }
+    }
+}
+
+impl From<CallError> for Report {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<ConnectError> for Report {
+    fn from(error: ConnectError) -> Self {
+        Self::Call(error.into())
+    }
+}
+
+impl From<StartError> for Report {
+    fn from(error: StartError) -> Self {
+        Self::Start(error)
+    }
+}
+
+fn kind_of_call(error: &CallError) -> Kind {
+    match error {
+        CallError::Arguments(_)
+        | CallError::TooLarge { .. }
+        | CallError::TooLargeForPeer { .. }
+        | CallError::TooManyCalls { .. }
+        | CallError::OtherProtocol { .. }
+        | CallError::NoLeanNumber { .. } => Kind::Caller,
+        CallError::Exception(exception) if exception.status == Status::DEADLINE => Kind::Timeout,
+        CallError::Refused(_) | CallError::Exception(_) | CallError::Unbound(_) => Kind::Refused,
+        CallError::Misbehaved(_) => Kind::Peer,
+        CallError::TimedOut { .. } => Kind::Timeout,
+        CallError::Connect(error) => kind_of_connect(error),
+        CallError::ConnectionRefused(_) => Kind::Unreachable,
+        CallError::Disconnected { .. } => Kind::Disconnected,
+        // The run time may tell more apart than this library knows.
+        _ => Kind::Bug,
+    }
+}
+
+fn kind_of_connect(error: &ConnectError) -> Kind {
+    match error {
+        ConnectError::Address(_) | ConnectError::NoPort(_) => Kind::Caller,
+        _ => Kind::Unreachable,
+    }
+}
+
+fn kind_of_start(error: &StartError) -> Kind {
+    match error {
+        StartError::NoAddress | StartError::Twice { .. } | StartError::DuplicateLimits(_) => {
+            Kind::Caller
+        }
+        StartError::Register(_) => Kind::Unreachable,
+        _ => Kind::System,
+    }
+}
+
+fn kind_of_reason<E>(reason: &Reason<E>, of_value: Kind) -> Kind {
+    match reason {
+        Reason::Value(_) => of_value,
+        Reason::Null(_) | Reason::Trouble(Trouble::Unsaid | Trouble::OutOfBounds) => Kind::Caller,
+        Reason::Trouble(Trouble::NoMemory) => Kind::System,
+    }
+}
+
+/// Statuses of ONC RPC and of its authentication begin here (`TENON_ONC`, `TENON_ONC_AUTH`).
+const ONC: u32 = 1000;
+const ONC_AUTH: u32 = 2000;
+
+fn code_of_call(error: &CallError) -> u32 {
+    match error {
+        CallError::Refused(refused) => code_of_refusal(refused),
+        CallError::Exception(exception) => exception.status.0,
+        CallError::Unbound(_) => Status::UNBOUND.0,
+        CallError::Connect(ConnectError::Unreachable { cause, .. })
+        | CallError::Disconnected { cause, .. } => errno(cause),
+        _ => 0,
+    }
+}
+
+fn code_of_refusal(refused: &Refused) -> u32 {
+    match refused {
+        Refused::RpcMismatch { .. } => ONC,
+        Refused::ProgramUnavailable => ONC + 1,
+        Refused::ProgramMismatch { .. } => ONC + 2,
+        Refused::ProcedureUnavailable => ONC + 3,
+        Refused::GarbageArguments => ONC + 4,
+        Refused::SystemError => ONC + 5,
+        Refused::Authentication(status) => ONC_AUTH.saturating_add(status.0),
+    }
+}
+
+fn errno(error: &io::Error) -> u32 {
+    error
+        .raw_os_error()
+        .map_or(0, |number| number.unsigned_abs())
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::Start(error) => error.fmt(f),
+            Self::Address(error) => error.fmt(f),
+            Self::Credential(error) => error.fmt(f),
+            Self::Arguments(reason) => write!(f, "the arguments cannot be sent: {reason}"),
+            Self::Result(reason) => write!(f, "the result cannot be decoded: {reason}"),
+            Self::Caller(text) => f.write_str(text),
+            Self::Bug(text) => write!(f, "Tenon made a mistake, please report it: {text}"),
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Reason<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(error) => error.fmt(f),
+            Self::Null(field) if field.is_empty() => f.write_str("a pointer in them is NULL"),
+            Self::Null(field) => write!(f, "{field} is NULL"),
+            Self::Trouble(trouble) => f.write_str(match trouble {
+                Trouble::NoMemory => "there is no memory",
+                Trouble::Unsaid => "their routine does not say why",
+                Trouble::OutOfBounds => "their routine went out of the message's bounds",
+            }),
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The library as C programs see it: installed, found by pkg-config, linked shared and static, under the
+//! sanitizers, over every transport, against itself and against the run time in Rust.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, OnceLock};
+
+use tenon::lean::Interface;
+use tenon::wire::{Decoder, Encoder, Lean};
+use tenon::{CallInfo, Client, LeanInput, LeanService, Refusal, Server, Service};
+
+const PROGRAM: u32 = 0x2000_0abc;
+
+/// Every warning there is.
+const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-std=gnu11"];
+
+/// What finds memory that is not ours or is lost, and what C does not define.
+const SANITIZED: [&str; 4] = [
+    "-O1",
+    "-g",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+];
+
+/// The library as it is installed, and what was compiled against it.
+struct Installed {
+    prefix: PathBuf,
+}
+
+impl Installed {
+    /// From what cargo has built for this test.
+    fn new(name: &str) -> Self {
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let built = env::current_exe().expect("the test has a file");
+        let built = built.parent().expect("it lies in a folder").to_owned();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("install");
+        let mut install = Command::new(script);
+        install.args(["--prefix".as_ref(), prefix.as_os_str()]);
+        install.args(["--built".as_ref(), built.as_os_str()]);
+        succeeds(&mut install);
+        Self { prefix }
+    }
+
+    /// With the shared library, for the tests that leave it as it is.
+    fn shared() -> &'static Self {
+        static SHARED: OnceLock<Installed> = OnceLock::new();
+        SHARED.get_or_init(|| Self::new("shared"))
+    }
+
+    fn pkg_config(&self, arguments: &[&str]) -> Vec<String> {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
+        let said = succeeds(command.args(arguments).arg("tenon"));
+        said.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Compiles `tests/programs/NAME.c` with the interface, and says where the program is.
+    fn compile(&self, compiler: &str, name: &str, options: &[&str], is_static: bool) -> PathBuf {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let program = self.prefix.join(format!("{name}-{compiler}"));
+        let mut command = Command::new(compiler);
+        command.args(STRICT).args(options);
+        command.arg("-o").arg(&program);
+        command.arg(sources.join(format!("{name}.c")));
+        command.arg(sources.join("notes.c"));
+        command.args(self.pkg_config(&["--cflags"]));
+        match is_static {
+            false => {
+                let lib = self.prefix.join("lib");
+                command.args(self.pkg_config(&["--libs"]));
+                command.arg(format!("-Wl,-rpath,{}", lib.display()));
+            }
+            true => {
+                command.args(["-Wl,--gc-sections", "-Wl,-Bstatic"]);
+                command.args(self.pkg_config(&["--libs"]));
+                command.arg("-Wl,-Bdynamic");
+                let needed = self.pkg_config(&["--libs", "--static"]);
+                command.args(needed.iter().filter(|flag| *flag != "-ltenon"));
+            }
+        }
+        assert_eq!(succeeds(&mut command), "", "{command:?} warns");
+        program
+    }
+}
+
+/// Runs a command, which has to succeed, and hands out all that it says.
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+    said += &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    said
+}
+
+fn has(compiler: &str) -> bool {
+    Command::new(compiler).arg("--version").output().is_ok()
+}
+
+/// A server in C that runs until it is told to end.
+struct Serving {
+    process: Child,
+    output: BufReader<std::process::ChildStdout>,
+    addresses: Vec<String>,
+}
+
+impl Serving {
+    /// Serves at every kind of address there is; files lie in `folder`.
+    fn start(program: &Path, folder: &Path, on_workers: bool) -> Self {
+        let mut command = Command::new(program);
+        let file = |name: &str| folder.join(format!("{}.{name}", std::process::id()));
+        let (unix, shm) = (file("socket"), file("shm"));
+        let listening = [
+            "tcp://127.0.0.1:0".to_owned(),
+            "udp://127.0.0.1:0".to_owned(),
+            format!("unix://{}", unix.display()),
+            format!("shm://{}", shm.display()),
+        ];
+        command.args(listening);
+        if on_workers {
+            command.env("ON_WORKERS", "1");
+        }
+        let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut process = process.expect("the server starts");
+        let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let mut addresses = Vec::new();
+        loop {
+            let mut line = String::new();
+            let read = output.read_line(&mut line).expect("the server speaks");
+            match line.trim_end() {
+                "ready" => break,
+                _ if read == 0 => panic!("the server ended: {:?}", process.wait()),
+                address => addresses.push(address.to_owned()),
+            }
+        }
+        Self {
+            process,
+            output,
+            addresses,
+        }
+    }
+
+    /// By which addresses a client can call, those of both protocols.
+    fn reachable(&self) -> Vec<String> {
+        let plain = self.addresses.iter();
+        let twice = plain.flat_map(|address| match address.starts_with("shm") {
+            true => vec![address.clone()],
+            false => vec![address.clone(), format!("lean+{address}")],
+        });
+        twice.collect()
+    }
+
+    /// Has it end in order, and hands out what it says then.
+    fn stop(mut self) -> String {
+        drop(self.process.stdin.take());
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut self.output, &mut said).expect("the server speaks");
+        assert!(self.process.wait().expect("it ends").success(), "{said}");
+        said
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended long ago.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn programs_call_and_serve_over_every_transport() {
+    let installed = Installed::shared();
+    let sanitized = installed.compile("gcc", "server", &SANITIZED, false);
+    let client = installed.compile("gcc", "client", &SANITIZED, false);
+    for on_workers in [false, true] {
+        let server = Serving::start(&sanitized, &installed.prefix, on_workers);
+        let addresses = server.reachable();
+        assert_eq!(addresses.len(), 7, "{addresses:?}");
+        let said = succeeds(Command::new(&client).arg("everything").args(&addresses));
+        assert_eq!(said, "fine\n");
+        rust_calls(&addresses);
+        assert_eq!(server.stop(), "stopped\n");
+    }
+    a_server_that_dies_is_noticed(&sanitized, &client, &installed.prefix);
+    rust_serves(&client, &installed.prefix);
+}
+
+/// The same library, linked into the programs, compiled by the other compiler if it is there.
+#[test]
+fn programs_may_be_linked_statically() {
+    let installed = Installed::new("static");
+    let compiler = match has("clang") {
+        true => "clang",
+        false => "gcc",
+    };
+    let server = installed.compile(compiler, "server", &["-O2"], true);
+    let client = installed.compile(compiler, "client", &["-O2"], true);
+    fs::remove_dir_all(installed.prefix.join("lib")).expect("nothing of it is needed any more");
+    let server = Serving::start(&server, &installed.prefix, false);
+    let addresses = server.reachable();
+    succeeds(Command::new(&client).arg("everything").args(&addresses));
+    assert_eq!(server.stop(), "stopped\n");
+}
+
+#[test]
+fn the_header_is_one_of_cpp_too() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");
+    for compiler in ["g++", "clang++"].into_iter().filter(|name| has(name)) {
+        let mut command = Command::new(compiler);
+        command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]);
+        assert_eq!(succeeds(command.args(["-x", "c++"]).arg(&header)), "");
+    }
+    let mut command = Command::new("gcc");
+    command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]);
+    assert_eq!(
+        succeeds(command.args(["-std=c99", "-x", "c"]).arg(&header)),
+        ""
+    );
+}
+
+/// What is declared is there, and the other way round.
+#[test]
+fn the_library_has_what_the_header_declares() {
+    let installed = Installed::shared();
+    let header = fs::read_to_string(installed.prefix.join("include/tenon.h")).expect("a header");
+    let code = header
+        .lines()
+        .filter(|line| !line.starts_with(['/', ' ', '#']));
+    let called = code.filter_map(|line| line.split_once('(').map(|(before, _)| before));
+    let words = called.filter_map(|before| before.rsplit([' ', '*']).next());
+    let mut declared: Vec<_> = words.filter(|word| word.starts_with("tenon_")).collect();
+    let mut list = Command::new("nm");
+    list.args(["-D", "--defined-only", "-j"]);
+    let listed = succeeds(list.arg(installed.prefix.join("lib/libtenon.so")));
+    let mut defined: Vec<_> = listed
+        .lines()
+        .filter(|name| name.starts_with("tenon_"))
+        .collect();
+    declared.sort_unstable();
+    defined.sort_unstable();
+    assert_eq!(declared, defined);
+    assert_eq!(
+        installed.pkg_config(&["--modversion"]),
+        [env!("CARGO_PKG_VERSION")]
+    );
+}
+
+/// Calls of a client in Rust, by both protocols.
+fn rust_calls(addresses: &[String]) {
+    for address in addresses {
+        let client = Client::connect(address, PROGRAM, 1).expect("it listens");
+        let (number, text) = match client.protocol() {
+            tenon::Protocol::Onc => client.call(1, put_note, get_note),
+            tenon::Protocol::Lean => client.call_lean(
+                1,
+                |out| {
+                    out.put(4_u32);
+                    out.put_opaque(b"from Rust", 64)
+                },
+                |input| match input {
+                    LeanInput::Native(input) => Ok((input.get()?, input.get_opaque(64)?)),
+                    LeanInput::Swapped(input) => Ok((input.get()?, input.get_opaque(64)?)),
+                },
+            ),
+        }
+        .expect("an answer");
+        assert_eq!((number, &text[..]), (5, &b"from Rust"[..]), "{address}");
+    }
+}
+
+fn put_note(out: &mut Encoder<'_>) -> Result<(), tenon::wire::EncodeError> {
+    out.put(4_u32);
+    out.put_opaque(b"from Rust", 64)
+}
+
+fn get_note(input: &mut Decoder<'_>) -> Result<(u32, Vec<u8>), tenon::wire::DecodeError> {
+    Ok((input.get()?, input.get_opaque(64)?))
+}
+
+/// A server in Rust whose results are none of the interface.
+struct Hostile;
+
+impl Hostile {
+    /// What it answers, as words.
+    fn answer(procedure: u32) -> Result<&'static [u32], Refusal> {
+        match procedure {
+            1 => Ok(&[1, u32::MAX]),
+            4 => Ok(&[]),
+            5 => Ok(&[1000, 1]),
+            _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+}
+
+impl Service for Hostile {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        _: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        Self::answer(call.procedure)?
+            .iter()
+            .for_each(|word| result.put(*word));
+        Ok(())
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for Hostile {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(Interface::unknown(PROGRAM, 1))
+    }
+
+    fn call_lean(
+        &self,
+        call: &CallInfo<'_>,
+        _: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        Self::answer(call.procedure)?
+            .iter()
+            .for_each(|word| result.put(*word));
+        Ok(())
+    }
+}
+
+fn rust_serves(client: &Path, folder: &Path) {
+    let shm = format!("shm://{}", folder.join("hostile.shm").display());
+    let builder = Server::builder().service(Hostile);
+    let builder = builder.listen("tcp://127.0.0.1:0").expect("an address");
+    let builder = builder.listen("udp://127.0.0.1:0").expect("an address");
+    let server = builder
+        .listen(&shm)
+        .expect("an address")
+        .start()
+        .expect("it serves");
+    let plain = server.addresses().iter().map(ToString::to_string);
+    let all = plain.flat_map(|address| match address.starts_with("shm") {
+        true => vec![address],
+        false => vec![format!("lean+{address}"), address],
+    });
+    let said = succeeds(Command::new(client).arg("hostile").args(all));
+    assert_eq!(said, "fine\n");
+}
+
+fn a_server_that_dies_is_noticed(server: &Path, client: &Path, folder: &Path) {
+    for index in 0..7 {
+        let server = Serving::start(server, folder, false);
+        let address = &server.reachable()[index];
+        let said = succeeds(Command::new(client).arg("dies").arg(address));
+        assert_eq!(said, "fine\n", "{address}");
+    }
+}
