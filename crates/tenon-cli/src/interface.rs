@@ -7,6 +7,7 @@ use tenon_exec::Interface;
 use tenon_idl::{Define, Options, Parsed, Style};
 use tenon_plan::Representation;
 use tenon_schema::Schema;
+use tenon_schema::written::Written;
 
 use crate::args::InterfaceArgs;
 use crate::failure::Failure;
@@ -24,9 +25,15 @@ impl InterfaceArgs {
 
     /// Reads `file`; its diagnostics go to stderr.
     pub fn schema(&self, file: &Path) -> Result<Schema, Failure> {
+        self.written(file).map(|(schema, _)| schema)
+    }
+
+    /// Reads `file`: what it means, and how it is written.
+    pub fn written(&self, file: &Path) -> Result<(Schema, Written), Failure> {
         let parsed = tenon_idl::parse_file(file, &self.options());
         show(&parsed);
-        parsed.schema.ok_or_else(Failure::explained)
+        let both = parsed.schema.zip(parsed.written);
+        both.ok_or_else(Failure::explained)
     }
 
     /// Reads `file` and makes its plans for XDR.

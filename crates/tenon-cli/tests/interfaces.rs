@@ -188,6 +188,26 @@ fn stubs_go_to_stdout_or_into_a_folder() {
 }
 
 #[test]
+fn c_stubs_are_two_files() {
+    let generate = ["gen", "--lang", "c", "interfaces/demo.x"];
+    let nowhere = tenon(&generate).fails_with(1);
+    assert!(nowhere.contains("-o DIR"), "{nowhere}");
+    let folder = std::env::temp_dir().join(format!("tenon-cli-c-{}", std::process::id()));
+    let into = ["-o", folder.to_str().expect("the path is UTF-8")];
+    for option in ["--views", "--reserved", "--tokio", "--representation=lean"] {
+        let arguments = [&generate[..], &into, &[option]].concat();
+        let refused = tenon(&arguments).fails_with(1);
+        assert!(refused.contains("is for --lang rust"), "{refused}");
+    }
+    tenon(&[&generate[..], &into].concat()).ok();
+    let [header, source] =
+        ["demo.h", "demo.c"].map(|name| fs::read_to_string(folder.join(name)).expect("a file"));
+    fs::remove_dir_all(&folder).expect("the folder is ours");
+    assert!(header.contains("bool say_hello_1 (tenon_channel *channel, const char *arg1, char **result, tenon_error *error);"), "{header}");
+    assert!(source.contains("#include \"demo.h\""), "{source}");
+}
+
+#[test]
 fn stubs_are_made_for_the_representations_that_are_named() {
     let generate = ["gen", "--lang", "rust", "interfaces/demo.x"];
     let with = |names: &str| tenon(&[&generate[..], &["--representation", names]].concat()).ok();

@@ -211,6 +211,26 @@ pub fn comment(text: &str) -> String {
         .collect()
 }
 
+/// Writes documentation from an interface file as a comment of C.
+pub fn c_comment(w: &mut Writer, doc: &str) {
+    let harmless = |line: &str| {
+        let line = comment(line).replace("*/", "* /").replace("/*", "/ *");
+        line.trim().to_owned()
+    };
+    let lines: Vec<String> = doc.trim().lines().map(harmless).collect();
+    match lines.as_slice() {
+        [] => {}
+        [only] => w.line(format!("/* {only} */")),
+        lines => {
+            w.line("/*");
+            for line in lines {
+                w.line(format!(" * {line}").trim_end());
+            }
+            w.line(" */");
+        }
+    }
+}
+
 /// A string literal, quotes included.
 pub fn literal(text: &str) -> String {
     let mut literal = String::from('"');

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use tenon_gen::c::{Interface, Options, Server, Transport};
+use tenon_gen::c::{Dialect, Interface, Options, Server, Transport, stubs};
 use tenon_idl::{Output, Parsed, Style, Undeclared};
 
 /// An interface of the corpus, read for C.
@@ -32,6 +32,7 @@ fn check(name: &str, ending: &str, make: impl Fn(Interface<'_>, &Options) -> Str
     let of = Interface {
         schema: parsed.schema.as_ref().unwrap_or_else(|| panic!("{said}")),
         written: parsed.written.as_ref().expect("beside the schema"),
+        dialect: Dialect::Libtirpc,
     };
     let options = Options {
         header: format!("{name}.h"),
@@ -43,11 +44,15 @@ fn check(name: &str, ending: &str, make: impl Fn(Interface<'_>, &Options) -> Str
         },
         ..Options::default()
     };
-    let (text, path) = (make(of, &options), golden(&format!("{name}{ending}")));
+    hold(&golden(&format!("{name}{ending}")), &make(of, &options));
+}
+
+/// Holds a text to the golden file at `path`.
+fn hold(path: &Path, text: &str) {
     if std::env::var_os("TENON_BLESS").is_some() {
-        std::fs::write(&path, &text).expect("the golden file can be written");
+        std::fs::write(path, text).expect("the golden file can be written");
     }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    let known = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         known == text,
         "{} differs from what is generated now; see it with TENON_BLESS=1 and git diff",
@@ -100,4 +105,53 @@ fn tables_and_samples_are_as_they_were() {
     check("service", ".mk", |of, options| {
         of.makefile(options, "-N", true)
     });
+}
+
+#[test]
+fn stubs_are_as_they_were() {
+    for name in ["directions", "lists", "service", "unions"] {
+        let parsed = parsed(name);
+        let both = parsed.schema.zip(parsed.written);
+        let (schema, written) = both.expect("an interface");
+        let stubs = stubs::generate(&schema, &written, &format!("{name}.x")).expect("stubs");
+        hold(&golden(&format!("stubs/{name}.h")), &stubs.header);
+        hold(&golden(&format!("stubs/{name}.c")), &stubs.source);
+    }
+}
+
+#[test]
+fn what_c_has_no_word_for_is_refused() {
+    for (text, why) in [
+        (
+            "struct s { int register; };",
+            "`register` is a word of C or of Tenon's header",
+        ),
+        (
+            "struct tenon_s { int a; };",
+            "`tenon_s` is a word of C or of Tenon's header",
+        ),
+        (
+            "struct s { quadruple q; };",
+            "s: C has no type for `quadruple`",
+        ),
+        (
+            "program P { version V { int F(quadruple) = 1; } = 1; } = 1;",
+            "F: C has no type for `quadruple`",
+        ),
+        (
+            "struct s { int a; }; struct s_message { int a; };",
+            "two things would be called `s_message` in C",
+        ),
+        (
+            "program P { version V { int F(int) = 1; } = 1; } = 1; \
+             program Q { version W { int F(int) = 1; } = 1; } = 2;",
+            "two things would be called `f_1` in C",
+        ),
+    ] {
+        let parsed = tenon_idl::parse_text("it.x", text, &tenon_idl::Options::default());
+        let both = parsed.schema.zip(parsed.written);
+        let (schema, written) = both.expect("an interface");
+        let refused = stubs::generate(&schema, &written, "it.x").expect_err(text);
+        assert_eq!(refused.to_string(), why);
+    }
 }

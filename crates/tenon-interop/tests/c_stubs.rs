@@ -161,6 +161,7 @@ fn generate_with(path: &Path, name: &str, folder: &Path, options: &c::Options) {
         let of = c::Interface {
             schema: parsed.schema.as_ref().unwrap_or_else(|| panic!("{said}")),
             written: parsed.written.as_ref().expect("beside the schema"),
+            dialect: c::Dialect::Libtirpc,
         };
         let file = folder.join(format!("{name}{ending}"));
         std::fs::write(file, make(of)).expect("a file");

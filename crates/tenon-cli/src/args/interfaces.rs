@@ -39,6 +39,9 @@ pub struct CheckArgs {
 pub enum Language {
     /// Rust stubs that stand on the crate `tenon`
     Rust,
+
+    /// C stubs, a header and a source file, that stand on the library of `tenon.h`
+    C,
 }
 
 #[derive(Debug, Args)]

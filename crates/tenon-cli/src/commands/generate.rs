@@ -12,14 +12,43 @@ use crate::failure::Failure;
 use crate::output;
 
 pub fn run(args: &GenArgs) -> Result<(), Failure> {
+    match args.lang {
+        Language::Rust => rust_stubs(args),
+        Language::C => c_stubs(args),
+    }
+}
+
+fn rust_stubs(args: &GenArgs) -> Result<(), Failure> {
     let schema = args.interface.schema(&args.file)?;
-    let (source, extension) = match args.lang {
-        Language::Rust => (rust_source(args, &schema)?, "rs"),
-    };
+    let source = rust_source(args, &schema)?;
     match &args.out {
-        Some(directory) => write_file(args, directory, &source, extension),
+        Some(directory) => write_file(args, directory, &source, "rs"),
         None => output::print(&source),
     }
+}
+
+/// Both representations are always there: a table of functions that lacks one is of no use to a server.
+fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
+    for (is_given, option) in [
+        (args.views, "--views"),
+        (args.reserved, "--reserved"),
+        (args.tokio, "--tokio"),
+        (args.representation.len() != 2, "--representation"),
+    ] {
+        if is_given {
+            return Err(Failure::new(format!("{option} is for --lang rust")));
+        }
+    }
+    let Some(directory) = &args.out else {
+        let message = "C stubs are two files: say with -o DIR where they belong";
+        return Err(Failure::new(message.to_owned()));
+    };
+    let (schema, written) = args.interface.written(&args.file)?;
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let stubs = tenon_gen::c::stubs::generate(&schema, &written, &name)
+        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))?;
+    write_file(args, directory, &stubs.header, "h")?;
+    write_file(args, directory, &stubs.source, "c")
 }
 
 fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {

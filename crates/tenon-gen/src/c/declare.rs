@@ -3,7 +3,7 @@
 use tenon_schema::written::Spelling;
 use tenon_schema::{Length, Type};
 
-use super::names;
+use super::{Dialect, Interface};
 use crate::writer::Writer;
 
 /// Something with a name and a type.
@@ -20,22 +20,36 @@ pub struct Declared<'a> {
 impl Declared<'_> {
     /// As a part of a struct or union; `owner` is the type that the part may point to before it has
     /// a name without `struct`.
-    pub fn member(self, w: &mut Writer, owner: &str) {
+    pub fn member(self, w: &mut Writer, of: Interface<'_>, owner: &str) {
         let is_own = self.spelling.base == owner && self.spelling.tag.is_none();
-        let of = match is_own && matches!(self.ty, Type::Optional(_)) {
+        let words = match is_own && matches!(self.ty, Type::Optional(_)) {
             true => format!("struct {owner}"),
-            false => names::c_type(self.spelling),
+            false => of.c_type(self.ty, self.spelling),
         };
-        self.write(w, &of, "");
+        self.write(w, of.dialect, &words, "");
     }
 
-    /// As a typedef; `of` is what its words are there.
-    pub fn typedef(self, w: &mut Writer, of: &str) {
-        self.write(w, of, "typedef ");
+    /// As a typedef; `words` is what its words are there.
+    pub fn typedef(self, w: &mut Writer, dialect: Dialect, words: &str) {
+        self.write(w, dialect, words, "typedef ");
     }
 
-    fn write(self, w: &mut Writer, of: &str, lead: &str) {
-        let (name, bound) = (self.name, self.spelling.bound.as_deref().unwrap_or("0"));
+    /// How many elements an array has. Names that C's headers declare are arrays without a bound.
+    pub fn bound(self, dialect: Dialect) -> String {
+        match (dialect, self.ty, &self.spelling.bound) {
+            (_, _, Some(bound)) => bound.clone(),
+            (Dialect::Plain, Type::Array(_, Length::Fixed(count)), None)
+            | (Dialect::Plain, Type::Opaque(Length::Fixed(count)), None) => count.to_string(),
+            (_, _, None) => "0".to_owned(),
+        }
+    }
+
+    fn write(self, w: &mut Writer, dialect: Dialect, of: &str, lead: &str) {
+        let (name, bound) = (self.name, self.bound(dialect));
+        let count = match dialect {
+            Dialect::Libtirpc => "u_int",
+            Dialect::Plain => "uint32_t",
+        };
         match self.ty {
             Type::String(_) => w.line(format!("{lead}char *{name};")),
             Type::Optional(_) => w.line(format!("{lead}{}*{name};", spaced(of))),
@@ -45,7 +59,7 @@ impl Declared<'_> {
             Type::Array(_, Length::Counted(_)) | Type::Opaque(Length::Counted(_)) => {
                 w.line(format!("{lead}struct {{"));
                 w.indented(|w| {
-                    w.line(format!("u_int {name}_len;"));
+                    w.line(format!("{count} {name}_len;"));
                     w.line(format!("{}*{name}_val;", spaced(of)));
                 });
                 w.line(format!("}} {name};"));

@@ -5,8 +5,8 @@ use tenon_schema::{EnumMember, Field, Length, Type, TypeDef, TypeId, TypeKind, U
 
 use super::declare::Declared;
 use super::procedures::{Procedure, Side, has_record, procedures};
-use super::{Interface, Options, heading, names};
-use crate::writer::{Hole, Writer};
+use super::{Dialect, Interface, Options, heading, names};
+use crate::writer::{Hole, Writer, c_comment};
 
 /// The text of the header.
 pub fn write(of: Interface<'_>, options: &Options) -> String {
@@ -75,17 +75,18 @@ fn items(w: &mut Writer, of: Interface<'_>, options: &Options) {
     }
 }
 
-fn define(w: &mut Writer, of: Interface<'_>, id: TypeId, position: usize) {
+/// Writes the definition of a type, which stands at `position` among the items.
+pub fn define(w: &mut Writer, of: Interface<'_>, id: TypeId, position: usize) {
     let def = of.schema.type_def(id);
     match (&def.kind, of.written_type(id)) {
         (TypeKind::Enum(members), WrittenType::Enum(values)) => {
-            enumeration(w, &def.name, members, values);
+            enumeration(w, of.dialect, &def.name, members, values);
         }
         (TypeKind::Struct(fields), WrittenType::Struct(spellings)) => {
-            record(w, &def.name, fields, spellings);
+            record(w, of, &def.name, fields, spellings);
         }
         (TypeKind::Union(union), WrittenType::Union(written)) => {
-            write_union(w, &def.name, union, written);
+            write_union(w, of, &def.name, union, written);
         }
         (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => {
             let declared = Declared {
@@ -93,7 +94,11 @@ fn define(w: &mut Writer, of: Interface<'_>, id: TypeId, position: usize) {
                 ty,
                 spelling,
             };
-            declared.typedef(w, &aliased(of, spelling, position));
+            let words = match of.dialect {
+                Dialect::Libtirpc => aliased(of, spelling, position),
+                Dialect::Plain => of.c_type(ty, spelling),
+            };
+            declared.typedef(w, of.dialect, &words);
         }
         _ => {}
     }
@@ -110,7 +115,13 @@ fn aliased(of: Interface<'_>, spelling: &Spelling, position: usize) -> String {
     }
 }
 
-fn enumeration(w: &mut Writer, name: &str, members: &[EnumMember], values: &[Option<String>]) {
+fn enumeration(
+    w: &mut Writer,
+    dialect: Dialect,
+    name: &str,
+    members: &[EnumMember],
+    values: &[Option<String>],
+) {
     w.line(format!("enum {name} {{"));
     w.indented(|w| {
         let mut last: Option<(&str, u32)> = None;
@@ -125,6 +136,7 @@ fn enumeration(w: &mut Writer, name: &str, members: &[EnumMember], values: &[Opt
                 (None, Some((base, behind))) => Some((base, behind + 1)),
                 (None, None) => None,
             };
+            document(w, dialect, &member.doc);
             w.line(format!("{} = {text},", member.name));
         }
     });
@@ -133,27 +145,59 @@ fn enumeration(w: &mut Writer, name: &str, members: &[EnumMember], values: &[Opt
 }
 
 /// A struct, or the record of the arguments of a procedure.
-fn record(w: &mut Writer, name: &str, fields: &[Field], spellings: &[Spelling]) {
+pub fn record(
+    w: &mut Writer,
+    of: Interface<'_>,
+    name: &str,
+    fields: &[Field],
+    spellings: &[Spelling],
+) {
     w.line(format!("struct {name} {{"));
     w.indented(|w| {
         for (field, spelling) in fields.iter().zip(spellings) {
-            member(w, name, field, spelling);
+            member(w, of, name, field, spelling);
+        }
+        if fields.is_empty() && of.dialect == Dialect::Plain {
+            w.line("char tenon_nothing; /* C wants a member */");
         }
     });
     w.line("};");
-    w.line(format!("typedef struct {name} {name};"));
+    name_it(w, of.dialect, name);
 }
 
-fn member(w: &mut Writer, owner: &str, field: &Field, spelling: &Spelling) {
+/// Names a struct without `struct`; where all of them are announced, that is done.
+fn name_it(w: &mut Writer, dialect: Dialect, name: &str) {
+    match dialect {
+        Dialect::Libtirpc => w.line(format!("typedef struct {name} {name};")),
+        Dialect::Plain => {}
+    }
+}
+
+/// Carries over what the interface says; rpcgen does not.
+fn document(w: &mut Writer, dialect: Dialect, doc: &str) {
+    match dialect {
+        Dialect::Libtirpc => {}
+        Dialect::Plain => c_comment(w, doc),
+    }
+}
+
+fn member(w: &mut Writer, of: Interface<'_>, owner: &str, field: &Field, spelling: &Spelling) {
+    document(w, of.dialect, &field.doc);
     let declared = Declared {
         name: &field.name,
         ty: &field.ty,
         spelling,
     };
-    declared.member(w, owner);
+    declared.member(w, of, owner);
 }
 
-fn write_union(w: &mut Writer, name: &str, union: &Union, written: &WrittenUnion) {
+fn write_union(
+    w: &mut Writer,
+    of: Interface<'_>,
+    name: &str,
+    union: &Union,
+    written: &WrittenUnion,
+) {
     w.line(format!("struct {name} {{"));
     w.indented(|w| {
         let discriminant = Declared {
@@ -161,23 +205,27 @@ fn write_union(w: &mut Writer, name: &str, union: &Union, written: &WrittenUnion
             ty: &union.discriminant_type,
             spelling: &written.discriminant,
         };
-        discriminant.member(w, name);
+        discriminant.member(w, of, name);
+        let arms = union.arms.iter().zip(&written.arms);
+        let arms = arms.map(|(arm, spelling)| (arm.field.as_ref(), spelling.as_ref()));
+        let default = union.default.iter().zip(&written.default);
+        let default = default.map(|(field, spelling)| (field.as_ref(), spelling.as_ref()));
+        let held = arms.chain(default);
+        let held = held.filter_map(|(field, spelling)| field.zip(spelling));
+        let held: Vec<_> = held.collect();
+        if held.is_empty() && of.dialect == Dialect::Plain {
+            return;
+        }
         w.line("union {");
         w.indented(|w| {
-            let arms = union.arms.iter().zip(&written.arms);
-            let arms = arms.map(|(arm, spelling)| (arm.field.as_ref(), spelling.as_ref()));
-            let default = union.default.iter().zip(&written.default);
-            let default = default.map(|(field, spelling)| (field.as_ref(), spelling.as_ref()));
-            for (field, spelling) in arms.chain(default) {
-                if let (Some(field), Some(spelling)) = (field, spelling) {
-                    member(w, name, field, spelling);
-                }
+            for (field, spelling) in held {
+                member(w, of, name, field, spelling);
             }
         });
         w.line(format!("}} {name}_u;"));
     });
     w.line("};");
-    w.line(format!("typedef struct {name} {name};"));
+    name_it(w, of.dialect, name);
 }
 
 /// The structs that hold several arguments of a procedure.
@@ -188,6 +236,7 @@ fn write_records(w: &mut Writer, of: Interface<'_>, options: &Options, program: 
             let name = procedure.record_name();
             record(
                 w,
+                of,
                 &name,
                 &procedure.definition.arguments,
                 &procedure.written.arguments,

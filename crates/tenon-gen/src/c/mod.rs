@@ -11,6 +11,8 @@ mod names;
 mod procedures;
 mod sample;
 mod server;
+mod spot;
+pub mod stubs;
 mod table;
 mod xdr;
 
@@ -67,6 +69,17 @@ pub struct Interface<'a> {
     pub schema: &'a Schema,
     /// How it is written.
     pub written: &'a Written,
+    /// What C is written.
+    pub dialect: Dialect,
+}
+
+/// What C is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// As rpcgen writes it: `u_int`, `bool_t`.
+    Libtirpc,
+    /// With the types of C's own headers: `uint32_t`, `bool`.
+    Plain,
 }
 
 /// The passes that C profits from. Blocks of memory are told apart by what they hold, in `xdr`: C's

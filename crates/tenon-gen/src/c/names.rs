@@ -3,9 +3,9 @@
 use tenon_schema::written::{Item, Spelling, WrittenType};
 use tenon_schema::{Length, Type, TypeDef, TypeId, TypeKind};
 
-use super::Interface;
+use super::{Dialect, Interface};
 
-/// What the words of a type are in C: `u_int`, `struct node`, `char *`.
+/// What the words of a type are in C for libtirpc: `u_int`, `struct node`, `char *`.
 pub fn c_type(spelling: &Spelling) -> String {
     match &spelling.tag {
         Some(tag) => format!("{tag} {}", spelling.base),
@@ -58,6 +58,30 @@ fn words(base: &str) -> &str {
     }
 }
 
+/// What a type, or what an array of it consists of, is in C that needs no libtirpc: `uint32_t`, `node`.
+fn plain_type(ty: &Type, spelling: &Spelling) -> String {
+    let name = match ty {
+        Type::Array(inner, _) | Type::Optional(inner) => return plain_type(inner, spelling),
+        Type::Int => "int32_t",
+        Type::Uint => "uint32_t",
+        Type::Hyper => "int64_t",
+        Type::Uhyper => "uint64_t",
+        Type::Short => "int16_t",
+        Type::Ushort => "uint16_t",
+        Type::Char => "int8_t",
+        Type::Uchar => "uint8_t",
+        Type::Float => "float",
+        Type::Double => "double",
+        Type::Bool => "bool",
+        Type::Opaque(_) => "uint8_t",
+        Type::String(_) => "char *",
+        Type::Quadruple => unreachable!("C has no quadruple precision: refused"),
+        // Every struct and union has its name as a typedef, in front of all definitions.
+        Type::Named(_) => &spelling.base,
+    };
+    name.to_owned()
+}
+
 /// Whether the words are a C integer whose size in memory is that of a pointer and not that on the
 /// wire.
 pub fn is_long(spelling: &Spelling) -> bool {
@@ -81,6 +105,14 @@ pub fn guard(header: &str) -> String {
 }
 
 impl<'a> Interface<'a> {
+    /// What a type is in C, or what an array of it consists of, or what a pointer leads to.
+    pub fn c_type(self, ty: &Type, spelling: &Spelling) -> String {
+        match self.dialect {
+            Dialect::Libtirpc => c_type(spelling),
+            Dialect::Plain => plain_type(ty, spelling),
+        }
+    }
+
     /// How the type `id` is written.
     pub fn written_type(self, id: TypeId) -> &'a WrittenType {
         &self.written.types[id.0 as usize]

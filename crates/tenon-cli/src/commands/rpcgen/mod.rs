@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tenon_gen::c::{self, Interface, Server, Transport};
+use tenon_gen::c::{self, Dialect, Interface, Server, Transport};
 use tenon_idl::{Output, Parsed, Undeclared};
 use tenon_schema::{Schema, Type, TypeKind};
 
@@ -196,7 +196,11 @@ impl<'a> Run<'a> {
             return Err(Failure::explained());
         };
         self.refuse_unwritable(schema)?;
-        let of = Interface { schema, written };
+        let of = Interface {
+            schema,
+            written,
+            dialect: Dialect::Libtirpc,
+        };
         let options = self.c_options(only);
         Ok(match only {
             Only::Header => of.header(&options),

@@ -5,7 +5,7 @@ use tenon_schema::TypeId;
 
 use super::pieces::{Numbers, Piece, SPACE_MAX, Step, extent, narrow, numbers, pieces, steps};
 use super::routine::{Routine, refuse_if};
-use super::spot::Spot;
+use crate::c::spot::Spot;
 use crate::writer::Writer;
 
 impl<'a> Routine<'a> {
@@ -13,7 +13,7 @@ impl<'a> Routine<'a> {
     pub fn encode(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a Body) {
         for step in steps(body) {
             match step {
-                Step::Block(block) => self.encode_block(w, spot, block),
+                Step::Block(_, block) => self.encode_block(w, spot, block),
                 Step::Op(op) => self.encode_op(w, spot, op),
             }
         }

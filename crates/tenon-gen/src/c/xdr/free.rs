@@ -6,8 +6,8 @@ use tenon_schema::{TypeId, TypeKind};
 
 use super::pieces::{Step, steps};
 use super::routine::Routine;
-use super::spot::Spot;
 use crate::c::Interface;
+use crate::c::spot::Spot;
 use crate::writer::Writer;
 
 /// Which types own memory.
@@ -55,7 +55,8 @@ impl Owners {
         body.iter().any(|op| self.owns_op(op))
     }
 
-    fn owns_op(&self, op: &Op) -> bool {
+    /// Whether what an operation moves owns memory.
+    pub fn owns_op(&self, op: &Op) -> bool {
         match op {
             Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => false,
             Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => false,

@@ -5,11 +5,10 @@
 
 mod decode;
 mod encode;
-mod free;
-mod pieces;
+pub mod free;
+pub mod pieces;
 mod routine;
-mod runtime;
-mod spot;
+pub mod runtime;
 
 use std::collections::BTreeSet;
 
@@ -19,12 +18,12 @@ use tenon_schema::written::Item;
 use tenon_schema::{Length, Type, TypeId, TypeKind};
 
 use super::procedures::{has_record, procedures};
+use super::spot::Spot;
 use super::{Interface, Options, heading};
 use crate::writer::Writer;
 use free::Owners;
 use pieces::suits;
 use routine::Routine;
-use spot::Spot;
 
 /// The plans of an interface, of which each type uses one.
 pub struct Choice {

@@ -2,8 +2,8 @@
 
 use tenon_plan::{Body, Op, Place, Representation, Scalar};
 
-use super::spot::Spot;
 use crate::c::Interface;
+use crate::c::spot::Spot;
 
 /// Most bytes of a block that go through a space on the stack where a stream gives no room. A larger
 /// one is asked for in pieces, which costs nothing beside moving it.
@@ -61,8 +61,8 @@ pub fn pieces(block: &[Op]) -> Vec<Piece<'_>> {
 
 /// A step of a body: a block of fixed size, or an operation that makes its own check.
 pub enum Step<'p> {
-    /// A block.
-    Block(&'p [Op]),
+    /// A block of so many bytes.
+    Block(u32, &'p [Op]),
     /// An operation.
     Op(&'p Op),
 }
@@ -74,8 +74,8 @@ pub fn steps(body: &Body) -> Vec<Step<'_>> {
     while let [first, behind @ ..] = rest {
         let items = behind.iter().take_while(|op| op.is_fixed()).count();
         rest = match first {
-            Op::Reserve { .. } => {
-                steps.push(Step::Block(&behind[..items]));
+            Op::Reserve { bytes } => {
+                steps.push(Step::Block(*bytes, &behind[..items]));
                 &behind[items..]
             }
             op => {

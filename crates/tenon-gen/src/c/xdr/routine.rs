@@ -8,8 +8,8 @@ use tenon_schema::written::{Spelling, WrittenType, WrittenUnion};
 use tenon_schema::{Field, TypeId, TypeKind, Union};
 
 use super::free::Owners;
-use super::spot::{Spot, link};
 use crate::c::Interface;
+use crate::c::spot::{Spot, link};
 use crate::writer::Writer;
 
 /// The functions of one type, in the making.

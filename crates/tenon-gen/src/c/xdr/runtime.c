@@ -35,11 +35,18 @@ static __thread u_int tenon_depth;
 #include <immintrin.h>
 #endif
 
-/*@ tenon_swap4 */
+/*@ tenon_reversed4 */
+static __inline__ uint32_t
+tenon_reversed4 (uint32_t number)
+{
+	return number >> 24 | (number >> 8 & 0xff00u) | (number << 8 & 0xff0000u) | number << 24;
+}
+
+/*@ tenon_reverse4 */
 #ifdef TENON_AVX2
 __attribute__ ((target ("avx2")))
 static void
-tenon_swap4_avx2 (char *to, const char *from, size_t bytes)
+tenon_reverse4_avx2 (char *to, const char *from, size_t bytes)
 {
 	const __m256i order = _mm256_setr_epi8 (3, 2, 1, 0, 7, 6, 5, 4,
 		11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4,
@@ -63,23 +70,34 @@ tenon_swap4_avx2 (char *to, const char *from, size_t bytes)
 
 /* Copies numbers of 4 bytes and changes the order of their bytes; `to' may be `from'. */
 static void
-tenon_swap4 (void *to, const void *from, size_t numbers)
+tenon_reverse4 (void *to, const void *from, size_t numbers)
 {
 	size_t at = 0, bytes = 4 * numbers;
 
 #ifdef TENON_AVX2
 	if (numbers >= 16 && __builtin_cpu_supports ("avx2")) {
 		at = bytes & ~(size_t) 31;
-		tenon_swap4_avx2 ((char *) to, (const char *) from, at);
+		tenon_reverse4_avx2 ((char *) to, (const char *) from, at);
 	}
 #endif
 	for (; at < bytes; at += 4) {
 		uint32_t number;
 
 		memcpy (&number, (const char *) from + at, 4);
-		number = ntohl (number);
+		number = tenon_reversed4 (number);
 		memcpy ((char *) to + at, &number, 4);
 	}
+}
+
+/*@ tenon_swap4 */
+/* Copies numbers of 4 bytes between memory and the wire; `to' may be `from'. */
+static void
+tenon_swap4 (void *to, const void *from, size_t numbers)
+{
+	if (htonl (1) == 1)
+		memmove (to, from, 4 * numbers);
+	else
+		tenon_reverse4 (to, from, numbers);
 }
 
 /*@ tenon_swapped8 */
@@ -91,11 +109,18 @@ tenon_swapped8 (uint64_t number)
 	return ((uint64_t) htonl ((uint32_t) number) << 32) | htonl ((uint32_t) (number >> 32));
 }
 
-/*@ tenon_swap8 */
+/*@ tenon_reversed8 */
+static __inline__ uint64_t
+tenon_reversed8 (uint64_t number)
+{
+	return (uint64_t) tenon_reversed4 ((uint32_t) number) << 32 | tenon_reversed4 ((uint32_t) (number >> 32));
+}
+
+/*@ tenon_reverse8 */
 #ifdef TENON_AVX2
 __attribute__ ((target ("avx2")))
 static void
-tenon_swap8_avx2 (char *to, const char *from, size_t bytes)
+tenon_reverse8_avx2 (char *to, const char *from, size_t bytes)
 {
 	const __m256i order = _mm256_setr_epi8 (7, 6, 5, 4, 3, 2, 1, 0,
 		15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
@@ -119,23 +144,34 @@ tenon_swap8_avx2 (char *to, const char *from, size_t bytes)
 
 /* Copies numbers of 8 bytes and changes the order of their bytes; `to' may be `from'. */
 static void
-tenon_swap8 (void *to, const void *from, size_t numbers)
+tenon_reverse8 (void *to, const void *from, size_t numbers)
 {
 	size_t at = 0, bytes = 8 * numbers;
 
 #ifdef TENON_AVX2
 	if (numbers >= 8 && __builtin_cpu_supports ("avx2")) {
 		at = bytes & ~(size_t) 31;
-		tenon_swap8_avx2 ((char *) to, (const char *) from, at);
+		tenon_reverse8_avx2 ((char *) to, (const char *) from, at);
 	}
 #endif
 	for (; at < bytes; at += 8) {
 		uint64_t number;
 
 		memcpy (&number, (const char *) from + at, 8);
-		number = tenon_swapped8 (number);
+		number = tenon_reversed8 (number);
 		memcpy ((char *) to + at, &number, 8);
 	}
+}
+
+/*@ tenon_swap8 */
+/* Copies numbers of 8 bytes between memory and the wire; `to' may be `from'. */
+static void
+tenon_swap8 (void *to, const void *from, size_t numbers)
+{
+	if (htonl (1) == 1)
+		memmove (to, from, 8 * numbers);
+	else
+		tenon_reverse8 (to, from, numbers);
 }
 
 /*@ tenon_put_hyper */

@@ -7,12 +7,38 @@ use crate::writer::Writer;
 /// What routines share, in C.
 const SOURCE: &str = include_str!("runtime.c");
 
+/// What stubs that need no libtirpc take of it.
+const SHARED: [&str; 5] = [
+    "TENON_AVX2",
+    "tenon_reversed4",
+    "tenon_reverse4",
+    "tenon_reversed8",
+    "tenon_reverse8",
+];
+
 /// What marks the beginning of a part; its name follows.
 const MARK: &str = "/*@ ";
 
-/// Writes the parts that `text` uses, and those that they use, in their order.
+/// Writes the parts that the routines in `text` use, and those that they use, in their order.
 pub fn write(w: &mut Writer, text: &str) {
-    let parts: Vec<(&str, &str)> = parts().collect();
+    let parts = parts(SOURCE);
+    let mut wanted = used(&parts, text);
+    let first = parts.iter().position(|(name, _)| *name == "tenon_includes");
+    wanted.extend(first.filter(|_| text.contains("return")));
+    write_parts(w, &parts, &wanted);
+}
+
+/// The same for stubs, which have parts of their own in `source`, and share those that reverse numbers.
+pub fn write_with(w: &mut Writer, text: &str, source: &'static str) {
+    let mut all = parts(SOURCE);
+    all.retain(|(name, _)| SHARED.contains(name));
+    all.extend(parts(source));
+    let wanted = used(&all, text);
+    write_parts(w, &all, &wanted);
+}
+
+/// The positions of the parts that `text` uses, and of those that they use.
+fn used(parts: &[(&str, &str)], text: &str) -> BTreeSet<usize> {
     let mut wanted = BTreeSet::new();
     let mut open = vec![text];
     while let Some(text) = open.pop() {
@@ -22,18 +48,20 @@ pub fn write(w: &mut Writer, text: &str) {
             }
         }
     }
-    let first = parts.iter().position(|(name, _)| *name == "tenon_includes");
-    wanted.extend(first.filter(|_| text.contains("return")));
+    wanted
+}
+
+fn write_parts(w: &mut Writer, parts: &[(&str, &str)], wanted: &BTreeSet<usize>) {
     for index in wanted {
-        w.raw(parts[index].1.trim_end());
+        w.raw(parts[*index].1.trim_end());
         w.line("");
     }
 }
 
-/// The names of all parts, and their texts.
-fn parts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let marked = SOURCE.split(MARK).skip(1);
-    marked.filter_map(|part| part.split_once(" */\n"))
+/// The names of all parts of a source, and their texts.
+fn parts(source: &'static str) -> Vec<(&'static str, &'static str)> {
+    let marked = source.split(MARK).skip(1);
+    marked.filter_map(|part| part.split_once(" */\n")).collect()
 }
 
 /// Whether `name` occurs in `text` as a word.

@@ -29,6 +29,8 @@ enum What<'a> {
     Definition(TypeId),
     /// The record of the arguments of a procedure.
     Record(&'a [Field], &'a [Spelling]),
+    /// The single argument of a procedure, as the only field of a record that is not there.
+    Sole(&'a Field, &'a Spelling),
     /// What is declared with a type; the name is that of a counted array's length and elements.
     Declared(&'a Type, &'a Spelling, &'a str),
 }
@@ -54,9 +56,48 @@ impl<'a> Spot<'a> {
 
     /// What the routine of the arguments of a procedure is handed as `objp`.
     pub fn of_record(fields: &'a [Field], spellings: &'a [Spelling]) -> Self {
+        Self::record_behind("objp", fields, spellings)
+    }
+
+    /// The record of the arguments of a procedure that `pointer` leads to.
+    pub fn record_behind(pointer: &str, fields: &'a [Field], spellings: &'a [Spelling]) -> Self {
         Self {
-            access: Access::Behind("objp".to_owned()),
+            access: Access::Behind(pointer.to_owned()),
             what: What::Record(fields, spellings),
+        }
+    }
+
+    /// The same of a single argument, which has no record around it: `pointer` leads to itself.
+    pub fn sole_behind(pointer: &str, field: &'a Field, spelling: &'a Spelling) -> Self {
+        Self {
+            access: Access::Behind(pointer.to_owned()),
+            what: What::Sole(field, spelling),
+        }
+    }
+
+    /// A value of the type `id` that `pointer` leads to.
+    pub fn type_behind(of: Interface<'a>, pointer: &str, id: TypeId) -> Self {
+        let def = of.schema.type_def(id);
+        let what = match (&def.kind, of.written_type(id)) {
+            (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => {
+                What::Declared(ty, spelling, &def.name)
+            }
+            _ => What::Definition(id),
+        };
+        let access = Access::Behind(pointer.to_owned());
+        Self { access, what }
+    }
+
+    /// A value that `pointer` leads to, declared as `name`.
+    pub fn declared_behind(
+        pointer: &str,
+        ty: &'a Type,
+        spelling: &'a Spelling,
+        name: &'a str,
+    ) -> Self {
+        Self {
+            access: Access::Behind(pointer.to_owned()),
+            what: What::Declared(ty, spelling, name),
         }
     }
 
@@ -134,6 +175,12 @@ impl<'a> Spot<'a> {
     }
 
     fn field(&self, of: Interface<'a>, position: usize) -> Self {
+        if let What::Sole(field, spelling) = self.what {
+            return Self {
+                access: self.access.clone(),
+                what: What::Declared(&field.ty, spelling, &field.name),
+            };
+        }
         let (fields, spellings): (&[Field], &[Spelling]) = match self.what {
             What::Record(fields, spellings) => (fields, spellings),
             _ => match self.definition(of).map(|id| record(of, id)) {
@@ -215,16 +262,17 @@ impl<'a> Spot<'a> {
 
     /// C's type of the elements of an array, or of what a pointer points to.
     pub fn inner_type(&self, of: Interface<'a>) -> String {
-        let spelling = self.declared(of).1;
-        spelling.map_or_else(String::new, names::c_type)
+        let (ty, spelling, _) = self.declared(of);
+        let declared = ty.zip(spelling);
+        declared.map_or_else(String::new, |(ty, spelling)| of.c_type(ty, spelling))
     }
 
     /// C's type of a value that is no array, as it is declared.
     pub fn own_type(&self, of: Interface<'a>) -> String {
         match self.what {
-            What::Declared(_, spelling, _) => names::c_type(spelling),
+            What::Declared(ty, spelling, _) => of.c_type(ty, spelling),
             What::Definition(id) => of.schema.type_def(id).name.clone(),
-            What::Record(..) => String::new(),
+            What::Record(..) | What::Sole(..) => String::new(),
         }
     }
 
@@ -252,6 +300,20 @@ impl<'a> Spot<'a> {
                 _ => field.has_long(of),
             }
         })
+    }
+
+    /// The names of the fields on the way to `place`, with dots between them.
+    pub fn path(&self, of: Interface<'a>, place: &Place) -> String {
+        let mut at = self.clone();
+        let names = place.0.iter().filter_map(|position| {
+            let is_sole = matches!(at.what, What::Sole(..));
+            at = at.field(of, *position as usize);
+            match at.what {
+                What::Declared(_, _, name) if !is_sole => Some(name),
+                _ => None,
+            }
+        });
+        names.collect::<Vec<_>>().join(".")
     }
 
     /// The type that the plan calls for it.

@@ -1,0 +1,568 @@
+//! The functions that move values: what is common to encoding and decoding, in every representation.
+
+use std::cell::Cell;
+
+use tenon_plan::links::is_link;
+use tenon_plan::{Body, Lists, Order, Place, Plan, Plans, Representation, Scalar};
+use tenon_schema::written::{WrittenType, WrittenUnion};
+use tenon_schema::{Field, TypeId, TypeKind, Union};
+
+use super::chunks::Chunk;
+use crate::c::Interface;
+use crate::c::spot::{Spot, link};
+use crate::writer::{Writer, literal};
+
+/// Which way values go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Memory to bytes.
+    Encode,
+    /// Bytes to memory.
+    Decode,
+}
+
+/// A value, and what errors call it.
+#[derive(Debug, Clone)]
+pub struct Here<'a> {
+    /// Where it is.
+    pub spot: Spot<'a>,
+    /// `type.field`.
+    pub label: String,
+}
+
+impl<'a> Here<'a> {
+    /// What is found at `place`.
+    pub fn at(&self, of: Interface<'a>, place: &Place) -> Self {
+        let path = self.spot.path(of, place);
+        let label = match path.is_empty() {
+            true => self.label.clone(),
+            false => format!("{}.{path}", self.label),
+        };
+        let spot = self.spot.at(of, place);
+        Self { spot, label }
+    }
+
+    /// Another value inside of it, which errors call the same.
+    pub fn inside(&self, spot: Spot<'a>) -> Self {
+        let label = self.label.clone();
+        Self { spot, label }
+    }
+
+    /// What errors call it, as C has it.
+    pub fn name(&self) -> String {
+        literal(&self.label)
+    }
+}
+
+/// Writes the functions of values in one representation.
+pub struct Codec<'a> {
+    pub of: Interface<'a>,
+    pub plans: &'a Plans,
+    /// Whether the function at hand has a block.
+    has_block: Cell<bool>,
+    /// Whether it asks for the sender's order.
+    asks_order: Cell<bool>,
+    /// How many loops are open.
+    loops: Cell<usize>,
+}
+
+impl<'a> Codec<'a> {
+    pub fn new(of: Interface<'a>, plans: &'a Plans) -> Self {
+        Self {
+            of,
+            plans,
+            has_block: Cell::new(false),
+            asks_order: Cell::new(false),
+            loops: Cell::new(0),
+        }
+    }
+
+    pub fn representation(&self) -> Representation {
+        self.plans.representation
+    }
+
+    /// Whether numbers on the wire have another order than in memory, in C.
+    pub fn swapped(&self, way: Way) -> &'static str {
+        match (self.representation().order, way) {
+            (Order::Big, _) => "TENON_BIG_SWAPS",
+            (Order::Little, _) => "TENON_LITTLE_SWAPS",
+            (Order::Sender, Way::Encode) => "false",
+            (Order::Sender, Way::Decode) => {
+                self.asks_order.set(true);
+                "swapped"
+            }
+        }
+    }
+
+    /// The name of the function that moves values of the type `name`.
+    pub fn function_name(&self, way: Way, name: &str) -> String {
+        self.function_of("", way, name)
+    }
+
+    /// The name of the function that moves an element of a list without the rest of it.
+    pub fn one_name(&self, way: Way, name: &str) -> String {
+        self.function_of("one_", way, name)
+    }
+
+    /// The name of the function that moves a list that may be empty.
+    pub fn list_name(&self, way: Way, name: &str) -> String {
+        self.function_of("list_", way, name)
+    }
+
+    /// The kind of function stands in front, so that no name of a type makes one of another.
+    fn function_of(&self, kind: &str, way: Way, name: &str) -> String {
+        let (form, verb) = (self.representation().name, verb(way));
+        format!("tenon_{kind}{form}_{verb}_{name}")
+    }
+
+    /// The functions of a type.
+    pub fn of_type(&self, id: TypeId) -> Vec<Chunk> {
+        let def = self.of.schema.type_def(id);
+        let plan = self.plans.of_type(id);
+        let here = Here {
+            spot: Spot::type_behind(self.of, "it", id),
+            label: def.name.clone(),
+        };
+        match is_link(self.of.schema, id) {
+            true => self.of_link(id, &here, plan),
+            false => self.both("", &def.name, &def.name, &here, plan).into(),
+        }
+    }
+
+    /// The functions of a value of the C type `ty`, which are called after `name` and what `kind` of value
+    /// it is.
+    pub fn both(
+        &self,
+        kind: &str,
+        name: &str,
+        ty: &str,
+        here: &Here<'a>,
+        plan: &'a Plan,
+    ) -> [Chunk; 2] {
+        [Way::Encode, Way::Decode].map(|way| {
+            let name = self.function_of(kind, way, name);
+            self.function(way, name, ty, here, plan)
+        })
+    }
+
+    fn function(&self, way: Way, name: String, ty: &str, here: &Here<'a>, plan: &'a Plan) -> Chunk {
+        self.has_block.set(false);
+        self.asks_order.set(false);
+        let mut inside = Writer::with_tabs();
+        inside.indented(|w| match way {
+            Way::Encode => self.encode(w, here, &plan.body),
+            Way::Decode => self.decode(w, here, &plan.body),
+        });
+        let inside = inside.finish();
+        let (stream, value, pointer) = match way {
+            Way::Encode => ("tenon_encoder *out", "const void *value", "const "),
+            Way::Decode => ("tenon_decoder *in", "void *value", ""),
+        };
+        let cursor = stream_name(way);
+        let prototype = format!("static bool {name} ({stream}, {value});");
+        let mut w = Writer::with_tabs();
+        w.line("static bool");
+        w.line(format!("{name} ({stream}, {value})"));
+        w.braces_below(|w| {
+            if inside.is_empty() {
+                w.line(format!("(void) {cursor};"));
+                w.line("(void) value;");
+                w.line("return true;");
+                return;
+            }
+            let is_used = inside.contains("it->") || inside.contains("(*it)");
+            let is_used = is_used || inside.contains("(it") || inside.contains(" it,");
+            let is_used = is_used || inside.contains(" it)");
+            match is_used {
+                true => w.line(format!("{pointer}{ty} *it = ({pointer}{ty} *) value;")),
+                false => w.line("(void) value;"),
+            }
+            if self.asks_order.get() {
+                w.line("const bool swapped = in->swapped;");
+            }
+            if self.has_block.get() {
+                w.line(match way {
+                    Way::Encode => "unsigned char *to;",
+                    Way::Decode => "const unsigned char *from;",
+                });
+            }
+            w.line("");
+            if plan.recursive {
+                w.line(format!("if ({cursor}->depth_left == 0)"));
+                let too_deep = match way {
+                    Way::Encode => {
+                        format!("tenon_fail (out, TENON_TOO_DEEP, 0, 0, {})", here.name())
+                    }
+                    Way::Decode => format!(
+                        "tenon_fail_at (in, in->at, TENON_TOO_DEEP, 0, 0, {})",
+                        here.name()
+                    ),
+                };
+                w.indented(|w| w.line(format!("return {too_deep};")));
+                w.line(format!("{cursor}->depth_left--;"));
+            }
+            w.raw_text(&inside);
+            if plan.recursive {
+                w.line(format!("{cursor}->depth_left++;"));
+            }
+            w.line("return true;");
+        });
+        Chunk {
+            name,
+            prototype,
+            text: w.finish(),
+        }
+    }
+
+    /// The functions of a link: of one element, of a list of them, and of the two together, which is what
+    /// the type means where it is no pointer.
+    fn of_link(&self, id: TypeId, here: &Here<'a>, plan: &'a Plan) -> Vec<Chunk> {
+        let name = &self.of.schema.type_def(id).name;
+        let next = link(self.of, id);
+        let one = [Way::Encode, Way::Decode]
+            .map(|way| self.function(way, self.one_name(way, name), name, here, plan));
+        let mut chunks = Vec::from(one);
+        chunks.push(self.encode_list_function(name, next, plan));
+        chunks.push(self.encode_bare_function(name, next));
+        match self.representation().lists {
+            Lists::Flagged => chunks.extend(self.decode_flagged_functions(name, next, plan)),
+            Lists::Counted => chunks.extend(self.decode_counted_functions(name, next, plan)),
+        }
+        chunks
+    }
+
+    fn encode_list_function(&self, name: &str, next: &str, plan: &Plan) -> Chunk {
+        let one = self.one_name(Way::Encode, name);
+        let swapped = self.swapped(Way::Encode);
+        let align = match plan.align {
+            0 | 1 => String::new(),
+            align => format!(
+                "\t\tif (!tenon_align (out, {align}, 0, \"{name}\"))\n\t\t\treturn false;\n"
+            ),
+        };
+        let body = match self.representation().lists {
+            Lists::Flagged => {
+                let bytes = self.representation().bytes(Scalar::Bool);
+                let put = put_number(bytes, "to", "at != NULL", swapped);
+                format!(
+                    "	unsigned char *to;
+
+	for (;; at = at->{next}) {{
+		to = tenon_room (out, {bytes}, \"{name}\");
+		if (to == NULL)
+			return false;
+		{put};
+		if (at == NULL)
+			return true;
+{align}		if (!{one} (out, at))
+			return false;
+	}}
+"
+                )
+            }
+            Lists::Counted => format!(
+                "	const {name} *each;
+	uint32_t count = 0;
+
+	for (each = at; each != NULL && count < UINT32_MAX; each = each->{next})
+		count++;
+	if (tenon_begin (out, count, at, UINT32_MAX, 0, {swapped}, \"{name}\") == NULL)
+		return false;
+	for (; count > 0; count--, at = at->{next}) {{
+{align}		if (!{one} (out, at))
+			return false;
+	}}
+	return true;
+"
+            ),
+        };
+        let head = format!(
+            "{} (tenon_encoder *out, const {name} *at)",
+            self.list_name(Way::Encode, name)
+        );
+        chunk(self.list_name(Way::Encode, name), &head, &body)
+    }
+
+    fn encode_bare_function(&self, name: &str, next: &str) -> Chunk {
+        let list = self.list_name(Way::Encode, name);
+        let call = match self.representation().lists {
+            Lists::Flagged => {
+                let one = self.one_name(Way::Encode, name);
+                format!("{one} (out, it) && {list} (out, it->{next})")
+            }
+            Lists::Counted => format!("{list} (out, it)"),
+        };
+        let whole = self.function_name(Way::Encode, name);
+        let head = format!("{whole} (tenon_encoder *out, const void *value)");
+        let body = format!("\tconst {name} *it = (const {name} *) value;\n\n\treturn {call};\n");
+        chunk(whole, &head, &body)
+    }
+
+    fn decode_flagged_functions(&self, name: &str, next: &str, plan: &Plan) -> [Chunk; 2] {
+        let (one, list) = (
+            self.one_name(Way::Decode, name),
+            self.list_name(Way::Decode, name),
+        );
+        let bytes = self.representation().bytes(Scalar::Bool);
+        let flag = get_number(bytes, "from", self.swapped(Way::Decode));
+        let swapped = match self.representation().order {
+            Order::Sender => "\tconst bool swapped = in->swapped;\n",
+            Order::Big | Order::Little => "",
+        };
+        let align = skip_align(name, plan.align);
+        let body = format!(
+            "{swapped}	const unsigned char *from;
+
+	for (;; at = &(*at)->{next}) {{
+		from = tenon_take (in, {bytes}, \"{name}\");
+		if (from == NULL)
+			return false;
+		if ({flag} == 0)
+			return true;
+{align}		*at = ({name} *) tenon_zeroed (in, 1, sizeof ({name}), \"{name}\");
+		if (*at == NULL || !{one} (in, *at))
+			return false;
+	}}
+"
+        );
+        let head = format!("{list} (tenon_decoder *in, {name} **at)");
+        let whole = self.function_name(Way::Decode, name);
+        let whole_head = format!("{whole} (tenon_decoder *in, void *value)");
+        let whole_body = format!(
+            "	{name} *it = ({name} *) value;
+
+	return {one} (in, it) && {list} (in, &it->{next});
+"
+        );
+        [
+            chunk(list, &head, &body),
+            chunk(whole, &whole_head, &whole_body),
+        ]
+    }
+
+    fn decode_counted_functions(&self, name: &str, next: &str, plan: &Plan) -> [Chunk; 3] {
+        let one = self.one_name(Way::Decode, name);
+        let list = self.list_name(Way::Decode, name);
+        let rest = format!("tenon_rest_{}_decode_{name}", self.representation().name);
+        let swapped = match self.representation().order {
+            Order::Sender => "in->swapped",
+            Order::Big | Order::Little => self.swapped(Way::Decode),
+        };
+        let align = skip_align(name, plan.align);
+        let fewest = u32::try_from(plan.size.min).unwrap_or(u32::MAX);
+        let count = format!(
+            "	uint32_t count = 0;
+
+	if (!tenon_count (in, &count, UINT32_MAX, {fewest}, {swapped}, \"{name}\"))
+		return false;
+"
+        );
+        let rest_body = format!(
+            "	for (; count > 0; count--, at = &(*at)->{next}) {{
+{align}		*at = ({name} *) tenon_zeroed (in, 1, sizeof ({name}), \"{name}\");
+		if (*at == NULL || !{one} (in, *at))
+			return false;
+	}}
+	return true;
+"
+        );
+        let whole = self.function_name(Way::Decode, name);
+        let align_first = align.replace("\t\t", "\t");
+        let whole_body = format!(
+            "	{name} *it = ({name} *) value;
+{count}	if (count == 0)
+		return tenon_fail_at (in, in->at, TENON_BAD_LIST, 0, 0, \"{name}\");
+{align_first}	return {one} (in, it) && {rest} (in, &it->{next}, count - 1);
+"
+        );
+        let rest_head = format!("{rest} (tenon_decoder *in, {name} **at, uint32_t count)");
+        let list_head = format!("{list} (tenon_decoder *in, {name} **at)");
+        let list_body = format!("{count}	return {rest} (in, at, count);\n");
+        let whole_head = format!("{whole} (tenon_decoder *in, void *value)");
+        [
+            chunk(rest, &rest_head, &rest_body),
+            chunk(list, &list_head, &list_body),
+            chunk(whole, &whole_head, &whole_body),
+        ]
+    }
+
+    /// Remembers that the function at hand has a block.
+    pub fn uses_block(&self) {
+        self.has_block.set(true);
+    }
+
+    /// Writes the inside of a loop, which counts with a variable of its own.
+    pub fn with_index(&self, inside: impl FnOnce(&str)) {
+        let depth = self.loops.get();
+        let index = match ["i", "j", "k"].get(depth) {
+            Some(index) => (*index).to_owned(),
+            None => format!("i{depth}"),
+        };
+        self.loops.set(depth + 1);
+        inside(&index);
+        self.loops.set(depth);
+    }
+
+    /// The union at `spot` and how it is written.
+    pub fn union(&self, spot: &Spot<'a>) -> (&'a Union, &'a WrittenUnion) {
+        let id = spot.union(self.of);
+        match (&self.of.schema.type_def(id).kind, self.of.written_type(id)) {
+            (TypeKind::Union(union), WrittenType::Union(written)) => (union, written),
+            _ => unreachable!("the plan switches by unions"),
+        }
+    }
+
+    /// The discriminant of the union at `here`.
+    pub fn discriminant(&self, here: &Here<'a>) -> Here<'a> {
+        let (union, written) = self.union(&here.spot);
+        let ty = &union.discriminant_type;
+        let spot = here
+            .spot
+            .discriminant(&union.discriminant, ty, &written.discriminant);
+        let label = format!("{}.{}", here.label, union.discriminant);
+        Here { spot, label }
+    }
+
+    /// Writes a switch over the union at `here`; `arm` writes what is to be done with what an arm holds,
+    /// and `otherwise` is what is done where no arm is selected.
+    pub fn switch(
+        &self,
+        w: &mut Writer,
+        here: &Here<'a>,
+        bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
+        otherwise: &str,
+        arm: impl Fn(&mut Writer, &Here<'a>, &'a Body),
+    ) {
+        write_switch(w, self.of, here, bodies, otherwise, arm);
+    }
+
+    /// The number of an enum that has an item, if it is one.
+    pub fn is_member(&self, id: TypeId) -> String {
+        member_test(&self.of.schema.type_def(id).name)
+    }
+}
+
+/// The name of the function that says whether a number belongs to an enum.
+pub fn member_test(name: &str) -> String {
+    format!("tenon_is_{name}")
+}
+
+/// Writes a switch over the union at `here`.
+pub fn write_switch<'a>(
+    w: &mut Writer,
+    of: Interface<'a>,
+    here: &Here<'a>,
+    bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
+    otherwise: &str,
+    arm: impl Fn(&mut Writer, &Here<'a>, &'a Body),
+) {
+    let id = here.spot.union(of);
+    let (TypeKind::Union(union), WrittenType::Union(written)) =
+        (&of.schema.type_def(id).kind, of.written_type(id))
+    else {
+        unreachable!("the plan switches by unions")
+    };
+    let ty = &union.discriminant_type;
+    let discriminant = here
+        .spot
+        .discriminant(&union.discriminant, ty, &written.discriminant);
+    let is_boolean = Scalar::of(of.schema, ty) == Some(Scalar::Bool);
+    let held = |field: &'a Option<Field>, spelling| {
+        let parts = field.as_ref().zip(spelling);
+        parts.map(|(field, spelling)| Here {
+            spot: here.spot.arm(of, field, spelling),
+            label: format!("{}.{}", here.label, field.name),
+        })
+    };
+    match is_boolean {
+        true => w.line(format!("switch ({} ? 1 : 0) {{", discriminant.value())),
+        false => w.line(format!("switch ({}) {{", discriminant.value())),
+    }
+    for (index, definition) in union.arms.iter().enumerate() {
+        for (label, case) in written.labels[index].iter().zip(&definition.cases) {
+            match is_boolean {
+                true => w.line(format!("case {}:", case.value)),
+                false => w.line(format!("case {label}:")),
+            }
+        }
+        w.indented(|w| {
+            if let Some(holds) = held(&definition.field, written.arms[index].as_ref()) {
+                arm(w, &holds, &bodies.0[index].body);
+            }
+            w.line("break;");
+        });
+    }
+    w.line("default:");
+    w.indented(|w| match (bodies.1, &union.default, &written.default) {
+        (Some(body), Some(field), Some(spelling)) => {
+            if let Some(holds) = held(field, spelling.as_ref()) {
+                arm(w, &holds, body);
+            }
+            w.line("break;");
+        }
+        _ => w.line(otherwise),
+    });
+    w.line("}");
+}
+
+/// What skips to where an element of a list begins.
+fn skip_align(name: &str, align: u32) -> String {
+    match align {
+        0 | 1 => String::new(),
+        align => {
+            format!("\t\tif (!tenon_skip (in, {align}, 0, \"{name}\"))\n\t\t\treturn false;\n")
+        }
+    }
+}
+
+fn chunk(name: String, head: &str, body: &str) -> Chunk {
+    Chunk {
+        name,
+        prototype: format!("static bool {head};"),
+        text: format!("static bool\n{head}\n{{\n{body}}}\n"),
+    }
+}
+
+/// Writes a number of so many bytes.
+pub fn put_number(bytes: u32, to: &str, value: &str, swapped: &str) -> String {
+    match bytes {
+        1 => format!("tenon_put1 ({to}, {value})"),
+        bytes => format!("tenon_put{bytes} ({to}, {value}, {swapped})"),
+    }
+}
+
+/// Reads a number of so many bytes.
+pub fn get_number(bytes: u32, from: &str, swapped: &str) -> String {
+    match bytes {
+        1 => format!("tenon_get1 ({from})"),
+        bytes => format!("tenon_get{bytes} ({from}, {swapped})"),
+    }
+}
+
+/// `base + offset`.
+pub fn plus(base: &str, offset: u64) -> String {
+    match offset {
+        0 => base.to_owned(),
+        offset => format!("{base} + {offset}"),
+    }
+}
+
+/// `if (condition) return false;`
+pub fn refuse_if(w: &mut Writer, condition: &str) {
+    w.line(format!("if ({condition})"));
+    w.indented(|w| w.line("return false;"));
+}
+
+fn verb(way: Way) -> &'static str {
+    match way {
+        Way::Encode => "encode",
+        Way::Decode => "decode",
+    }
+}
+
+fn stream_name(way: Way) -> &'static str {
+    match way {
+        Way::Encode => "out",
+        Way::Decode => "in",
+    }
+}

@@ -1,0 +1,388 @@
+//! Decoding: what each operation of the plan is in C when it reads.
+
+use tenon_plan::{Blittable, Body, Count, Op, Scalar};
+use tenon_schema::TypeId;
+
+use super::codec::{Codec, Here, Way, get_number, plus, refuse_if};
+use super::encode::{bound_text, plain, times};
+use crate::c::xdr::pieces::{Step, steps};
+use crate::writer::Writer;
+
+impl<'a> Codec<'a> {
+    /// Reads the value at `here`.
+    pub fn decode(&self, w: &mut Writer, here: &Here<'a>, body: &'a Body) {
+        for step in steps(body) {
+            match step {
+                Step::Block(bytes, block) => self.decode_block(w, here, bytes, block),
+                Step::Op(op) => self.decode_op(w, here, op),
+            }
+        }
+    }
+
+    fn decode_block(&self, w: &mut Writer, here: &Here<'a>, bytes: u32, block: &'a [Op]) {
+        if bytes == 0 {
+            return;
+        }
+        let label = self.block_label(here, block);
+        let take = format!("tenon_take (in, {bytes}, {label})");
+        if block.iter().all(|op| matches!(op, Op::Zero { .. })) {
+            return refuse_if(w, &format!("{take} == NULL"));
+        }
+        self.take(w, &take);
+        for op in block {
+            self.decode_item(w, here, op);
+        }
+    }
+
+    fn take(&self, w: &mut Writer, call: &str) {
+        self.uses_block();
+        w.line(format!("from = {call};"));
+        refuse_if(w, "from == NULL");
+    }
+
+    /// An item in the block at `from`. What a hole holds does not matter.
+    fn decode_item(&self, w: &mut Writer, here: &Here<'a>, op: &'a Op) {
+        let Some(place) = op.place() else { return };
+        let at = here.at(self.of, place);
+        match op {
+            Op::Put { scalar, offset, .. } => {
+                self.decode_scalar(w, *scalar, &at, &plus("from", u64::from(*offset)));
+            }
+            Op::PutArray {
+                scalar,
+                count,
+                offset,
+                ..
+            } => {
+                let from = plus("from", u64::from(*offset));
+                match plain(self.representation(), *scalar) {
+                    Some(unit) => {
+                        let (item, to) = (Blittable::uniform(unit, 1), at.spot.address(self.of));
+                        let swapped = self.swapped_of(&item);
+                        self.move_fixed(w, (&to, &from), &item, *count, swapped);
+                    }
+                    None => self.decode_each(w, &at, *scalar, &count.to_string(), &from),
+                }
+            }
+            Op::Copy { bytes, offset, .. } => {
+                let (to, from) = (at.spot.address(self.of), plus("from", u64::from(*offset)));
+                if *bytes > 0 {
+                    w.line(format!("memcpy ({to}, {from}, {bytes});"));
+                }
+            }
+            Op::Blit {
+                item,
+                count,
+                offset,
+                ..
+            } => {
+                let (to, from) = (at.spot.address(self.of), plus("from", u64::from(*offset)));
+                let swapped = self.swapped_of(item);
+                self.move_fixed(w, (&to, &from), item, *count, swapped);
+            }
+            Op::Zero { .. }
+            | Op::Reserve { .. }
+            | Op::Align { .. }
+            | Op::BlitCounted { .. }
+            | Op::PutElements { .. }
+            | Op::CopyCounted { .. }
+            | Op::PutCounted { .. }
+            | Op::Loop { .. }
+            | Op::Switch { .. }
+            | Op::Optional { .. }
+            | Op::List { .. }
+            | Op::Call { .. }
+            | Op::External { .. } => unreachable!("{op:?} lies in no block"),
+        }
+    }
+
+    /// Whether numbers of a block are reversed; nobody asks of single bytes.
+    fn swapped_of(&self, item: &Blittable) -> &'static str {
+        match item.unit() {
+            Some(1) => "false",
+            _ => self.swapped(Way::Decode),
+        }
+    }
+
+    /// Numbers that are looked at one by one.
+    fn decode_each(&self, w: &mut Writer, at: &Here<'a>, scalar: Scalar, count: &str, from: &str) {
+        let bytes = self.representation().bytes(scalar);
+        self.with_index(|index| {
+            let head = format!("for (uint32_t {index} = 0; {index} < {count}; {index}++)");
+            w.braces(&head, |w| {
+                let element = at.inside(at.spot.element(self.of, index));
+                let from = format!("{from} + {}", times(index, bytes));
+                self.decode_scalar(w, scalar, &element, &from);
+            });
+        });
+    }
+
+    fn decode_scalar(&self, w: &mut Writer, scalar: Scalar, at: &Here<'a>, from: &str) {
+        let bytes = self.representation().bytes(scalar);
+        let swapped = match bytes {
+            1 => "",
+            _ => self.swapped(Way::Decode),
+        };
+        let number = get_number(bytes, from, swapped);
+        let value = match scalar {
+            Scalar::I64 => format!("(int64_t) {number}"),
+            Scalar::U64 | Scalar::U32 => number,
+            Scalar::I32 => format!("(int32_t) {number}"),
+            Scalar::I16 => format!("(int16_t) {number}"),
+            Scalar::U16 => format!("(uint16_t) {number}"),
+            Scalar::I8 => format!("(int8_t) {number}"),
+            Scalar::U8 => format!("(uint8_t) {number}"),
+            Scalar::F32 => format!("tenon_float_of ({number})"),
+            Scalar::F64 => format!("tenon_double_of ({number})"),
+            Scalar::Bool => format!("{number} != 0"),
+            Scalar::Enum(id) => {
+                let (test, name) = (self.is_member(id), at.name());
+                let (to, ty) = (at.spot.value(), at.spot.own_type(self.of));
+                return w.braces_below(|w| {
+                    w.line(format!("int32_t number = (int32_t) {number};"));
+                    w.line("");
+                    w.line(format!("if (!{test} (number))"));
+                    w.indented(|w| {
+                        w.line(format!(
+                            "return tenon_unknown (in, {from}, number, {name});"
+                        ));
+                    });
+                    w.line(format!("{to} = ({ty}) number;"));
+                });
+            }
+            Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
+        };
+        w.line(format!("{} = {value};", at.spot.value()));
+    }
+
+    fn decode_op(&self, w: &mut Writer, here: &Here<'a>, op: &'a Op) {
+        if let Op::Align { to, before } = op {
+            let label = here.name();
+            return refuse_if(w, &format!("!tenon_skip (in, {to}, {before}, {label})"));
+        }
+        let Some(place) = op.place() else {
+            unreachable!("every other operation has a place")
+        };
+        let at = here.at(self.of, place);
+        match op {
+            Op::BlitCounted { item, bound, .. } => {
+                self.count(w, &at, *bound, item.bytes());
+                self.when_there(w, &at, "tenon_unset", |w| {
+                    self.counted(w, &at, item.bytes());
+                    let (length, to) = (at.spot.length(self.of), at.spot.elements(self.of));
+                    let swapped = self.swapped_of(item);
+                    self.move_counted(w, (&to, "from"), item, &length, swapped);
+                });
+            }
+            Op::PutCounted { scalar, bound, .. } => {
+                let bytes = self.representation().bytes(*scalar);
+                self.count(w, &at, *bound, bytes.into());
+                self.when_there(w, &at, "tenon_unset", |w| {
+                    self.counted(w, &at, bytes.into());
+                    let (length, to) = (at.spot.length(self.of), at.spot.elements(self.of));
+                    match plain(self.representation(), *scalar) {
+                        Some(unit) => {
+                            let item = Blittable::uniform(unit, 1);
+                            let swapped = self.swapped_of(&item);
+                            self.move_counted(w, (&to, "from"), &item, &length, swapped);
+                        }
+                        None => self.decode_each(w, &at, *scalar, &length, "from"),
+                    }
+                });
+            }
+            Op::CopyCounted { bound, text, .. } => self.decode_bytes(w, &at, *bound, *text),
+            Op::PutElements {
+                count,
+                element,
+                body,
+                ..
+            } => {
+                let each = |w: &mut Writer, length: &str| {
+                    self.with_index(|index| {
+                        let head = format!(
+                            "for (uint32_t {index} = 0; {index} < {length}; {index}++, from += {})",
+                            element.bytes
+                        );
+                        w.braces(&head, |w| {
+                            let item = at.inside(at.spot.element(self.of, index));
+                            for op in body.iter().filter(|op| !op.is_reserve()) {
+                                self.decode_item(w, &item, op);
+                            }
+                        });
+                    });
+                };
+                match count {
+                    Count::Fixed(count) => {
+                        let bytes = element.bytes * u64::from(*count);
+                        if bytes > 0 {
+                            self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
+                            each(w, &count.to_string());
+                        }
+                    }
+                    Count::Counted(bound) => {
+                        self.count(w, &at, *bound, element.bytes);
+                        self.when_there(w, &at, "tenon_unset", |w| {
+                            if element.bytes > 0 {
+                                self.counted(w, &at, element.bytes);
+                                each(w, &at.spot.length(self.of));
+                            }
+                        });
+                    }
+                }
+            }
+            Op::Loop {
+                count,
+                element,
+                body,
+                ..
+            } => {
+                let each = |w: &mut Writer, length: &str| {
+                    if body.is_empty() {
+                        return;
+                    }
+                    self.with_index(|index| {
+                        let head =
+                            format!("for (uint32_t {index} = 0; {index} < {length}; {index}++)");
+                        w.braces(&head, |w| {
+                            let item = at.inside(at.spot.element(self.of, index));
+                            self.decode(w, &item, body);
+                        });
+                    });
+                };
+                match count {
+                    Count::Fixed(count) => each(w, &count.to_string()),
+                    Count::Counted(bound) => {
+                        self.count(w, &at, *bound, element.min.into());
+                        self.when_there(w, &at, "tenon_zeroed", |w| {
+                            each(w, &at.spot.length(self.of));
+                        });
+                    }
+                }
+            }
+            Op::Switch {
+                discriminant,
+                arms,
+                default,
+                ..
+            } => {
+                let on = self.discriminant(&at);
+                let bytes = self.representation().bytes(*discriminant);
+                self.take(w, &format!("tenon_take (in, {bytes}, {})", on.name()));
+                self.decode_scalar(w, *discriminant, &on, "from");
+                let refuse = format!(
+                    "return tenon_unknown (in, from, {}, {});",
+                    on.spot.value(),
+                    on.name()
+                );
+                self.switch(w, &at, (arms, default), &refuse, |w, holds, body| {
+                    self.decode(w, holds, body);
+                });
+            }
+            Op::Optional { body, .. } => {
+                let pointer = at.spot.value();
+                let ty = at.spot.inner_type(self.of);
+                let bytes = self.representation().bytes(Scalar::Bool);
+                self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
+                let swapped = match bytes {
+                    1 => "",
+                    _ => self.swapped(Way::Decode),
+                };
+                let flag = get_number(bytes, "from", swapped);
+                w.braces(&format!("if ({flag} != 0)"), |w| {
+                    w.line(format!(
+                        "{pointer} = ({ty} *) tenon_zeroed (in, 1, sizeof ({ty}), {});",
+                        at.name()
+                    ));
+                    refuse_if(w, &format!("{pointer} == NULL"));
+                    self.decode(w, &at.inside(at.spot.target(self.of)), body);
+                });
+            }
+            Op::List {
+                element,
+                first_bare,
+                ..
+            } => self.decode_list(w, &at, *element, *first_bare),
+            Op::Call { plan, .. } | Op::External { ty: plan, .. } => {
+                let call = self.call(Way::Decode, *plan);
+                let pointer = at.spot.pointer();
+                refuse_if(w, &format!("!{call} (in, {pointer})"));
+            }
+            Op::Align { .. }
+            | Op::Reserve { .. }
+            | Op::Zero { .. }
+            | Op::Put { .. }
+            | Op::PutArray { .. }
+            | Op::Copy { .. }
+            | Op::Blit { .. } => unreachable!("{op:?} lies in a block"),
+        }
+    }
+
+    /// Reads the count of elements that take at least so many bytes each.
+    fn count(&self, w: &mut Writer, at: &Here<'a>, bound: u32, fewest: u64) {
+        let length = at.spot.length(self.of);
+        let bound = bound_text(bound);
+        let swapped = self.swapped(Way::Decode);
+        // What takes so much never is there: no count passes.
+        let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
+        refuse_if(
+            w,
+            &format!(
+                "!tenon_count (in, &{length}, {bound}, {fewest}, {swapped}, {})",
+                at.name()
+            ),
+        );
+    }
+
+    /// Gets memory for elements, if there are any, and reads them.
+    fn when_there(
+        &self,
+        w: &mut Writer,
+        at: &Here<'a>,
+        memory: &str,
+        read: impl FnOnce(&mut Writer),
+    ) {
+        let (length, to) = (at.spot.length(self.of), at.spot.elements(self.of));
+        let ty = at.spot.inner_type(self.of);
+        w.braces(&format!("if ({length} > 0)"), |w| {
+            w.line(format!(
+                "{to} = ({ty} *) {memory} (in, {length}, sizeof ({ty}), {});",
+                at.name()
+            ));
+            refuse_if(w, &format!("{to} == NULL"));
+            read(w);
+        });
+    }
+
+    /// The bytes of elements that were found to be there.
+    fn counted(&self, w: &mut Writer, at: &Here<'a>, bytes: u64) {
+        self.uses_block();
+        let length = at.spot.length(self.of);
+        w.line(format!("from = tenon_counted (in, {length}, {bytes});"));
+    }
+
+    fn decode_bytes(&self, w: &mut Writer, at: &Here<'a>, bound: u32, text: bool) {
+        let what = match text {
+            true => format!("tenon_get_string (in, &{}", at.spot.value()),
+            false => format!(
+                "tenon_get_bytes (in, &{}, &{}",
+                at.spot.length(self.of),
+                at.spot.elements(self.of)
+            ),
+        };
+        let (bound, padding) = (bound_text(bound), self.representation().padding);
+        let swapped = self.swapped(Way::Decode);
+        refuse_if(
+            w,
+            &format!("!{what}, {bound}, {padding}, {swapped}, {})", at.name()),
+        );
+    }
+
+    fn decode_list(&self, w: &mut Writer, at: &Here<'a>, element: TypeId, first_bare: bool) {
+        let name = &self.of.schema.type_def(element).name;
+        let function = match first_bare {
+            true => self.function_name(Way::Decode, name),
+            false => self.list_name(Way::Decode, name),
+        };
+        refuse_if(w, &format!("!{function} (in, {})", at.spot.pointer()));
+    }
+}

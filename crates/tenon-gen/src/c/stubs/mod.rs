@@ -1,0 +1,181 @@
+//! Stubs for Tenon's own run time: a header and a source file that need `tenon.h` and C's library alone.
+//!
+//! Types are those that C programmers know from rpcgen, with the numbers of `stdint.h`. What moves them is
+//! printed from the plans of both representations by one printer, so that a program speaks ONC RPC and the
+//! lean protocol; what functions share stands in `runtime.c`.
+
+mod chunks;
+mod codec;
+mod decode;
+mod encode;
+mod free;
+mod header;
+mod messages;
+mod procedures;
+mod refused;
+mod source;
+
+use tenon_plan::{Fingerprints, Pass, Plans, Representation};
+use tenon_schema::Schema;
+use tenon_schema::written::Written;
+
+pub use refused::Refused;
+
+use super::procedures::procedures as all_procedures;
+use super::{Dialect, Interface, names};
+use messages::Call;
+
+/// The two files of stubs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stubs {
+    /// The text of the header.
+    pub header: String,
+    /// The text of the source file.
+    pub source: String,
+}
+
+/// What the files are made of.
+struct File<'a> {
+    of: Interface<'a>,
+    /// What the interface file is called.
+    interface: &'a str,
+    /// The same without what is behind its last dot.
+    stem: &'a str,
+    /// In each representation.
+    plans: &'a [Plans; 2],
+    fingerprints: &'a Fingerprints<'a>,
+    versions: Vec<Version<'a>>,
+    /// One for each procedure: what a type of its result is called, if it needs one.
+    result_names: &'a [String],
+}
+
+/// A version of a program.
+struct Version<'a> {
+    program: &'a tenon_schema::Program,
+    version: &'a tenon_schema::Version,
+    /// How the numbers are written.
+    program_number: &'a str,
+    version_number: &'a str,
+    /// What its functions and tables are called after: `store_program_1`.
+    name: String,
+    /// Its procedures by number, with their positions among all.
+    calls: Vec<(usize, Call<'a>)>,
+}
+
+/// Writes stubs for the interface in the file `name`, such as `nfs3.x`.
+///
+/// # Errors
+/// C has no word for something, or two things would have one name.
+pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refused> {
+    refused::check(schema)?;
+    let plan = |representation| Plans::new(schema, representation, Pass::ALL);
+    let plans = [
+        plan(Representation::XDR).map_err(Refused::Plan)?,
+        plan(Representation::LEAN).map_err(Refused::Plan)?,
+    ];
+    let of = Interface {
+        schema,
+        written,
+        dialect: Dialect::Plain,
+    };
+    let fingerprints = Fingerprints::new(schema);
+    let result_names: Vec<String> = all_procedures(of)
+        .map(|procedure| format!("{}_result", procedure.c_name()))
+        .collect();
+    let file = File {
+        of,
+        interface: name,
+        stem: name.rsplit_once('.').map_or(name, |(stem, _)| stem),
+        plans: &plans,
+        fingerprints: &fingerprints,
+        versions: versions(of, &plans),
+        result_names: &result_names,
+    };
+    refused::check_made(schema, &file.made())?;
+    Ok(Stubs {
+        header: file.header(),
+        source: file.source(),
+    })
+}
+
+fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<Version<'a>> {
+    let mut versions = Vec::new();
+    for (position, program) in of.schema.programs.iter().enumerate() {
+        let written = &of.written.programs[position];
+        for (index, version) in program.versions.iter().enumerate() {
+            versions.push(Version {
+                program,
+                version,
+                program_number: &written.number,
+                version_number: &written.versions[index],
+                name: names::procedure(&program.name, version.number),
+                calls: calls(of, plans, (position, index)),
+            });
+        }
+    }
+    versions
+}
+
+/// The procedures of a version by number.
+fn calls<'a>(
+    of: Interface<'a>,
+    plans: &'a [Plans; 2],
+    place: (usize, usize),
+) -> Vec<(usize, Call<'a>)> {
+    let each = all_procedures(of).enumerate();
+    let mine = each.filter(|(_, it)| (it.program, it.version) == place);
+    let mut calls: Vec<(usize, Call<'a>)> = mine
+        .map(|(position, procedure)| {
+            let call = Call {
+                procedure,
+                plans: [
+                    &plans[0].procedures[position],
+                    &plans[1].procedures[position],
+                ],
+                index: None,
+            };
+            (position, call)
+        })
+        .collect();
+    calls.sort_by_key(|(_, call)| call.procedure.definition.number);
+    let mut next = 0;
+    for (_, call) in &mut calls {
+        let definition = call.procedure.definition;
+        let is_null = definition.number == 0
+            && definition.arguments.is_empty()
+            && definition.result.is_none();
+        if !is_null {
+            call.index = Some(next);
+            next += 1;
+        }
+    }
+    calls
+}
+
+impl<'a> File<'a> {
+    /// All names that other files get to see, beside those of the interface.
+    fn made(&self) -> Vec<String> {
+        let types = self.of.schema.types.iter();
+        let messages = types.map(|def| messages::message_name(&def.name));
+        let mut made: Vec<String> = messages.collect();
+        for version in &self.versions {
+            for what in ["interface", "service", "serve"] {
+                made.push(format!("{}_{what}", version.name));
+            }
+            for (_, call) in &version.calls {
+                let name = call.procedure.c_name();
+                if call.has_record() {
+                    made.push(call.procedure.record_name());
+                }
+                if call.has_own_result() {
+                    made.push(call.result_name());
+                }
+                made.push(name.clone());
+                if call.index.is_some() {
+                    made.push(format!("{name}_start"));
+                }
+            }
+        }
+        made
+    }
+}

@@ -1,0 +1,328 @@
+//! Clients and services: a function for each procedure, and for each version a struct of handlers.
+
+use super::messages::{Call, Message};
+use super::{File, Version};
+use crate::c::declare::{Declared, spaced};
+use crate::c::header::record;
+use crate::writer::{Writer, c_comment, literal};
+
+impl<'a> File<'a> {
+    pub fn declare_clients(&self, w: &mut Writer, version: &Version<'a>) {
+        for (_, call) in &version.calls {
+            let procedure = &call.procedure;
+            if call.has_record() {
+                let name = procedure.record_name();
+                w.line("");
+                w.line(format!("typedef struct {name} {name};"));
+                let arguments = (
+                    &procedure.definition.arguments,
+                    &procedure.written.arguments,
+                );
+                record(w, self.of, &name, arguments.0, arguments.1);
+            }
+            if let (true, Some((ty, spelling))) = (call.has_own_result(), procedure.result()) {
+                let name = call.result_name();
+                let declared = Declared {
+                    name: &name,
+                    ty,
+                    spelling,
+                };
+                w.line("");
+                declared.typedef(w, self.of.dialect, &self.of.c_type(ty, spelling));
+            }
+        }
+        if Self::has_handlers(version) {
+            w.line("");
+            w.line("/* Clients. What ends in _start sends a call, and tenon_finish waits for its result. */");
+        }
+        w.line("");
+        for (_, call) in &version.calls {
+            c_comment(w, &call.procedure.definition.doc);
+            w.line(format!("bool {};", self.client_head(call)));
+            if call.index.is_some() {
+                w.line(format!("tenon_pending *{};", self.start_head(call)));
+            }
+        }
+    }
+
+    fn client_head(&self, call: &Call<'a>) -> String {
+        let mut parameters = vec!["tenon_channel *channel".to_owned()];
+        let own = call.parameters(self.of);
+        parameters.extend(own.iter().map(|parameter| parameter.declared()));
+        if let Some(result) = call.result_type(self.of) {
+            parameters.push(format!("{}*result", spaced(&result)));
+        }
+        parameters.push("tenon_error *error".to_owned());
+        format!("{} ({})", call.procedure.c_name(), parameters.join(", "))
+    }
+
+    fn start_head(&self, call: &Call<'a>) -> String {
+        let mut parameters = vec!["tenon_channel *channel".to_owned()];
+        let own = call.parameters(self.of);
+        parameters.extend(own.iter().map(|parameter| parameter.declared()));
+        parameters.push("tenon_error *error".to_owned());
+        format!(
+            "{}_start ({})",
+            call.procedure.c_name(),
+            parameters.join(", ")
+        )
+    }
+
+    /// Whether a version has procedures that somebody has to carry out.
+    fn has_handlers(version: &Version<'a>) -> bool {
+        version.calls.iter().any(|(_, call)| call.index.is_some())
+    }
+
+    pub fn declare_service(&self, w: &mut Writer, version: &Version<'a>) {
+        if !Self::has_handlers(version) {
+            return;
+        }
+        let name = &version.name;
+        w.line("");
+        w.line("/*");
+        w.line(format!(
+            " * What carries out the procedures of {}: true and a result, or what tenon_refuse returns. What is NULL",
+            version.version.name
+        ));
+        w.line(" * is not there.");
+        w.line(" */");
+        w.line(format!("typedef struct {name}_service {{"));
+        w.indented(|w| {
+            for (_, call) in version
+                .calls
+                .iter()
+                .filter(|(_, call)| call.index.is_some())
+            {
+                w.line(format!("bool {};", self.handler(call)));
+            }
+        });
+        w.line(format!("}} {name}_service;"));
+        w.line("");
+        w.line(format!("bool {};", serve_head(name)));
+    }
+
+    /// A handler as a member of the struct.
+    fn handler(&self, call: &Call<'a>) -> String {
+        let mut parameters = vec!["void *context".to_owned()];
+        let own = call.parameters(self.of);
+        parameters.extend(own.iter().map(|parameter| parameter.received()));
+        if let Some(result) = call.result_type(self.of) {
+            parameters.push(format!("{}*result", spaced(&result)));
+        }
+        parameters.push("tenon_request *request".to_owned());
+        format!("(*{}) ({})", call.procedure.c_name(), parameters.join(", "))
+    }
+
+    /// A pointer to the table of a message, or `NULL`.
+    fn message(message: &Message<'_>) -> String {
+        match message {
+            Message::Nothing => "NULL".to_owned(),
+            Message::Named(ty) => format!("&{}", super::messages::message_name(ty)),
+            Message::Plain(value) => format!("&tenon_message_plain_{}", plain_key(&value.name)),
+            Message::Own(value) => format!("&tenon_message_own_{}", value.name),
+        }
+    }
+
+    /// The tables of a version, and its clients and service.
+    pub fn write_version(&self, w: &mut Writer, version: &Version<'a>) {
+        let name = &version.name;
+        let handled: Vec<&(usize, Call<'a>)> = version
+            .calls
+            .iter()
+            .filter(|(_, call)| call.index.is_some())
+            .collect();
+        if !handled.is_empty() {
+            w.line(format!(
+                "static const tenon_procedure tenon_procedures_{name}[] = {{"
+            ));
+            w.indented(|w| {
+                for (position, call) in &handled {
+                    let arguments = Self::message(&call.arguments(self.of));
+                    let result =
+                        Self::message(&call.result(self.of, &self.result_names[*position]));
+                    let definition = call.procedure.definition;
+                    w.line(format!(
+                        "{{ {}, {}, {arguments}, {result} }},",
+                        number(definition.number),
+                        literal(&definition.name)
+                    ));
+                }
+            });
+            w.line("};");
+            w.line("");
+        }
+        self.write_interface(w, version, handled.len());
+        for (_, call) in &version.calls {
+            w.line("");
+            self.write_client(w, version, call);
+        }
+        if !handled.is_empty() {
+            self.write_service(w, version, &handled);
+        }
+    }
+
+    fn write_interface(&self, w: &mut Writer, version: &Version<'a>, procedures: usize) {
+        let name = &version.name;
+        let parts = self.fingerprints.parts(version.version);
+        let part_table = match parts.is_empty() {
+            true => "NULL".to_owned(),
+            false => {
+                w.line(format!("static const tenon_part tenon_parts_{name}[] = {{"));
+                w.indented(|w| {
+                    for (part, fingerprint) in &parts {
+                        w.line(format!("{{ {}, {fingerprint:#018x}u }},", literal(part)));
+                    }
+                });
+                w.line("};");
+                w.line("");
+                format!("tenon_parts_{name}")
+            }
+        };
+        let procedure_table = match procedures {
+            0 => "NULL".to_owned(),
+            _ => format!("tenon_procedures_{name}"),
+        };
+        let fingerprint = self.fingerprints.of_version(version.version);
+        w.line(format!("const tenon_interface {name}_interface = {{"));
+        w.indented(|w| {
+            w.line(format!(
+                "{}, {}, {},",
+                number(version.program.number),
+                number(version.version.number),
+                literal(&version.version.name)
+            ));
+            w.line(format!("{fingerprint:#018x}u,"));
+            w.line(format!("{part_table}, {},", parts.len()));
+            w.line(format!("{procedure_table}, {procedures}"));
+        });
+        w.line("};");
+    }
+
+    fn write_client(&self, w: &mut Writer, version: &Version<'a>, call: &Call<'a>) {
+        w.line("bool");
+        w.line(self.client_head(call));
+        let Some(index) = call.index else {
+            return w.braces_below(|w| w.line("return tenon_ping (channel, error);"));
+        };
+        let procedure = format!("&tenon_procedures_{}[{index}]", version.name);
+        let result = match call.result_type(self.of) {
+            Some(_) => "result",
+            None => "NULL",
+        };
+        w.braces_below(|w| {
+            let arguments = self.fill(w, call);
+            w.line(format!(
+                "return tenon_call (channel, {procedure}, {arguments}, {result}, error);"
+            ));
+        });
+        w.line("");
+        w.line("tenon_pending *");
+        w.line(self.start_head(call));
+        w.braces_below(|w| {
+            let arguments = self.fill(w, call);
+            w.line(format!(
+                "return tenon_start (channel, {procedure}, {arguments}, error);"
+            ));
+        });
+    }
+
+    /// Puts arguments where they are encoded from, and returns a pointer to them.
+    fn fill(&self, w: &mut Writer, call: &Call<'a>) -> String {
+        let parameters = call.parameters(self.of);
+        match (call.has_record(), parameters.as_slice()) {
+            (false, []) => "NULL".to_owned(),
+            (false, [only]) => only.pointer(),
+            _ => {
+                w.line(format!("{} tenon_arguments;", call.procedure.record_name()));
+                w.line("");
+                for line in parameters.iter().flat_map(|parameter| parameter.fill()) {
+                    w.line(line);
+                }
+                "&tenon_arguments".to_owned()
+            }
+        }
+    }
+
+    fn write_service(&self, w: &mut Writer, version: &Version<'a>, handled: &[&(usize, Call<'a>)]) {
+        let name = &version.name;
+        for (_, call) in handled {
+            w.line("");
+            self.write_handler(w, version, call);
+        }
+        w.line("");
+        w.line("bool");
+        w.line(serve_head(name));
+        w.braces_below(|w| {
+            w.line("const tenon_handler handlers[] = {");
+            w.indented(|w| {
+                for (_, call) in handled {
+                    let procedure = call.procedure.c_name();
+                    w.line(format!(
+                        "service->{procedure} != NULL ? tenon_handle_{procedure} : NULL,"
+                    ));
+                }
+            });
+            w.line("};");
+            w.line("");
+            w.line(format!(
+                "return tenon_server_add (server, &{name}_interface, handlers, service, context, execution, error);"
+            ));
+        });
+    }
+
+    fn write_handler(&self, w: &mut Writer, version: &Version<'a>, call: &Call<'a>) {
+        let procedure = call.procedure.c_name();
+        let parameters = call.parameters(self.of);
+        w.line("static bool");
+        w.line(format!(
+            "tenon_handle_{procedure} (const void *methods, void *context, void *arguments, void *result, tenon_request *request)"
+        ));
+        w.braces_below(|w| {
+            w.line(format!(
+                "const {0}_service *service = (const {0}_service *) methods;",
+                version.name
+            ));
+            let mut handed = vec!["context".to_owned()];
+            match (call.has_record(), parameters.as_slice()) {
+                (false, []) => {}
+                (false, [only]) => handed.push(only.alone()),
+                _ => {
+                    let record = call.procedure.record_name();
+                    w.line(format!("{record} *it = ({record} *) arguments;"));
+                    handed.extend(parameters.iter().map(|it| it.out_of_record()));
+                }
+            }
+            w.line("");
+            if parameters.is_empty() {
+                w.line("(void) arguments;");
+            }
+            match call.result_type(self.of) {
+                Some(result) => handed.push(format!("({}*) result", spaced(&result))),
+                None => w.line("(void) result;"),
+            }
+            handed.push("request".to_owned());
+            w.line(format!(
+                "return service->{procedure} ({});",
+                handed.join(", ")
+            ));
+        });
+    }
+}
+
+/// What the functions of a plain type are called after.
+pub fn plain_key(name: &str) -> String {
+    name.chars()
+        .filter(|char| char.is_ascii_alphanumeric() || *char == '_')
+        .collect()
+}
+
+/// A number that no macro of the interface can stand for.
+fn number(number: u32) -> String {
+    format!("{number:#x}")
+}
+
+fn serve_head(name: &str) -> String {
+    format!(
+        "{name}_serve (tenon_server *server, const {name}_service *service, void *context, tenon_execution execution, tenon_error *error)"
+    )
+}

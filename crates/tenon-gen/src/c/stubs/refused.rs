@@ -1,0 +1,190 @@
+//! What cannot be written in C, and why.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use tenon_plan::PlanError;
+use tenon_schema::{ConstantValue, Schema, Type, TypeKind};
+
+/// Why there are no stubs for an interface.
+#[derive(Debug)]
+pub enum Refused {
+    /// It has types that no message can hold.
+    Plan(PlanError),
+    /// A name of the interface is a word of C, or begins as those of Tenon do.
+    Word(String),
+    /// Two things would have one name.
+    Twice(String),
+    /// C has no quadruple precision.
+    Quadruple(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(error) => write!(f, "{error}"),
+            Self::Word(name) => write!(f, "`{name}` is a word of C or of Tenon's header"),
+            Self::Twice(name) => write!(f, "two things would be called `{name}` in C"),
+            Self::Quadruple(name) => write!(f, "{name}: C has no type for `quadruple`"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The words of C, and of the headers that stubs include.
+const WORDS: [&str; 59] = [
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "_Alignas",
+    "_Alignof",
+    "_Atomic",
+    "_Bool",
+    "_Complex",
+    "_Generic",
+    "_Imaginary",
+    "_Noreturn",
+    "_Static_assert",
+    "_Thread_local",
+    "bool",
+    "true",
+    "false",
+    "size_t",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "NULL",
+    "asm",
+    "errno",
+];
+
+/// Refuses names and types that C does not have.
+pub fn check(schema: &Schema) -> Result<(), Refused> {
+    let mut types = schema.types.iter();
+    if let Some(def) = types.find(|def| has_quadruple(&def.kind)) {
+        return Err(Refused::Quadruple(def.name.clone()));
+    }
+    let versions = schema.programs.iter().flat_map(|program| &program.versions);
+    for procedure in versions.flat_map(|version| &version.procedures) {
+        let arguments = procedure.arguments.iter().map(|field| &field.ty);
+        if arguments.chain(&procedure.result).any(is_quadruple) {
+            return Err(Refused::Quadruple(procedure.name.clone()));
+        }
+    }
+    let is_word = |name: &&str| WORDS.contains(name) || name.starts_with("tenon_");
+    match names(schema).find(is_word) {
+        Some(name) => Err(Refused::Word(name.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Refuses names that stubs need and the interface or other stubs have.
+pub fn check_made(schema: &Schema, made: &[String]) -> Result<(), Refused> {
+    let mut taken: BTreeSet<&str> = globals(schema).collect();
+    match made.iter().find(|name| !taken.insert(name)) {
+        Some(name) => Err(Refused::Twice(name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Every name of the interface that C gets to see.
+fn names(schema: &Schema) -> impl Iterator<Item = &str> {
+    let fields = schema.types.iter().flat_map(|def| fields(&def.kind));
+    let versions = schema.programs.iter().flat_map(|program| &program.versions);
+    let procedures = versions.flat_map(|version| &version.procedures);
+    let arguments = procedures.flat_map(|procedure| &procedure.arguments);
+    let names = fields.chain(arguments.map(|field| field.name.as_str()));
+    globals(schema).chain(names)
+}
+
+/// The names of types, constants, programs and so on.
+fn globals(schema: &Schema) -> impl Iterator<Item = &str> {
+    let types = schema.types.iter().map(|def| def.name.as_str());
+    let members = schema.types.iter().flat_map(|def| match &def.kind {
+        TypeKind::Enum(members) => members.as_slice(),
+        _ => &[],
+    });
+    let constants = schema.constants.iter();
+    let constants = constants.filter(|it| !matches!(it.value, ConstantValue::Unresolved(_)));
+    let programs = schema.programs.iter().map(|program| program.name.as_str());
+    let versions = schema.programs.iter().flat_map(|program| &program.versions);
+    let procedures = versions.clone().flat_map(|version| &version.procedures);
+    types
+        .chain(members.map(|member| member.name.as_str()))
+        .chain(constants.map(|constant| constant.name.as_str()))
+        .chain(programs)
+        .chain(versions.map(|version| version.name.as_str()))
+        .chain(procedures.map(|procedure| procedure.name.as_str()))
+}
+
+fn fields(kind: &TypeKind) -> Vec<&str> {
+    match kind {
+        TypeKind::Enum(_) | TypeKind::External | TypeKind::Typedef(_) => Vec::new(),
+        TypeKind::Struct(fields) => fields.iter().map(|field| field.name.as_str()).collect(),
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
+            let fields = arms.chain(union.default.iter().flatten());
+            let names = fields.map(|field| field.name.as_str());
+            names.chain([union.discriminant.as_str()]).collect()
+        }
+    }
+}
+
+fn has_quadruple(kind: &TypeKind) -> bool {
+    match kind {
+        TypeKind::Enum(_) | TypeKind::External => false,
+        TypeKind::Typedef(ty) => is_quadruple(ty),
+        TypeKind::Struct(fields) => fields.iter().any(|field| is_quadruple(&field.ty)),
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
+            let mut fields = arms.chain(union.default.iter().flatten());
+            fields.any(|field| is_quadruple(&field.ty))
+        }
+    }
+}
+
+fn is_quadruple(ty: &Type) -> bool {
+    match ty {
+        Type::Quadruple => true,
+        Type::Array(element, _) => is_quadruple(element),
+        Type::Optional(to) => is_quadruple(to),
+        _ => false,
+    }
+}

@@ -1,0 +1,201 @@
+//! The source file: the functions of all types and messages, their tables, clients and services.
+
+use std::collections::BTreeSet;
+
+use tenon_plan::{Plan, ProcedurePlan};
+use tenon_schema::{TypeId, TypeKind};
+
+use super::File;
+use super::chunks::{self, Chunk};
+use super::codec::{Codec, Here, Way, member_test};
+use super::free::Frees;
+use super::messages::{Message, Value, message_name};
+use super::procedures::plain_key;
+use crate::c::xdr::free::Owners;
+use crate::c::xdr::runtime;
+use crate::writer::Writer;
+
+/// What functions share, in C.
+const RUNTIME: &str = include_str!("runtime.c");
+
+/// A table of functions, and the functions.
+struct Table {
+    text: String,
+    chunks: Vec<Chunk>,
+}
+
+impl<'a> File<'a> {
+    /// The text of the source file.
+    pub fn source(&self) -> String {
+        let owners = Owners::new(self.of, &self.plans[0]);
+        let maker = Maker {
+            file: self,
+            codecs: self
+                .plans
+                .each_ref()
+                .map(|plans| Codec::new(self.of, plans)),
+            frees: Frees {
+                of: self.of,
+                owners: &owners,
+                plans: &self.plans[0],
+            },
+        };
+        let mut tables: Vec<Table> = self
+            .defined()
+            .into_iter()
+            .map(|id| maker.of_type(id))
+            .collect();
+        tables.extend(maker.of_procedures());
+        let roots: String = tables.iter().map(|table| table.text.as_str()).collect();
+        let functions: Vec<Chunk> = tables.into_iter().flat_map(|table| table.chunks).collect();
+        let mut body = Writer::with_tabs();
+        chunks::write(&mut body, &functions, &roots);
+        body.raw_text(roots.strip_suffix('\n').unwrap_or(&roots));
+        for version in &self.versions {
+            body.line("");
+            self.write_version(&mut body, version);
+        }
+        let body = body.finish();
+        let mut w = Writer::with_tabs();
+        self.heading(&mut w);
+        w.line(format!("#include \"{}.h\"", self.stem));
+        w.line("");
+        w.line("#include <stdlib.h>");
+        w.line("#include <string.h>");
+        w.line("");
+        runtime::write_with(&mut w, &body, RUNTIME);
+        w.finish() + &body
+    }
+}
+
+/// Makes tables.
+struct Maker<'f, 'a> {
+    file: &'f File<'a>,
+    codecs: [Codec<'a>; 2],
+    frees: Frees<'f>,
+}
+
+impl<'f, 'a: 'f> Maker<'f, 'a> {
+    fn of_type(&self, id: TypeId) -> Table {
+        let def = self.file.of.schema.type_def(id);
+        let mut chunks = Vec::new();
+        if let TypeKind::Enum(members) = &def.kind {
+            let mut values = BTreeSet::new();
+            let members = members.iter().filter(|member| values.insert(member.value));
+            let names: Vec<&str> = members.map(|member| member.name.as_str()).collect();
+            chunks.push(member_chunk(&def.name, &names));
+        }
+        for codec in &self.codecs {
+            chunks.extend(codec.of_type(id));
+        }
+        chunks.extend(self.frees.of_type(id));
+        let names = self
+            .codecs
+            .each_ref()
+            .map(|codec| [Way::Encode, Way::Decode].map(|way| codec.function_name(way, &def.name)));
+        let lead = format!("const tenon_message {}", message_name(&def.name));
+        Table {
+            text: table(&lead, &def.name, &names, &self.frees.of_named(id)),
+            chunks,
+        }
+    }
+
+    /// The messages of procedures that are not those of types.
+    fn of_procedures(&self) -> Vec<Table> {
+        let mut tables = Vec::new();
+        let mut plain = BTreeSet::new();
+        for version in &self.file.versions {
+            let calls = version.calls.iter();
+            for (position, call) in calls.filter(|(_, call)| call.index.is_some()) {
+                let of = self.file.of;
+                let result_name = &self.file.result_names[*position];
+                let arguments: fn(&ProcedurePlan) -> &Plan = |plan| &plan.arguments;
+                let result: fn(&ProcedurePlan) -> &Plan = |plan| &plan.result;
+                let messages = [
+                    (call.arguments(of), arguments),
+                    (call.result(of, result_name), result),
+                ];
+                for (message, plan) in messages {
+                    let plans = call.plans.map(plan);
+                    match message {
+                        Message::Nothing | Message::Named(_) => {}
+                        Message::Plain(value) => {
+                            let key = plain_key(&value.name);
+                            if plain.insert(key.clone()) {
+                                tables.push(self.of_value(("plain", &key), &value, plans));
+                            }
+                        }
+                        Message::Own(value) => {
+                            tables.push(self.of_value(("own", &value.name), &value, plans));
+                        }
+                    }
+                }
+            }
+        }
+        tables
+    }
+
+    fn of_value(
+        &self,
+        (kind, name): (&str, &str),
+        value: &Value<'a>,
+        plans: [&'a Plan; 2],
+    ) -> Table {
+        let here = Here {
+            spot: value.spot.clone(),
+            label: value.name.clone(),
+        };
+        let mut chunks = Vec::new();
+        let mut names: [[String; 2]; 2] = Default::default();
+        for (index, (codec, plan)) in self.codecs.iter().zip(plans).enumerate() {
+            let made = codec.both(&format!("{kind}_"), name, &value.ty, &here, plan);
+            names[index] = made.each_ref().map(|chunk| chunk.name.clone());
+            chunks.extend(made);
+        }
+        let mut free = "NULL".to_owned();
+        if self.frees.owners.owns_body(&plans[0].body) {
+            free = format!("tenon_{kind}_free_{name}");
+            chunks.push(
+                self.frees
+                    .function(free.clone(), &value.ty, &here, &plans[0].body),
+            );
+        }
+        let lead = format!("static const tenon_message tenon_message_{kind}_{name}");
+        Table {
+            text: table(&lead, &value.ty, &names, &free),
+            chunks,
+        }
+    }
+}
+
+fn table(lead: &str, ty: &str, names: &[[String; 2]; 2], free: &str) -> String {
+    let functions: Vec<String> = names
+        .iter()
+        .map(|[encode, decode]| format!("\t{encode}, {decode},\n"))
+        .collect();
+    format!(
+        "{lead} = {{\n\tsizeof ({ty}), _Alignof ({ty}),\n{}\t{free}\n}};\n\n",
+        functions.concat()
+    )
+}
+
+/// The function that says whether a number belongs to an enum.
+fn member_chunk(name: &str, members: &[&str]) -> Chunk {
+    let function = member_test(name);
+    let head = format!("{function} (int32_t number)");
+    let cases: String = members
+        .iter()
+        .map(|member| format!("\tcase {member}:\n"))
+        .collect();
+    let text = match members {
+        [] => format!("static bool\n{head}\n{{\n\t(void) number;\n\treturn false;\n}}\n"),
+        _ => format!(
+            "static bool\n{head}\n{{\n\tswitch (number) {{\n{cases}\t\treturn true;\n\tdefault:\n\t\treturn false;\n\t}}\n}}\n"
+        ),
+    };
+    Chunk {
+        prototype: format!("static bool {head};"),
+        name: function,
+        text,
+    }
+}
