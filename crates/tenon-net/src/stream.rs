@@ -16,13 +16,6 @@ use crate::socket::{Ready, Socket};
 use crate::unix_wait::UnixWait;
 use crate::{Address, Host, Transport, Until};
 
-/// A longer message is not sent in one piece: a sleeping peer takes longer to wake up than a second
-/// system call does. `bench/run rpc block` is faster so from about here on.
-const LONG: usize = 8 << 10;
-
-/// What goes first of a long message: enough for the peer to begin with.
-const HEAD: usize = 4 << 10;
-
 /// A connected stream. Threads may send and receive at the same time; one thread at a time receives,
 /// and one at a time sends.
 #[derive(Debug)]
@@ -166,31 +159,6 @@ impl Stream {
         match &self.0 {
             Kind::Socket { socket, family } => family.note(socket.try_send(bytes)),
             Kind::Shm(shm) => shm.try_send(bytes),
-        }
-    }
-
-    /// Sends as much as fits at once of what is left of `message`, of which `sent` bytes are sent,
-    /// and returns the number of bytes. A long message begins with a short piece: it wakes the
-    /// peer, on another core, while this one still copies the rest.
-    ///
-    /// # Errors
-    /// As [`try_send`](Self::try_send).
-    ///
-    /// # Panics
-    /// If `message` has less than `sent` bytes.
-    #[inline]
-    pub fn try_send_from(&self, message: &[u8], sent: usize) -> io::Result<usize> {
-        let rest = &message[sent..];
-        match &self.0 {
-            Kind::Socket { socket, family } => {
-                let piece = match sent == 0 && rest.len() > LONG {
-                    true => &rest[..HEAD],
-                    false => rest,
-                };
-                family.note(socket.try_send(piece))
-            }
-            // It goes in short pieces anyhow.
-            Kind::Shm(shm) => shm.try_send(rest),
         }
     }
 

@@ -268,7 +268,7 @@ impl Connection {
             };
             let mut ready = ready.map_err(Reason::Socket)?;
             let bytes = self.replies.as_slice();
-            match self.socket.get_ref().try_send_from(bytes, self.sent) {
+            match self.socket.get_ref().try_send(&bytes[self.sent..]) {
                 Ok(sent) => self.sent += sent,
                 Err(error) if is_for_now(&error) => ready.clear_ready(),
                 Err(error) => return Err(Reason::of_sending(error)),

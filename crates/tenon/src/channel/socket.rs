@@ -103,7 +103,7 @@ impl Socket {
     /// `WouldBlock` when nothing fits.
     pub fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
         match self {
-            Self::Stream(stream) => stream.try_send_from(call, sent),
+            Self::Stream(stream) => stream.try_send(&call[sent..]),
             Self::Packets(socket) => socket.try_send(Train::one(call)),
         }
     }

@@ -84,7 +84,7 @@ impl Line {
         let mut since = None;
         let mut sent = 0;
         while sent < records.len() {
-            match self.stream.try_send_from(records, sent) {
+            match self.stream.try_send(&records[sent..]) {
                 Ok(bytes) => sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let since = *since.get_or_insert_with(Instant::now);
