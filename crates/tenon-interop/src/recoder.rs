@@ -72,7 +72,11 @@ impl Recoder {
         match status {
             0 if consumed as usize == length => Ok(bytes),
             0 => Err(format!("{consumed} bytes were read of {length}")),
-            1 => Err(format!("does not decode, from byte {consumed} on")),
+            1 if bytes.is_empty() => Err(format!("does not decode, from byte {consumed} on")),
+            1 => Err(format!(
+                "{} at byte {consumed}",
+                String::from_utf8_lossy(&bytes)
+            )),
             2 => Err("does not encode".to_owned()),
             4 => Err("streams do not agree".to_owned()),
             _ => Err("does not know the type".to_owned()),

@@ -1,0 +1,378 @@
+//! Stubs in C for Tenon's own run time: they compile without a warning, and their codecs, the interpreter and
+//! Rust's stubs have the same bytes, in both representations and both orders of bytes, and refuse the same bytes at
+//! the same place. The library is not needed for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use tenon::wire::{
+    Buffer, DecodeErrorKind, DecodeMode, Decoder, Encoder, Lean, Limits, Native, Representation,
+    Swapped, Xdr,
+};
+use tenon_exec::Interface;
+use tenon_exec::random::Random;
+use tenon_interop::compiled::{self, INTERFACES, Recoders};
+use tenon_interop::{Recoder, root};
+use tenon_plan::Representation as Form;
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
+
+/// Those whose bytes are compared: every constructor; every kind of number in memory that is no array; lists.
+const SUBJECTS: [&str; 3] = ["torture", "nlm_prot", "yp"];
+
+/// Values per type.
+const VALUES: usize = 300;
+
+/// Of them, those of which every prefix is tried.
+const CUT: usize = 20;
+
+/// Wrong bytes per type.
+const WRONG: usize = 600;
+
+/// Parts of a value, about.
+const ITEMS: usize = 30;
+
+/// Every warning there is, but for those about the lines that interfaces bring along.
+const STRICT: [&str; 6] = [
+    "-std=c11",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pedantic",
+    "-Wno-unknown-pragmas",
+];
+
+/// What finds bytes that are not ours, memory that is lost, and what C does not define.
+const SANITIZED: [&str; 4] = [
+    "-O1",
+    "-g",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+];
+
+/// A folder for what is built, and none of another test's.
+fn folder(name: &str) -> PathBuf {
+    let folder = root().join("target/peers-c/plain").join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// Runs a compiler in `folder`; it has to succeed and to say nothing.
+fn compile(compiler: &str, folder: &Path, arguments: &[&str]) {
+    let include = root().join("crates/tenon-c/include");
+    let output = Command::new(compiler)
+        .current_dir(folder)
+        .arg(format!("-I{}", include.display()))
+        .arg("-I.")
+        .args(arguments)
+        .output()
+        .expect("./test setup installs the compilers");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.is_empty(),
+        "{compiler} in {}: {arguments:?}: {said}",
+        folder.display()
+    );
+}
+
+/// Writes the stubs of the interface `path` into `folder`; its schema.
+fn generate(path: &Path, folder: &Path) -> Schema {
+    let parsed = tenon_idl::parse_file(path, &tenon_idl::Options::default());
+    let schema = parsed.schema.expect("an interface");
+    let written = parsed.written.expect("beside the schema");
+    let name = path.file_name().expect("a name").to_string_lossy();
+    let stubs = tenon_gen::c::stubs::generate(&schema, &written, &name).expect("stubs");
+    let write = |ending: &str, text: &str| {
+        let file = folder.join(&*name).with_extension(ending);
+        std::fs::write(file, text).expect("a file");
+    };
+    write("h", &stubs.header);
+    write("c", &stubs.source);
+    schema
+}
+
+#[test]
+fn stubs_compile_without_a_warning() {
+    let corpus = root().join("crates/tenon-gen/tests/corpus");
+    let own = [
+        "directions",
+        "lists",
+        "recursion",
+        "results",
+        "service",
+        "unions",
+    ];
+    let own = own.map(|name| corpus.join(format!("{name}.x")));
+    let subjects = SUBJECTS.map(|name| path_of(name).to_owned());
+    for path in own.iter().chain(&subjects) {
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let folder = folder(&format!("warnings/{name}"));
+        generate(path, &folder);
+        let source = format!("{name}.c");
+        // The torture is compiled by gcc below, with the same warnings.
+        let gcc = (name != "torture").then_some(("gcc", ["-O2", "-c"]));
+        for (compiler, flags) in gcc.into_iter().chain([("clang", ["-O0", "-fsyntax-only"])]) {
+            let mut arguments = Vec::from(STRICT);
+            arguments.extend(flags);
+            arguments.push(&source);
+            compile(compiler, &folder, &arguments);
+        }
+        // The torture has a member that is called `operator`.
+        if name != "torture" {
+            std::fs::write(folder.join("header.cc"), format!("#include \"{name}.h\"\n"))
+                .expect("a file");
+            compile(
+                "g++",
+                &folder,
+                &[
+                    "-Wall",
+                    "-Wextra",
+                    "-Werror",
+                    "-pedantic",
+                    "-fsyntax-only",
+                    "header.cc",
+                ],
+            );
+        }
+    }
+}
+
+/// The file of an interface.
+fn path_of(name: &str) -> &'static Path {
+    Path::new(listed(name).path)
+}
+
+fn listed(name: &str) -> &'static compiled::Interface {
+    let mut all = INTERFACES.iter();
+    all.find(|listed| listed.name == name)
+        .expect("./test setup installs it")
+}
+
+/// An interface in three codecs: the interpreter's, Rust's and C's.
+struct Subject {
+    schema: Schema,
+    xdr: Interface,
+    lean: Interface,
+    types: &'static [(&'static str, Recoders)],
+    c: Recoder,
+}
+
+impl Subject {
+    fn new(name: &str) -> Self {
+        let folder = folder(name);
+        let schema = generate(path_of(name), &folder);
+        let defined = |kind: &TypeKind| *kind != TypeKind::External;
+        let types = schema.types.iter().filter(|def| defined(&def.kind));
+        let table: String = types.map(|def| format!("TYPE({})\n", def.name)).collect();
+        std::fs::write(folder.join("types.inc"), table).expect("a file");
+        let interface = format!("-DINTERFACE_H=\"{name}.h\"");
+        let driver = root()
+            .join("tests/peers/c/stub_codec.c")
+            .display()
+            .to_string();
+        let source = format!("{name}.c");
+        let mut arguments = vec![interface.as_str(), "-DSTUB_TYPES=\"types.inc\""];
+        arguments.extend(STRICT);
+        arguments.extend(SANITIZED);
+        arguments.extend(["-o", "codec", &driver, &source]);
+        compile("cc", &folder, &arguments);
+        let made = |form| Interface::with_representation(schema.clone(), form).expect("plans");
+        Self {
+            xdr: made(Form::XDR),
+            lean: made(Form::LEAN),
+            schema,
+            types: listed(name).types,
+            c: Recoder::start(Command::new(folder.join("codec"))),
+        }
+    }
+
+    /// The types that are compared, and how Rust's stubs move them.
+    fn types(&self) -> Vec<(TypeId, String, Recoders)> {
+        let types = self.schema.types.iter().enumerate();
+        let types = types.filter_map(|(index, def)| {
+            let mut all = self.types.iter();
+            let (_, rust) = all.find(|(name, _)| *name == def.name)?;
+            Some((TypeId(index as u32), def.name.clone(), *rust))
+        });
+        types.collect()
+    }
+}
+
+fn encoded<R: Representation>(
+    interface: &Interface,
+    id: TypeId,
+    value: &tenon_exec::Value,
+) -> Vec<u8> {
+    let mut buffer = Buffer::with_capacity(256);
+    let mut out = Encoder::<R>::over(&mut buffer);
+    interface.encode(id, value, &mut out).expect("a value");
+    buffer.as_slice().to_vec()
+}
+
+/// What the interpreter makes of bytes: how many it read, or what is wrong and where.
+fn judged<R: Representation>(
+    interface: &Interface,
+    id: TypeId,
+    bytes: &[u8],
+) -> Result<usize, String> {
+    let mut input = Decoder::<R>::over(bytes, DecodeMode::Lenient, Limits::default());
+    match interface.decode(id, &mut input) {
+        Ok(_) => Ok(input.position()),
+        Err(error) => Err(format!("{} at byte {}", number(&error.kind), error.offset)),
+    }
+}
+
+/// What `tenon.h` calls it.
+fn number(kind: &DecodeErrorKind) -> u32 {
+    match kind {
+        DecodeErrorKind::Truncated { .. } => 1,
+        DecodeErrorKind::TooLong { .. } => 2,
+        DecodeErrorKind::UnknownValue(_) => 3,
+        DecodeErrorKind::TooDeep => 6,
+        DecodeErrorKind::TooMuchMemory => 7,
+        DecodeErrorKind::BadList => 8,
+        other => unreachable!("a lenient decoder says no such thing: {other:?}"),
+    }
+}
+
+#[test]
+fn codecs_have_the_same_bytes_and_refuse_the_same() {
+    let run = |names: &[&str]| {
+        let mut seen = (0, 0);
+        for name in names {
+            let mut subject = Subject::new(name);
+            for (id, ty, rust) in subject.types() {
+                same_bytes(&mut subject, id, &ty, rust);
+                seen.0 += 1;
+                seen.1 += same_refusals(&mut subject, id, &ty, rust);
+            }
+        }
+        seen
+    };
+    let (one, other) = SUBJECTS.split_at(1);
+    let (one, other) = thread::scope(|scope| {
+        let other = scope.spawn(|| run(other));
+        (run(one), other.join().expect("its types agree"))
+    });
+    let (types, refused) = (one.0 + other.0, one.1 + other.1);
+    assert!(types > 100, "only {types} types were compared");
+    assert!(refused > 10_000, "only {refused} were refused");
+}
+
+fn same_bytes(subject: &mut Subject, id: TypeId, ty: &str, rust: Recoders) {
+    let mut random = Random::new(u64::from(id.0) + 11);
+    let named = Type::Named(id);
+    let values: Vec<_> = (0..VALUES)
+        .map(|_| random.value(&subject.schema, &named, ITEMS))
+        .collect();
+    let xdr: Vec<Vec<u8>> = values
+        .iter()
+        .map(|value| encoded::<Xdr>(&subject.xdr, id, value))
+        .collect();
+    let lean: Vec<Vec<u8>> = values
+        .iter()
+        .map(|value| encoded::<Lean<Native>>(&subject.lean, id, value))
+        .collect();
+    let swapped: Vec<Vec<u8>> = lean
+        .iter()
+        .map(|bytes| (rust.to_swapped)(bytes).expect("Rust's stubs move it"))
+        .collect();
+    for (form, sent, expected) in [
+        ("x", &xdr, &xdr),
+        ("l", &lean, &lean),
+        ("s", &swapped, &lean),
+    ] {
+        for (form, range) in [
+            (form.to_uppercase(), 0..CUT),
+            (form.to_owned(), CUT..VALUES),
+        ] {
+            let name = format!("{form}:{ty}");
+            let answers = subject.c.recode(&name, &sent[range.clone()]);
+            for (answer, expected) in answers.iter().zip(&expected[range]) {
+                assert_eq!(answer.as_ref(), Ok(expected), "{name}");
+            }
+        }
+    }
+    for (bytes, recode) in [
+        (&xdr, rust.xdr),
+        (&lean, rust.lean),
+        (&swapped, rust.swapped),
+    ] {
+        for bytes in bytes {
+            assert_eq!(recode(bytes).as_ref(), Ok(bytes), "{ty} in Rust");
+        }
+    }
+}
+
+/// Spoils a word somewhere.
+fn spoil(random: &mut Random, bytes: &mut Vec<u8>) {
+    if bytes.is_empty() {
+        return;
+    }
+    let at = random.below(bytes.len() as u64) as usize;
+    match random.below(4) {
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes[at] = 0xff,
+        2 => {
+            let at = at & !3;
+            let end = bytes.len().min(at + 4);
+            bytes[at..end].fill(0xff);
+        }
+        _ => {
+            let at = at & !3;
+            let word = (random.below(40) as u32).to_ne_bytes();
+            let end = bytes.len().min(at + 4);
+            bytes[at..end].copy_from_slice(&word[..end - at]);
+        }
+    }
+}
+
+/// How many of the bytes are refused, by the interpreter and by C.
+fn same_refusals(subject: &mut Subject, id: TypeId, ty: &str, rust: Recoders) -> usize {
+    let mut random = Random::new(u64::from(id.0) + 13);
+    let named = Type::Named(id);
+    let mut refused = 0;
+    let mut forms: [Vec<Vec<u8>>; 3] = Default::default();
+    for _ in 0..WRONG {
+        let value = random.value(&subject.schema, &named, ITEMS);
+        let xdr = encoded::<Xdr>(&subject.xdr, id, &value);
+        let lean = encoded::<Lean<Native>>(&subject.lean, id, &value);
+        let swapped = (rust.to_swapped)(&lean).expect("Rust's stubs move it");
+        for (mut bytes, form) in [xdr, lean, swapped].into_iter().zip(&mut forms) {
+            spoil(&mut random, &mut bytes);
+            form.push(bytes);
+        }
+    }
+    let [xdr, lean, swapped] = &forms;
+    let judges: [(&str, &Vec<Vec<u8>>, fn(&Interface, TypeId, &[u8]) -> _); 3] = [
+        ("x", xdr, judged::<Xdr>),
+        ("l", lean, judged::<Lean<Native>>),
+        ("s", swapped, judged::<Lean<Swapped>>),
+    ];
+    for (form, spoiled, judge) in judges {
+        let interface = match form {
+            "x" => &subject.xdr,
+            _ => &subject.lean,
+        };
+        let expected: Vec<Result<usize, String>> = spoiled
+            .iter()
+            .map(|bytes| judge(interface, id, bytes))
+            .collect();
+        let name = format!("{form}:{ty}");
+        let answers = subject.c.recode(&name, spoiled);
+        for ((answer, expected), bytes) in answers.into_iter().zip(expected).zip(spoiled) {
+            let answer = match answer {
+                Ok(_) => Ok(bytes.len()),
+                Err(said) => {
+                    match said.strip_suffix(&format!(" bytes were read of {}", bytes.len())) {
+                        Some(read) => Ok(read.parse().expect("a number")),
+                        None => Err(said),
+                    }
+                }
+            };
+            refused += usize::from(expected.is_err());
+            assert_eq!(answer, expected, "{name}: {bytes:x?}");
+        }
+    }
+    refused
+}
