@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct WaitCounters {
     /// Receives that may have slept.
     pub blocks: u64,
-    /// Times that a thread looked again and again and something came.
+    /// Times that a thread looked again and again and something came. One that is still at it is among them.
     pub spins: u64,
     /// Times that a thread looked again and again, and gave that up before anything came.
     pub misses: u64,
@@ -29,6 +29,26 @@ impl WaitTally {
     #[inline]
     pub(super) fn blocks(&self) {
         add(&self.blocks, 1);
+    }
+
+    /// Somebody looks again who has looked once. What is counted here need not be when something comes, and
+    /// who waits for it is in a hurry.
+    pub(super) fn begun(&self) {
+        self.found(1);
+    }
+
+    /// To one who has [begun](Self::begun) something came at the last of so many attempts.
+    #[inline]
+    pub(super) fn found_begun(&self, attempts: u64) {
+        if attempts > 1 {
+            add(&self.attempts, attempts - 1);
+        }
+    }
+
+    /// One who has [begun](Self::begun) gives up after so many attempts.
+    pub(super) fn missed_begun(&self, attempts: u64) {
+        self.spins.fetch_sub(1, Ordering::Relaxed);
+        self.missed(attempts - 1);
     }
 
     pub(super) fn found(&self, attempts: u64) {

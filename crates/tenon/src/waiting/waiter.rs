@@ -138,6 +138,7 @@ impl Waiter {
             return Spun::Late;
         }
         let end = patience.map_or(deadline, |patience| deadline.min(begin + patience));
+        company.tally.begun();
         let mut attempts = 1;
         let mut is_contended = false;
         let mut now = begin;
@@ -146,16 +147,18 @@ impl Waiter {
             let outcome = attempt();
             let has_come = !is_nothing(&outcome);
             if has_come && !is_contended {
-                company.tally.found(attempts);
+                company.tally.found_begun(attempts);
                 // As of the last look at the clock: who has found something is in a hurry.
-                self.learned.found(now.saturating_duration_since(begin));
+                if patience.is_some() {
+                    self.learned.found(now.saturating_duration_since(begin));
+                }
                 return Spun::Came(outcome);
             }
             now = Instant::now();
             let is_to_offer = attempts % company.looking.attempts_at_a_time() == 0;
             attempts += u64::from(!has_come);
             if is_contended || now >= end || !may_go_on() {
-                company.tally.missed(attempts);
+                company.tally.missed_begun(attempts);
                 self.learned.missed();
                 return match has_come {
                     true => Spun::Came(outcome),
