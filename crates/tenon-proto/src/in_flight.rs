@@ -30,6 +30,7 @@ impl<T> InFlight<T> {
     }
 
     /// Puts a call in flight and gives it its number.
+    #[inline]
     pub(crate) fn insert(&mut self, call: T) -> u32 {
         if self.count * 2 >= self.slots.len() {
             self.grow();
@@ -46,6 +47,7 @@ impl<T> InFlight<T> {
     }
 
     /// How many there are.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.count
     }

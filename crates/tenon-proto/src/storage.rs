@@ -33,6 +33,7 @@ impl Storage {
     }
 
     /// Where what is received goes if nothing is kept.
+    #[inline]
     pub(crate) fn base(&self) -> usize {
         self.base
     }
@@ -62,6 +63,7 @@ impl Storage {
     }
 
     /// Forgets what was received from `end` on, which is not before the base.
+    #[inline]
     pub(crate) fn truncate(&mut self, end: usize) {
         self.filled = end;
     }

@@ -11,7 +11,7 @@ use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder,
 
 use crate::account::{Account, AtEnd, Followed, Step, Watcher};
 use crate::caller::Caller;
-use crate::channel::{Channel, Form, Locked, Ticket, Timer};
+use crate::channel::{Channel, Form, Ticket};
 use crate::error::{CallError, ConnectError};
 use crate::lean_input::LeanInput;
 use crate::options::ChannelOptions;
@@ -177,8 +177,13 @@ impl Client {
         watcher: impl Watcher,
     ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let (locked, ticket) = self.send(procedure, encode, watcher)?;
-        let reply = ticket.wait_on(locked, watcher)?;
+        let timer = self.caller.timer();
+        let mut message = self.channel.buffer();
+        let form = match self.write(&mut message, procedure, encode, watcher) {
+            Ok(form) => form,
+            Err(error) => return Err(self.not_written(message, error)),
+        };
+        let reply = self.channel.call(message, &form, timer, watcher)?;
         let value = self.caller.decoding().decode(reply.results(), decode);
         watcher.at(Step::Decoded);
         value
@@ -198,12 +203,12 @@ impl Client {
         let decode = DecodeBy::Onc(decode);
         match self.follow() {
             None => {
-                let (_, ticket) = self.send(procedure, encode, ())?;
-                Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+                let ticket = self.send(procedure, encode, ())?;
+                Ok(self.pending(ticket, decode))
             }
             Some(followed) => {
-                let (_, ticket) = self.send(procedure, encode, followed.steps())?;
-                Ok(self.pending(ticket, decode, followed))
+                let ticket = self.send(procedure, encode, followed.steps())?;
+                Ok(self.pending(ticket, decode).followed_by(followed))
             }
         }
     }
@@ -237,8 +242,13 @@ impl Client {
         watcher: impl Watcher,
     ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let (locked, ticket) = self.send_lean(procedure, encode, watcher)?;
-        let reply = ticket.wait_on(locked, watcher)?;
+        let timer = self.caller.timer();
+        let mut message = self.channel.buffer();
+        let form = match self.write_lean(&mut message, procedure, encode, watcher) {
+            Ok(form) => form,
+            Err(error) => return Err(self.not_written(message, error)),
+        };
+        let reply = self.channel.call(message, &form, timer, watcher)?;
         let decoding = self.caller.decoding();
         let value = decoding.decode_lean(reply.results(), reply.order(), decode);
         watcher.at(Step::Decoded);
@@ -259,12 +269,12 @@ impl Client {
         let decode = DecodeBy::Lean(decode);
         match self.follow() {
             None => {
-                let (_, ticket) = self.send_lean(procedure, encode, ())?;
-                Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+                let ticket = self.send_lean(procedure, encode, ())?;
+                Ok(self.pending(ticket, decode))
             }
             Some(followed) => {
-                let (_, ticket) = self.send_lean(procedure, encode, followed.steps())?;
-                Ok(self.pending(ticket, decode, followed))
+                let ticket = self.send_lean(procedure, encode, followed.steps())?;
+                Ok(self.pending(ticket, decode).followed_by(followed))
             }
         }
     }
@@ -290,8 +300,13 @@ impl Client {
     ) -> Result<C::Result, CallError> {
         let procedure = C::PROCEDURE;
         let _span = self.span(procedure);
-        let (locked, ticket) = self.send_by_protocol(call, watcher)?;
-        let reply = ticket.wait_on(locked, watcher)?;
+        let timer = self.caller.timer();
+        let mut message = self.channel.buffer();
+        let form = match self.write_by_protocol(&mut message, call, watcher) {
+            Ok(form) => form,
+            Err(error) => return Err(self.not_written(message, error)),
+        };
+        let reply = self.channel.call(message, &form, timer, watcher)?;
         let _decoded = AtEnd(watcher, Step::Decoded);
         self.caller.read::<C>(reply.results(), reply.order())
     }
@@ -326,12 +341,12 @@ impl Client {
         };
         match self.follow() {
             None => {
-                let (_, ticket) = self.send_by_protocol(call, ())?;
-                Ok(PendingCall::new(ticket, self.caller.decoding(), decode))
+                let ticket = self.send_by_protocol(call, ())?;
+                Ok(self.pending(ticket, decode))
             }
             Some(followed) => {
-                let (_, ticket) = self.send_by_protocol(call, followed.steps())?;
-                Ok(self.pending(ticket, decode, followed))
+                let ticket = self.send_by_protocol(call, followed.steps())?;
+                Ok(self.pending(ticket, decode).followed_by(followed))
             }
         }
     }
@@ -345,83 +360,109 @@ impl Client {
         }
     }
 
-    #[cold]
-    fn pending<T>(
-        &self,
-        ticket: Ticket,
-        decode: DecodeBy<T>,
-        followed: Box<Followed>,
-    ) -> PendingCall<T> {
-        PendingCall::new(ticket, self.caller.decoding(), decode).followed_by(followed)
+    #[inline]
+    fn pending<T>(&self, ticket: Ticket, decode: DecodeBy<T>) -> PendingCall<T> {
+        PendingCall::new(ticket, self.caller.decoding(), decode)
     }
 
     /// One timer, one buffer and one sending for both protocols: what is compiled for each procedure
     /// is small.
-    #[inline]
     fn send_by_protocol<C: ProcedureCall>(
         &self,
         call: &C,
         watcher: impl Watcher,
-    ) -> Result<(Locked<'_>, Ticket), CallError> {
+    ) -> Result<Ticket, CallError> {
         let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        let extensions = self.asked_of_server(watcher);
-        let (encoded, form) = self.caller.write(&mut message, call, extensions)?;
-        self.send_encoded(message, encoded, &form, timer, watcher)
+        match self.write_by_protocol(&mut message, call, watcher) {
+            Ok(form) => self.channel.start(message, &form, timer, watcher),
+            Err(error) => Err(self.not_written(message, error)),
+        }
     }
 
-    #[inline]
     fn send_lean(
         &self,
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         watcher: impl Watcher,
-    ) -> Result<(Locked<'_>, Ticket), CallError> {
+    ) -> Result<Ticket, CallError> {
         let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        let extensions = self.asked_of_server(watcher);
-        let form = (self.caller).begin_lean(&mut message, procedure, extensions)?;
-        let encoded = encode(&mut Encoder::over(&mut message));
-        self.send_encoded(message, encoded, &Form::Lean(form), timer, watcher)
+        match self.write_lean(&mut message, procedure, encode, watcher) {
+            Ok(form) => self.channel.start(message, &form, timer, watcher),
+            Err(error) => Err(self.not_written(message, error)),
+        }
     }
 
-    #[inline]
     fn send(
         &self,
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         watcher: impl Watcher,
-    ) -> Result<(Locked<'_>, Ticket), CallError> {
+    ) -> Result<Ticket, CallError> {
         let timer = self.caller.timer();
         let mut message = self.channel.buffer();
-        self.caller.begin(&mut message, procedure);
-        let encoded = encode(&mut Encoder::new(&mut message));
-        self.send_encoded(message, encoded, &Form::Onc, timer, watcher)
+        match self.write(&mut message, procedure, encode, watcher) {
+            Ok(form) => self.channel.start(message, &form, timer, watcher),
+            Err(error) => Err(self.not_written(message, error)),
+        }
+    }
+
+    /// Writes a call by the protocol that the channel speaks.
+    #[inline]
+    fn write_by_protocol<C: ProcedureCall>(
+        &self,
+        message: &mut Buffer,
+        call: &C,
+        watcher: impl Watcher,
+    ) -> Result<Form<'_>, CallError> {
+        let extensions = self.asked_of_server(watcher);
+        let (encoded, form) = self.caller.write(message, call, extensions)?;
+        encoded?;
+        watcher.at(Step::Encoded);
+        Ok(form)
+    }
+
+    #[inline]
+    fn write_lean(
+        &self,
+        message: &mut Buffer,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        watcher: impl Watcher,
+    ) -> Result<Form<'_>, CallError> {
+        let extensions = self.asked_of_server(watcher);
+        let form = self.caller.begin_lean(message, procedure, extensions)?;
+        encode(&mut Encoder::over(message))?;
+        watcher.at(Step::Encoded);
+        Ok(Form::Lean(form))
+    }
+
+    #[inline]
+    fn write(
+        &self,
+        message: &mut Buffer,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        watcher: impl Watcher,
+    ) -> Result<Form<'_>, CallError> {
+        self.caller.begin(message, procedure);
+        encode(&mut Encoder::new(message))?;
+        watcher.at(Step::Encoded);
+        Ok(Form::Onc)
+    }
+
+    /// Keeps the buffer of a call that is not sent.
+    #[cold]
+    fn not_written(&self, message: Buffer, error: CallError) -> CallError {
+        self.channel.recycle(message);
+        error
     }
 
     #[inline]
     fn span(&self, procedure: u32) -> tracing::span::EnteredSpan {
         let (program, version) = (self.program(), self.version());
         tracing::trace_span!("call", program, version, procedure).entered()
-    }
-
-    #[inline]
-    fn send_encoded(
-        &self,
-        message: Buffer,
-        encoded: Result<(), EncodeError>,
-        form: &Form<'_>,
-        timer: Timer,
-        watcher: impl Watcher,
-    ) -> Result<(Locked<'_>, Ticket), CallError> {
-        watcher.at(Step::Encoded);
-        match encoded {
-            Ok(()) => self.channel.send(message, form, timer, watcher),
-            Err(error) => {
-                self.channel.recycle(message);
-                Err(error.into())
-            }
-        }
     }
 }
 

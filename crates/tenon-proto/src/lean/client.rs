@@ -15,7 +15,7 @@ use super::exception::Exception;
 use super::extension::Extensions;
 use super::fault::{Fault, Violation};
 use super::goodbye::{Goodbye, Reason};
-use super::header::{Header, Kind};
+use super::header::Kind;
 use super::interface::{Bind, BindRefusal, Interface};
 use super::message::{Message, Parts, plain, put_message};
 use super::order::ByteOrder;
@@ -368,18 +368,12 @@ impl<W> ClientEngine<W> {
         }
     }
 
-    /// Ends the call that is answered by a reply with this header, which has nothing in front of its body, if it
-    /// is the one of `is_own`; says whether. Otherwise [`handle_message`](Self::handle_message) says
-    /// what it means.
+    /// Ends a call whose owner has found a [common](super::CommonHeader) reply
+    /// [to it](super::CommonHeader::is_reply_to) itself, if it is the one of `is_own`; says whether.
     #[inline]
-    pub fn handle_common(&mut self, header: &Header, is_own: impl FnOnce(&W) -> bool) -> bool {
-        if header.kind != Kind::Reply || header.flags.0 != 0 {
-            return false;
-        }
-        let got = (header.service, header.procedure);
-        let is_meant =
-            |call: &Pending<W>| got == (call.service, call.procedure) && is_own(&call.waiter);
-        let is_answered = self.calls.take_if(header.id, is_meant).is_some();
+    pub fn handle_success(&mut self, id: u32, is_own: impl FnOnce(&W) -> bool) -> bool {
+        let is_meant = |call: &Pending<W>| is_own(&call.waiter);
+        let is_answered = self.calls.take_if(id, is_meant).is_some();
         self.counters.successes += u64::from(is_answered);
         is_answered
     }
@@ -491,6 +485,7 @@ impl<W> ClientEngine<W> {
     }
 
     /// When the call is to be given up. `None` if it is no longer in flight.
+    #[inline]
     pub fn next_timeout(&self, id: u32) -> Option<Instant> {
         self.calls.get(id).map(|call| call.deadline)
     }
@@ -577,6 +572,7 @@ impl<W> ClientEngine<W> {
     }
 
     /// Number of calls in flight.
+    #[inline]
     pub fn in_flight(&self) -> usize {
         self.calls.len()
     }

@@ -153,14 +153,28 @@ impl Header {
     /// Its bytes.
     #[inline]
     pub fn encode(self, order: ByteOrder) -> [u8; HEADER] {
-        let word = first_word(self.kind, self.flags.0);
+        let length = order.bytes_of_u32(self.length);
         let mut bytes = [0; HEADER];
-        bytes[..4].copy_from_slice(&order.bytes_of_u32(word));
-        bytes[4..8].copy_from_slice(&order.bytes_of_u32(self.id));
-        bytes[8..10].copy_from_slice(&order.bytes_of_u16(self.service));
-        bytes[10..12].copy_from_slice(&order.bytes_of_u16(self.procedure));
-        bytes[12..].copy_from_slice(&order.bytes_of_u32(self.length));
+        bytes[..HEADER / 2].copy_from_slice(&self.first_half(order));
+        bytes[HEADER / 2..].copy_from_slice(&self.second_half(order, length));
         bytes
+    }
+
+    /// The bytes of what the message is and of the number of the call.
+    #[inline]
+    pub(super) fn first_half(self, order: ByteOrder) -> [u8; HEADER / 2] {
+        let [a, b, c, d] = order.bytes_of_u32(first_word(self.kind, self.flags.0));
+        let [e, f, g, h] = order.bytes_of_u32(self.id);
+        [a, b, c, d, e, f, g, h]
+    }
+
+    /// The bytes of service and procedure, and those of a length.
+    #[inline]
+    pub(super) fn second_half(self, order: ByteOrder, length: [u8; 4]) -> [u8; HEADER / 2] {
+        let [a, b] = order.bytes_of_u16(self.service);
+        let [c, d] = order.bytes_of_u16(self.procedure);
+        let [e, f, g, h] = length;
+        [a, b, c, d, e, f, g, h]
     }
 
     /// Reads one.
@@ -190,26 +204,6 @@ impl Header {
         }
     }
 
-    /// Reads one of the commonest: a call or a reply with nothing in front of its body. None if it is another,
-    /// or none.
-    #[inline]
-    pub(super) fn decode_common(bytes: &[u8; HEADER], order: ByteOrder) -> Option<Self> {
-        let [a, b, c, d, id @ .., e, f, g, h, i, j, k, l] = *bytes;
-        let kind = match order.u32_of([a, b, c, d]) {
-            CALL => Kind::Call,
-            REPLY => Kind::Reply,
-            _ => return None,
-        };
-        Some(Self {
-            kind,
-            flags: Flags(0),
-            id: order.u32_of(id),
-            service: order.u16_of([e, f]),
-            procedure: order.u16_of([g, h]),
-            length: order.u32_of([i, j, k, l]),
-        })
-    }
-
     #[cold]
     fn names_what_it_may(self) -> Result<Self, (Fault, usize)> {
         let (service, procedure) = self.kind.names();
@@ -224,7 +218,150 @@ impl Header {
     /// Bytes of the message: header, what follows, padding.
     #[inline]
     pub fn message_length(&self) -> u64 {
-        let length = u64::from(self.length);
-        HEADER as u64 + length + padding_of(self.length as usize) as u64
+        message_length(self.length)
+    }
+}
+
+#[inline]
+fn message_length(length: u32) -> u64 {
+    HEADER as u64 + u64::from(length) + padding_of(length as usize) as u64
+}
+
+/// A header of the commonest form: of a call or a reply with nothing in front of its body, by a sender of this
+/// machine's order. It stays the two words that were received, which are compared and moved as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommonHeader {
+    /// What it is, and the number of the call.
+    first: u64,
+    /// Service, procedure and length.
+    second: u64,
+}
+
+impl CommonHeader {
+    /// The header that has these bytes, if it is of this form.
+    #[inline]
+    pub(super) fn of(bytes: &[u8; HEADER], order: ByteOrder) -> Option<Self> {
+        let [a, b, c, d, e, f, g, h, second @ ..] = *bytes;
+        let header = Self {
+            first: u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+            second: u64::from_ne_bytes(second),
+        };
+        let is_common = matches!(halves(header.first).0, CALL | REPLY);
+        (is_common && order == ByteOrder::NATIVE).then_some(header)
+    }
+
+    /// Whether it is that of a call.
+    #[inline]
+    pub fn is_call(self) -> bool {
+        halves(self.first).0 == CALL
+    }
+
+    /// Whether it is that of a reply to this call.
+    #[inline]
+    pub fn is_reply_to(self, id: u32, service: u16, procedure: u16) -> bool {
+        let ([a, b], [c, d]) = (service.to_ne_bytes(), procedure.to_ne_bytes());
+        let names = u32::from_ne_bytes([a, b, c, d]);
+        halves(self.first) == (REPLY, id) && halves(self.second).0 == names
+    }
+
+    /// The number of the call.
+    #[inline]
+    pub fn id(self) -> u32 {
+        halves(self.first).1
+    }
+
+    /// The number that the client has given to the service.
+    #[inline]
+    pub fn service(self) -> u16 {
+        let [a, b, ..] = self.second.to_ne_bytes();
+        u16::from_ne_bytes([a, b])
+    }
+
+    /// The procedure's number.
+    #[inline]
+    pub fn procedure(self) -> u16 {
+        let [_, _, a, b, ..] = self.second.to_ne_bytes();
+        u16::from_ne_bytes([a, b])
+    }
+
+    /// Bytes of the body.
+    #[inline]
+    pub fn length(self) -> u32 {
+        halves(self.second).1
+    }
+
+    /// As [`Header::message_length`].
+    #[inline]
+    pub fn message_length(self) -> u64 {
+        message_length(self.length())
+    }
+}
+
+/// The two numbers that a word is, in the order of their bytes.
+#[inline]
+fn halves(word: u64) -> (u32, u32) {
+    let [a, b, c, d, rest @ ..] = word.to_ne_bytes();
+    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(kind: Kind, flags: u8) -> Header {
+        Header {
+            kind,
+            flags: Flags(flags),
+            id: 0x0102_0304,
+            service: 0x0506,
+            procedure: 0x0708,
+            length: 0x090a_0b0d,
+        }
+    }
+
+    #[test]
+    fn what_is_common_reads_as_any_header_does() {
+        for kind in [Kind::Call, Kind::Reply] {
+            let header = header(kind, 0);
+            let bytes = header.encode(ByteOrder::NATIVE);
+            let common = CommonHeader::of(&bytes, ByteOrder::NATIVE).unwrap();
+            let Header {
+                id,
+                service,
+                procedure,
+                length,
+                ..
+            } = header;
+            assert_eq!((common.id(), common.length()), (id, length));
+            assert_eq!((common.service(), common.procedure()), (service, procedure));
+            assert_eq!(common.message_length(), header.message_length());
+            assert_eq!(common.is_call(), kind == Kind::Call);
+            let is_reply = kind == Kind::Reply;
+            assert_eq!(common.is_reply_to(id, service, procedure), is_reply);
+            assert!(!common.is_reply_to(id + 1, service, procedure));
+            assert!(!common.is_reply_to(id, service + 1, procedure));
+            assert!(!common.is_reply_to(id, service, procedure + 1));
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_common() {
+        for kind in Kind::ALL {
+            let is_common = matches!(kind, Kind::Call | Kind::Reply);
+            let bytes = header(kind, 0).encode(ByteOrder::NATIVE);
+            let found = CommonHeader::of(&bytes, ByteOrder::NATIVE);
+            assert_eq!(found.is_some(), is_common, "{kind}");
+            let bytes = header(kind, Flags::EXTENSIONS).encode(ByteOrder::NATIVE);
+            assert_eq!(CommonHeader::of(&bytes, ByteOrder::NATIVE), None, "{kind}");
+        }
+        let foreign = match ByteOrder::NATIVE {
+            ByteOrder::Little => ByteOrder::Big,
+            ByteOrder::Big => ByteOrder::Little,
+        };
+        let bytes = header(Kind::Reply, 0).encode(foreign);
+        for order in [ByteOrder::NATIVE, foreign] {
+            assert_eq!(CommonHeader::of(&bytes, order), None);
+        }
+        assert_eq!(CommonHeader::of(&[0xff; HEADER], ByteOrder::NATIVE), None);
     }
 }

@@ -159,6 +159,8 @@ pub struct Extras<'e> {
 #[derive(Debug, Clone, Copy)]
 pub struct Draft {
     start: usize,
+    /// As far as it is known when the message is begun.
+    header: Header,
     order: ByteOrder,
     has_time: bool,
 }
@@ -198,6 +200,7 @@ impl Draft {
         }
         Self {
             start,
+            header,
             order,
             has_time: extras.time_left.is_some(),
         }
@@ -222,10 +225,25 @@ impl Draft {
     /// The message is no longer in `buffer`.
     #[inline]
     pub fn stamp(self, buffer: &mut Buffer, id: u32, service: u16) {
-        let place = &mut buffer.as_mut_slice()[self.start + 4..self.start + 10];
-        let [a, b, c, d] = self.order.bytes_of_u32(id);
-        let [e, f] = self.order.bytes_of_u16(service);
-        place.copy_from_slice(&[a, b, c, d, e, f]);
+        let Some(bytes) = self.header_in(buffer) else {
+            return;
+        };
+        let [.., a, b, c, d] = *bytes;
+        let header = Header {
+            id,
+            service,
+            ..self.header
+        };
+        let (first, second) = bytes.split_at_mut(HEADER / 2);
+        first.copy_from_slice(&header.first_half(self.order));
+        second.copy_from_slice(&header.second_half(self.order, [a, b, c, d]));
+    }
+
+    /// Whole halves of it are written, never parts: what reads it next as words would have to wait until
+    /// parts have come together.
+    #[inline]
+    fn header_in(self, buffer: &mut Buffer) -> Option<&mut [u8; HEADER]> {
+        buffer.as_mut_slice()[self.start..].first_chunk_mut()
     }
 
     /// Ends the message where the buffer ends: writes its length and its padding. Returns its bytes.
@@ -238,8 +256,10 @@ impl Draft {
         let length = buffer.len() - self.start - HEADER;
         pad(buffer, length);
         let field = u32::try_from(length).unwrap_or(u32::MAX);
-        let place = self.start + 12..self.start + HEADER;
-        buffer.as_mut_slice()[place].copy_from_slice(&self.order.bytes_of_u32(field));
+        if let Some(bytes) = self.header_in(buffer) {
+            let half = (self.header).second_half(self.order, self.order.bytes_of_u32(field));
+            bytes[HEADER / 2..].copy_from_slice(&half);
+        }
         HEADER + length + padding_of(length)
     }
 

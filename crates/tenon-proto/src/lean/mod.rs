@@ -99,7 +99,7 @@ pub use exception::{Exception, Status};
 pub use extension::{Extension, Extensions};
 pub use fault::{Fault, Violation};
 pub use goodbye::{Goodbye, Reason};
-pub use header::{Flags, HEADER, Header, Kind, SYNC};
+pub use header::{CommonHeader, Flags, HEADER, Header, Kind, SYNC};
 pub(crate) use interface::{Bind, Unbound, put_bound};
 pub use interface::{BindRefusal, Difference, Interface, Part};
 pub use message::{Draft, Extras, Message, Parts};

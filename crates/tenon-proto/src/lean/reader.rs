@@ -1,7 +1,7 @@
 //! Finds the preamble and the messages in the bytes of a stream.
 
 use super::fault::{Fault, Violation};
-use super::header::{HEADER, Header};
+use super::header::{CommonHeader, HEADER, Header};
 use super::message::Message;
 use super::order::{ALIGNMENT, ByteOrder};
 use super::preamble::{PREAMBLE, Preamble, check_magic};
@@ -30,8 +30,8 @@ pub struct MessageReader {
     /// Where in the stream `start` is.
     at: u64,
     awaited: Awaited,
-    /// The message that was handed out last: its header, and where what follows it begins.
-    last: Option<(Header, usize)>,
+    /// Where what follows the header of the message begins that was handed out last.
+    last: Option<usize>,
     order: ByteOrder,
     limit: usize,
 }
@@ -76,6 +76,7 @@ impl MessageReader {
 
     /// Where to put received bytes. It is not empty once [`next_message`](Self::next_message) has
     /// said that there is nothing: it grows with what has arrived, up to the limit.
+    #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         self.room_within(|_| true).unwrap_or_default()
     }
@@ -126,60 +127,82 @@ impl MessageReader {
             return Ok(None);
         }
         self.awaited = Awaited::Header;
-        self.last = Some((header, self.start + HEADER));
+        let begin = self.start + HEADER;
+        self.last = Some(begin);
         self.start += length;
         self.at += length as u64;
-        Ok(self.message().map(Incoming::Message))
+        Ok(Some(Incoming::Message(self.message_of(header, begin))))
     }
 
-    /// The header of the next message, if that has come whole and is a call or a reply with nothing in front of
-    /// its body: so are most. It stays the next until it is [taken](Self::take_common), or handed out by
+    /// The header of the next message, if that has come whole and is of the commonest form. It stays the next until it is [taken](Self::take_common), or handed out by
     /// [`next_message`](Self::next_message), which knows all others and what is wrong.
     #[inline]
-    pub fn find_common(&self) -> Option<Header> {
+    pub fn find_common(&self) -> Option<CommonHeader> {
         let received = self.received_of_next();
-        if self.awaited != Awaited::Header {
+        if !matches!(self.awaited, Awaited::Header) {
             return None;
         }
-        let header = Header::decode_common(received.first_chunk()?, self.order)?;
+        let header = CommonHeader::of(received.first_chunk()?, self.order)?;
         let length = header.message_length();
         (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)
     }
 
-    /// The next message, whose header was [found](Self::find_common) to be this. It stays where it is until
-    /// the next call of this reader.
+    /// The body of the next message, whose header was [found](Self::find_common) to be this. It stays where it
+    /// is until the next call of this reader.
     ///
     /// # Panics
     /// It has not come whole.
     #[inline]
-    pub fn take_common(&mut self, header: Header) -> Message<'_> {
+    pub fn take_common(&mut self, header: CommonHeader) -> &[u8] {
         let begin = self.start + HEADER;
-        let (length, at) = (header.message_length(), self.at);
-        self.last = Some((header, begin));
+        let length = header.message_length();
+        self.last = Some(begin);
         self.start += length as usize;
         self.at += length;
-        Message {
-            header,
-            at,
-            order: self.order,
-            content: self.storage.get(begin..begin + header.length as usize),
-        }
+        self.storage.get(begin..begin + header.length() as usize)
     }
 
     /// The message that [`next_message`](Self::next_message) handed out last, as long as nothing was
     /// received since.
     #[inline]
     pub fn message(&self) -> Option<Message<'_>> {
-        let (header, begin) = self.last?;
-        Some(Message {
+        let begin = self.last?;
+        let bytes = self.storage.get(begin - HEADER..begin).first_chunk()?;
+        let header = Header::decode(bytes, self.order).ok()?;
+        Some(self.message_of(header, begin))
+    }
+
+    #[inline]
+    fn message_of(&self, header: Header, begin: usize) -> Message<'_> {
+        Message {
             header,
             at: self.at - header.message_length(),
             order: self.order,
             content: self.storage.get(begin..begin + header.length as usize),
-        })
+        }
+    }
+
+    /// The body of that message; nothing if there is none, or what stands in front of it makes no sense.
+    #[inline]
+    pub fn body(&self) -> &[u8] {
+        let Some(begin) = self.last else {
+            return &[];
+        };
+        let header = self.storage.get(begin - HEADER..begin).first_chunk();
+        match header.and_then(|header| CommonHeader::of(header, self.order)) {
+            Some(common) => self.storage.get(begin..begin + common.length() as usize),
+            None => self.body_behind_flags(),
+        }
+    }
+
+    #[cold]
+    fn body_behind_flags(&self) -> &[u8] {
+        let parts = self.message().and_then(|message| message.parts().ok());
+        parts.map_or(&[], |parts| parts.body)
     }
 
     /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
+    #[inline]
     pub fn is_between_messages(&self) -> bool {
         self.start == self.storage.end()
     }
@@ -195,6 +218,7 @@ impl MessageReader {
     }
 
     /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
+    #[inline]
     pub fn shrink_to(&mut self, bytes: usize) {
         if self.is_between_messages() && self.storage.capacity() > bytes {
             self.storage.release();
@@ -238,6 +262,7 @@ impl MessageReader {
     }
 
     /// Begins at the front again if nothing is left.
+    #[inline]
     fn rewind(&mut self) {
         self.last = None;
         if self.is_between_messages() {
@@ -247,6 +272,7 @@ impl MessageReader {
     }
 
     /// Bytes that are known to be missing.
+    #[inline]
     fn wanted(&self) -> usize {
         let received = self.received_of_next().len();
         self.awaited.bytes().saturating_sub(received)

@@ -3,7 +3,7 @@
 use tenon_wire::Buffer;
 
 use super::exception::{Exception, Status};
-use super::header::{Flags, Header, Kind};
+use super::header::{CommonHeader, Flags, Header, Kind};
 use super::message::{Draft, Extras, flags};
 use super::order::ByteOrder;
 use super::stamps::Stamps;
@@ -124,6 +124,25 @@ impl Caller {
         }
     }
 
+    /// The same of a call whose header is of the commonest form.
+    #[inline]
+    pub(super) fn common(header: CommonHeader, order: ByteOrder, message_max: u32) -> Self {
+        Self {
+            id: header.id(),
+            service: header.service(),
+            procedure: header.procedure(),
+            order,
+            message_max,
+        }
+    }
+
+    /// The number of the procedure.
+    #[inline]
+    pub fn procedure(&self) -> u16 {
+        self.procedure
+    }
+
+    #[inline]
     fn header(self, kind: Kind, flags: Flags) -> Header {
         Header {
             kind,

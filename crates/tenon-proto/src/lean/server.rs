@@ -13,7 +13,7 @@ use super::exception::{Exception, Status};
 use super::extension::Extensions;
 use super::fault::{Fault, Violation};
 use super::goodbye::{Goodbye, Reason};
-use super::header::{Header, Kind};
+use super::header::{CommonHeader, Kind};
 use super::interface::{Bind, Interface, Unbound, put_bound};
 use super::message::{Message, Parts, plain, put_message};
 use super::order::ByteOrder;
@@ -134,23 +134,31 @@ pub struct Call<'m> {
 /// A call that asks for nothing beside a result; what it is and whom to answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Common {
-    service: usize,
-    caller: Caller,
+    /// The number of the service in the [`Catalog`].
+    pub service: usize,
+    /// Whom to answer.
+    pub caller: Caller,
 }
 
 impl Common {
-    /// The call, which is this message.
+    /// Whether it is of procedure 0.
     #[inline]
-    pub fn call<'m>(self, message: &Message<'m>) -> Call<'m> {
+    pub fn is_null(self) -> bool {
+        self.caller.procedure == NULL_PROCEDURE
+    }
+
+    /// The call, which has these arguments.
+    #[inline]
+    pub fn call(self, arguments: &[u8]) -> Call<'_> {
         Call {
             service: self.service,
-            procedure: message.header.procedure,
+            procedure: self.caller.procedure,
             time_left: None,
-            extensions: Extensions::none(message.order),
+            extensions: Extensions::none(ByteOrder::NATIVE),
             wants_stamps: false,
             found_at: 0,
-            order: message.order,
-            arguments: message.content,
+            order: ByteOrder::NATIVE,
+            arguments,
             caller: self.caller,
         }
     }
@@ -263,26 +271,29 @@ impl ServerEngine {
         self.handle_rare(catalog, message, out)
     }
 
-    /// The call that a message with this header is, if it is one for a service and has nothing in front of its
-    /// arguments. None if it is anything else; [`handle_message`](Self::handle_message) says what it means
-    /// then.
+    /// The call that a message with this header is, if it is one to a service that is bound. None if it is anything
+    /// else; [`handle_message`](Self::handle_message) says what it means then. One of procedure 0 is for the
+    /// owner to answer, with no result.
     #[inline]
-    pub fn handle_common(&mut self, header: &Header) -> Option<Common> {
-        if header.kind != Kind::Call || header.flags.0 != 0 || self.is_left || self.is_closed {
+    pub fn handle_common(&mut self, header: CommonHeader) -> Option<Common> {
+        if !header.is_call() || self.is_left || self.is_closed {
             return None;
         }
         let is_ahead = match self.last_call {
-            Some(last) => header.id.wrapping_sub(last).wrapping_sub(1) < i32::MAX as u32,
+            Some(last) => header.id().wrapping_sub(last).wrapping_sub(1) < i32::MAX as u32,
             None => true,
         };
-        let bound = self.bound.get(usize::from(header.service));
+        let bound = self.bound.get(usize::from(header.service()));
         let service = bound.copied().flatten()?;
-        if !is_ahead || header.procedure == NULL_PROCEDURE {
+        if !is_ahead {
             return None;
         }
-        self.last_call = Some(header.id);
-        self.counters.calls += 1;
-        let caller = Caller::new(header, self.own.order, self.message_max);
+        self.last_call = Some(header.id());
+        match header.procedure() {
+            NULL_PROCEDURE => self.counters.pings += 1,
+            _ => self.counters.calls += 1,
+        }
+        let caller = Caller::common(header, self.own.order, self.message_max);
         Some(Common { service, caller })
     }
 

@@ -156,7 +156,7 @@ impl Watcher for &Steps {
 
     fn found(self, reply: &Reply<'_>) {
         match reply {
-            Reply::InPlace { .. } => {
+            Reply::InPlace(_) => {
                 self.at(Step::Found);
                 // It may have come with the reply to another call.
                 if self.times[Step::Received as usize].load(Ordering::Relaxed) == 0 {

@@ -37,9 +37,9 @@ impl Channel {
         self.shared.turn.notify_all();
         state.back_off.attempt(Instant::now());
         match opened {
-            Ok(connection) => {
+            Ok(desk) => {
                 tracing::debug!(address = %self.address(), "connected again");
-                state.connected(connection);
+                state.connected(desk);
                 Ok(state)
             }
             Err(error) => self.not_connected(state, error, timer),

@@ -1,22 +1,24 @@
 //! One connection to the peer: its socket and what has been received.
 
 use std::io;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use tenon_net::{Address, Came, Ready, Train, Until};
+use tenon_proto::lean::ByteOrder;
 
 use super::inbox::Inbox;
+use super::slots::SlotId;
 use super::socket::Socket;
 use crate::options::ChannelOptions;
 use crate::waiting::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
 
-/// A connection to the peer. Whoever has locked its desk is its reader.
+/// A connection to the peer. Whoever has its desk is its reader.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Socket,
-    desk: Mutex<Desk>,
     looking: Looking,
     /// Whether it has been given up: a socket for datagrams does not say so to whoever does not
     /// sleep in it.
@@ -24,50 +26,52 @@ pub(super) struct Connection {
     waits: Arc<WaitTally>,
 }
 
-/// What the reader works with.
+/// What the reader works with. It stands at the line as long as nobody reads.
 #[derive(Debug)]
 pub(super) struct Desk {
+    pub(super) connection: Arc<Connection>,
     pub(super) inbox: Inbox,
     waiter: Waiter,
+    /// The results of the reader's own call, once they have come.
+    pub(super) own: InPlace,
+    /// That call, if the bookkeeping still has it in flight.
+    pub(super) answered: Option<(u32, SlotId)>,
+}
+
+/// The results of a call where they were received.
+#[derive(Debug)]
+pub(super) struct InPlace {
+    /// Where they are in what [`Inbox::message`] returns.
+    pub(super) place: Range<usize>,
+    /// The order of their bytes.
+    pub(super) order: ByteOrder,
 }
 
 impl Connection {
+    /// Connects to `address`, and sets a desk up for whoever reads.
     pub(super) fn open(
         address: &Address,
         options: &ChannelOptions,
         waits: &Arc<WaitTally>,
         deadline: Instant,
-    ) -> io::Result<Self> {
+    ) -> io::Result<Box<Desk>> {
         let socket = Socket::connect(address, deadline)?;
-        let desk = Desk {
-            inbox: Inbox::new(address, options),
-            waiter: Waiter::new(options.waiting),
-        };
-        Ok(Self {
+        let connection = Self {
             looking: Looking::at(socket.transport()),
             socket,
-            desk: Mutex::new(desk),
             is_shut: AtomicBool::new(false),
             waits: Arc::clone(waits),
-        })
-    }
-
-    /// Becomes the reader, if nobody is.
-    pub(super) fn try_read(&self) -> Option<MutexGuard<'_, Desk>> {
-        match self.desk.try_lock() {
-            Ok(desk) => Some(desk),
-            Err(TryLockError::WouldBlock) => None,
-            // A decoder that panicked only looked at the inbox.
-            Err(TryLockError::Poisoned(desk)) => Some(desk.into_inner()),
-        }
-    }
-
-    /// Receives into the inbox once, waiting `until` a deadline: `TimedOut` then.
-    #[inline]
-    pub(super) fn receive(&self, desk: &mut Desk, until: Until) -> io::Result<()> {
-        let Desk { inbox, waiter } = desk;
-        let has_begun = inbox.has_begun();
-        inbox.fill(|room| self.wait_for_bytes(waiter, room, has_begun, until))
+        };
+        Ok(Box::new(Desk {
+            connection: Arc::new(connection),
+            inbox: Inbox::new(address, options),
+            waiter: Waiter::new(options.waiting),
+            own: InPlace {
+                place: 0..0,
+                order: ByteOrder::NATIVE,
+            },
+            answered: None,
+        }))
     }
 
     /// Receives, waiting in the way of this channel. A part of what is received `has_begun` to come.
@@ -139,6 +143,21 @@ impl Connection {
     }
 }
 
+impl Desk {
+    /// Receives into the inbox once, waiting `until` a deadline: `TimedOut` then.
+    #[inline]
+    pub(super) fn receive(&mut self, until: Until) -> io::Result<()> {
+        let Self {
+            connection,
+            inbox,
+            waiter,
+            ..
+        } = self;
+        let has_begun = inbox.has_begun();
+        inbox.fill(|room| connection.wait_for_bytes(waiter, room, has_begun, until))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
@@ -156,13 +175,11 @@ mod tests {
             let options = ChannelOptions::default().waiting(waiting);
             let deadline = Instant::now() + Duration::from_secs(20);
             let address = address.parse().unwrap();
-            let connection = Connection::open(&address, &options, &Arc::default(), deadline);
-            let connection = connection.unwrap();
+            let desk = Connection::open(&address, &options, &Arc::default(), deadline);
+            let mut desk = desk.unwrap();
+            let connection = Arc::clone(&desk.connection);
             thread::scope(|scope| {
-                let reader = scope.spawn(|| {
-                    let mut desk = connection.try_read().unwrap();
-                    connection.receive(&mut desk, deadline.into())
-                });
+                let reader = scope.spawn(|| desk.receive(deadline.into()));
                 thread::sleep(Duration::from_millis(20));
                 connection.shutdown();
                 reader.join().unwrap().unwrap();

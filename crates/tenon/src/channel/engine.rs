@@ -16,7 +16,7 @@ use super::Timer;
 use super::broken::Broken;
 use super::exchange::ExchangeEngine;
 use super::form::{Form, Started};
-use super::inbox::{Common, Received};
+use super::inbox::Received;
 use super::sending::Obstacle;
 use super::slots::SlotId;
 use crate::error::{CallError, Misbehavior};
@@ -141,6 +141,7 @@ impl Engine {
             (Self::Onc(engine), Form::Onc) => Ok(Started {
                 id: engine.start(timer.started, timer.deadline, slot),
                 service: 0,
+                procedure: 0,
             }),
             (Self::Lean(engine), Form::Lean(form)) => {
                 let calls = &mut engine.calls;
@@ -152,7 +153,12 @@ impl Engine {
                     deadline: timer.deadline,
                 };
                 let id = calls.start(&outgoing, slot).map_err(unstarted)?;
-                Ok(Started { id, service })
+                let procedure = form.procedure;
+                Ok(Started {
+                    id,
+                    service,
+                    procedure,
+                })
             }
             (
                 engine @ (Self::Onc(_) | Self::Lean(_) | Self::Exchange(_)),
@@ -199,20 +205,15 @@ impl Engine {
         }
     }
 
-    /// Ends the call of `own` if it is answered by this reply of the commonest form; says whether. Anything
-    /// else [`take_in`](Self::take_in) knows.
+    /// Ends a call whose owner has [taken](super::inbox::Inbox::take_reply) the reply itself, if it is the one of
+    /// `own`; says whether.
     #[inline]
-    pub fn handle_common(&mut self, common: &Common, own: SlotId) -> bool {
+    pub fn handle_success(&mut self, id: u32, own: SlotId) -> bool {
         let is_own = |slot: &SlotId| *slot == own;
-        match (self, common) {
-            (Self::Onc(engine), Common::Onc { xid, .. }) => engine.handle_success(*xid, is_own),
-            (Self::Lean(engine), Common::Lean(header)) => {
-                engine.calls.handle_common(header, is_own)
-            }
-            (
-                Self::Onc(_) | Self::Lean(_) | Self::Exchange(_),
-                Common::Onc { .. } | Common::Lean(_),
-            ) => false,
+        match self {
+            Self::Onc(engine) => engine.handle_success(id, is_own),
+            Self::Lean(engine) => engine.calls.handle_success(id, is_own),
+            Self::Exchange(_) => false,
         }
     }
 
@@ -224,6 +225,7 @@ impl Engine {
     }
 
     /// When the call has something to do. None if it is no longer in flight.
+    #[inline]
     pub fn next_timeout(&self, id: u32) -> Option<Instant> {
         match self {
             Self::Onc(engine) => engine.next_timeout(id),
@@ -289,6 +291,7 @@ impl Engine {
     }
 
     /// Number of calls in flight.
+    #[inline]
     pub fn in_flight(&self) -> usize {
         match self {
             Self::Onc(engine) => engine.in_flight(),

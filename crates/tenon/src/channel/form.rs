@@ -68,6 +68,7 @@ impl Form<'_> {
     }
 
     /// Bytes of the call.
+    #[inline]
     fn seal(&self, message: &mut Buffer) -> usize {
         match self {
             Self::Onc => message.len() - MARK,
@@ -99,12 +100,14 @@ impl LeanForm<'_> {
 }
 
 /// What a call that was started has to carry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Started {
     /// Its number.
     pub id: u32,
     /// The service's number on this connection, in the lean protocol.
     pub service: u16,
+    /// The procedure's number, in the lean protocol.
+    pub procedure: u16,
 }
 
 /// What the socket is given of a call to `address`.

@@ -6,13 +6,14 @@ use std::ops::Range;
 use tenon_net::{Address, Came, Carrier, is_deadline};
 use tenon_proto::exchange::client::Whole;
 use tenon_proto::exchange::{PACKET_HEADER, is_one_of_many};
-use tenon_proto::lean::{ByteOrder, Header, Incoming, MessageReader, Stamps};
+use tenon_proto::lean::{ByteOrder, Incoming, MessageReader, Stamps};
 use tenon_proto::onc::message::ReplyHeader;
 use tenon_proto::onc::record::RecordReader;
 
 use super::broken::Broken;
 use super::engine::preamble;
 use super::exchange::exchange_preamble;
+use super::form::Started;
 use crate::account::Note;
 use crate::error::Misbehavior;
 use crate::options::ChannelOptions;
@@ -41,31 +42,6 @@ pub enum Received<'m> {
     Lean(Incoming<'m>),
     /// A packet of the exchange, and where an answer of several is put together.
     Packet(&'m [u8], &'m mut Taken),
-}
-
-/// A reply of the commonest form: with results, and nothing to be said of them.
-#[derive(Debug)]
-pub enum Common {
-    /// Of a lean one the header, which may be another message's, too.
-    Lean(Header),
-    /// By ONC RPC.
-    Onc {
-        /// Whose reply it is.
-        xid: u32,
-        /// Where in the message the results are: they end with it.
-        results: Range<usize>,
-    },
-}
-
-impl Common {
-    #[inline]
-    fn onc(message: &[u8]) -> Option<Self> {
-        let (xid, results) = ReplyHeader::split_plain_success(message)?;
-        Some(Self::Onc {
-            xid,
-            results: message.len() - results.len()..message.len(),
-        })
-    }
 }
 
 impl Received<'_> {
@@ -261,51 +237,41 @@ impl Inbox {
         }
     }
 
-    /// What has been received next, if it is of the commonest form. It stays the next until it is
-    /// [taken](Self::take_common).
+    /// Takes what has been received next, if it is the reply to this call and of the commonest form, and says
+    /// where its results are in what [`message`](Self::message) returns. Otherwise it stays the next.
     #[inline]
-    pub fn find_common(&self) -> Option<Common> {
-        match &self.0 {
-            Reader::Records(records) => Common::onc(records.find_whole()?),
-            Reader::Messages(messages) => messages.find_common().map(Common::Lean),
-            Reader::Datagram(last) => Common::onc(last.next_packet()?),
-            Reader::Packets(_) => None,
-        }
-    }
-
-    /// Takes what was [found](Self::find_common) to be next, and says where its results are in what
-    /// [`message`](Self::message) returns, and in which order their bytes.
-    #[inline]
-    pub fn take_common(&mut self, common: Common) -> (Range<usize>, ByteOrder) {
-        match (&mut self.0, common) {
-            (Reader::Messages(messages), Common::Lean(header)) => {
-                let order = messages.take_common(header).order;
-                (0..header.length as usize, order)
+    pub fn take_reply(&mut self, call: &Started) -> Option<(Range<usize>, ByteOrder)> {
+        let results = match &mut self.0 {
+            Reader::Messages(messages) => {
+                let header = messages.find_common()?;
+                if !header.is_reply_to(call.id, call.service, call.procedure) {
+                    return None;
+                }
+                let results = 0..messages.take_common(header).len();
+                return Some((results, ByteOrder::NATIVE));
             }
-            (Reader::Records(records), Common::Onc { results, .. }) => {
+            Reader::Records(records) => {
+                let results = results_of(records.find_whole()?, call.id)?;
                 records.take_whole(results.end);
-                (results, ByteOrder::Big)
+                results
             }
-            (Reader::Datagram(last), Common::Onc { results, .. }) => {
+            Reader::Datagram(last) => {
+                let results = results_of(last.next_packet()?, call.id)?;
                 last.advance();
-                (results, ByteOrder::Big)
+                results
             }
-            (
-                Reader::Records(_) | Reader::Messages(_) | Reader::Datagram(_) | Reader::Packets(_),
-                Common::Lean(_) | Common::Onc { .. },
-            ) => unreachable!("it was found by another reader"),
-        }
+            Reader::Packets(_) => return None,
+        };
+        Some((results, ByteOrder::Big))
     }
 
     /// The message that [`next_received`](Self::next_received) returned last; of a lean one its body, of a
     /// packet the answer that it made whole.
+    #[inline]
     pub fn message(&self) -> &[u8] {
         match &self.0 {
             Reader::Records(records) => records.record(),
-            Reader::Messages(messages) => {
-                let parts = messages.message().and_then(|message| message.parts().ok());
-                parts.map_or(&[], |parts| parts.body)
-            }
+            Reader::Messages(messages) => messages.body(),
             Reader::Datagram(last) => last.packet(),
             Reader::Packets(packets) => match packets.taken.whole.answer() {
                 [] => packets
@@ -338,6 +304,7 @@ impl Inbox {
     }
 
     /// Gives memory back that only an unusually large reply needed.
+    #[inline]
     pub fn shrink(&mut self) {
         match &mut self.0 {
             Reader::Records(records) => records.shrink_to(KEPT_MAX),
@@ -346,6 +313,13 @@ impl Inbox {
             Reader::Packets(packets) => packets.taken.whole.shrink_to(KEPT_MAX),
         }
     }
+}
+
+/// Where in a message of ONC RPC the results are, if it is a successful reply to this call: it ends with them.
+#[inline]
+fn results_of(message: &[u8], xid: u32) -> Option<Range<usize>> {
+    let (replied, results) = ReplyHeader::split_plain_success(message)?;
+    (replied == xid).then_some(message.len() - results.len()..message.len())
 }
 
 fn end_of_messages(messages: &MessageReader) -> io::Error {

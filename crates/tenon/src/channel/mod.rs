@@ -47,7 +47,7 @@ use connection::Connection;
 use state::State;
 
 pub(crate) use receiving::Reply;
-pub(crate) use sending::{Locked, Ticket};
+pub(crate) use sending::Ticket;
 
 pub use back_off::BackOff;
 pub use batch::Batch;
@@ -117,10 +117,10 @@ impl Channel {
         }
         let timer = Timer::start(options.connect_timeout);
         let waits = Arc::default();
-        let connection = Connection::open(address, &options, &waits, timer.deadline)
+        let desk = Connection::open(address, &options, &waits, timer.deadline)
             .map_err(|error| ConnectError::unreachable(address, error))?;
         let mut state = State::new(address, &options);
-        state.connected(connection);
+        state.connected(desk);
         let channel = Self {
             shared: Arc::new(Shared {
                 address: address.clone(),
@@ -161,6 +161,7 @@ impl Channel {
     }
 
     /// A buffer to put a call in; [`send`](Self::send) takes it.
+    #[inline]
     pub(crate) fn buffer(&self) -> Buffer {
         buffers::take_spare().unwrap_or_else(|| self.lock().buffers.take())
     }
@@ -175,6 +176,7 @@ impl Channel {
         self.lock().engine.gives_stamps()
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, State> {
         // The bookkeeping is left in order at every point where it could panic.
         self.shared

@@ -5,7 +5,6 @@
 //! itself, at the same time as others.
 
 use std::io;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -14,8 +13,8 @@ use tenon_wire::Buffer;
 
 use super::connection::Connection;
 use super::engine::{Engine, Unstarted};
-use super::form::{Form, LeanForm};
-use super::sending::{Locked, Ticket};
+use super::form::{Form, LeanForm, Started};
+use super::sending::{Flight, Locked};
 use super::slots::SlotId;
 use super::state::State;
 use super::{Channel, Timer};
@@ -52,24 +51,25 @@ impl Channel {
     /// Sends a call by the packet exchange. What it lacks it is given by the engine.
     pub(super) fn send_packets(
         &self,
+        flight: &mut Flight,
         mut message: Buffer,
         form: &Form<'_>,
-        mut timer: Timer,
         watcher: impl Watcher,
-    ) -> Result<(Locked<'_>, Ticket), CallError> {
+    ) -> Result<Locked<'_>, CallError> {
         let Form::Lean(form) = form else {
             let spoken = self.address().protocol();
             return Err(CallError::OtherProtocol { spoken });
         };
-        form.tell_time(&mut message, &timer);
+        let timer = &mut flight.timer;
+        form.tell_time(&mut message, timer);
         let mut state = self.lock();
         let (connection, slot) = loop {
-            match state.enter(self, form, &mut message, &timer) {
+            match state.enter(self, form, &mut message, timer) {
                 Ok(entered) => break entered,
                 Err(Unstarted::Obstacle(obstacle)) => {
-                    state = self.overcome(state, obstacle, &timer)?;
+                    state = self.overcome(state, obstacle, timer)?;
                     timer.look();
-                    form.tell_time(&mut message, &timer);
+                    form.tell_time(&mut message, timer);
                 }
                 Err(Unstarted::Error(error)) => return Err(error),
             }
@@ -80,16 +80,14 @@ impl Channel {
             state = self.transmit_packets(state, &connection, timer.seen);
         }
         watcher.at(Step::Sent);
-        let ticket = Ticket {
-            channel: self.clone(),
-            connection,
-            xid: slot.index() as u32,
-            slot,
-            timer,
-            message: None,
-            is_over: AtomicBool::new(false),
+        // The engine has numbers of its own for what it sends.
+        let started = Started {
+            id: slot.index() as u32,
+            service: 0,
+            procedure: form.procedure,
         };
-        Ok((Locked(state), ticket))
+        flight.begin(started, slot, None);
+        Ok(Locked(state))
     }
 
     /// Does what is due while somebody waits who has no call in flight.

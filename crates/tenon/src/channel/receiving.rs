@@ -2,7 +2,6 @@
 //! reader has brought it or has left.
 
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -14,9 +13,10 @@ use tenon_proto::onc::client::Timeout;
 use super::Channel;
 use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
-use super::connection::{Connection, Desk};
+use super::connection::{Connection, Desk, InPlace};
 use super::engine::Meaning;
-use super::sending::{GLANCE, Locked, Ticket};
+use super::form::Started;
+use super::sending::{Flight, GLANCE, Locked};
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
 use crate::account::{Step as Progress, Watcher};
@@ -26,7 +26,7 @@ use crate::waiting::{Company, Looking, Spinners};
 /// The results of a call, encoded.
 pub(crate) enum Reply<'t> {
     /// Where they were received: their owner is the reader.
-    InPlace { reader: Reader<'t>, own: InPlace },
+    InPlace(Reader<'t>),
     /// Where the reader has put them.
     Copied {
         results: Results,
@@ -34,18 +34,14 @@ pub(crate) enum Reply<'t> {
     },
 }
 
-/// The results of a call where they were received.
-pub(crate) struct InPlace {
-    place: Range<usize>,
-    order: ByteOrder,
-}
-
 impl Reply<'_> {
+    #[inline]
     pub(crate) fn results(&self) -> &[u8] {
         match self {
-            Self::InPlace { reader, own } => {
-                let message = reader.desk.inbox.message();
-                message.get(own.place.clone()).unwrap_or_default()
+            Self::InPlace(reader) => {
+                let desk = reader.desk();
+                let message = desk.inbox.message();
+                message.get(desk.own.place.clone()).unwrap_or_default()
             }
             Self::Copied { results, .. } => results.bytes.as_slice(),
         }
@@ -54,15 +50,16 @@ impl Reply<'_> {
     /// What the server says of the call's way, if this is where it was received: a copy has a note.
     pub(crate) fn stamps(&self) -> Option<Stamps> {
         match self {
-            Self::InPlace { reader, .. } => reader.desk.inbox.stamps(),
+            Self::InPlace(reader) => reader.desk().inbox.stamps(),
             Self::Copied { .. } => None,
         }
     }
 
     /// The order of the bytes of the results.
+    #[inline]
     pub(crate) fn order(&self) -> ByteOrder {
         match self {
-            Self::InPlace { own, .. } => own.order,
+            Self::InPlace(reader) => reader.desk().own.order,
             Self::Copied { results, .. } => results.order,
         }
     }
@@ -76,21 +73,31 @@ impl Drop for Reply<'_> {
     }
 }
 
-/// The reader's role on a connection. Dropping it frees the desk and passes the role on, in
-/// this order, which is the order of the fields.
+/// The reader's role on a connection. Dropping it puts the desk back and passes the role on.
 pub(crate) struct Reader<'t> {
-    desk: MutexGuard<'t, Desk>,
-    succession: Succession<'t>,
-    connection: &'t Connection,
+    channel: &'t Channel,
+    /// There until the reader is dropped.
+    desk: Option<Box<Desk>>,
 }
 
-struct Succession<'t>(&'t Channel);
-
-impl Drop for Succession<'_> {
-    /// Wakes the next reader. A caller goes to sleep under the lock, after it found the desk
-    /// taken: so either it is seen here, or it found the desk free.
+impl Drop for Reader<'_> {
+    /// Ends the reader's own call, puts the desk back and wakes the next reader. A caller goes to sleep under
+    /// the same lock under which it found the desk taken: so either it is seen here, or it finds the desk.
     fn drop(&mut self) {
-        let next = self.0.lock().slots.next_reader();
+        let channel = self.channel;
+        let Some(mut desk) = self.desk.take() else {
+            return;
+        };
+        let mut state = channel.lock();
+        if let Some((id, slot)) = desk.answered.take() {
+            state.end_answered(id, slot);
+            channel.hint(&state);
+        }
+        // That of a connection that has ended closes it, and the lock is not held meanwhile.
+        let useless = state.put_desk(desk);
+        let next = state.slots.next_reader();
+        drop(state);
+        drop(useless);
         if let Some(sleeper) = next {
             sleeper.wake();
         }
@@ -114,16 +121,17 @@ pub(super) enum Taken {
     Own(Own),
 }
 
-/// The reply for whoever reads. An error is seldom there and large, and this is moved several times.
-pub(super) type Own = Result<InPlace, Box<CallError>>;
+/// The reply for whoever reads, which lies on the desk. An error is seldom there and large, and this is moved
+/// several times.
+pub(super) type Own = Result<(), Box<CallError>>;
 
 impl Channel {
-    /// Waits for the reply to the call of `ticket`, until `until` or the call's own deadline. None
+    /// Waits for the reply to the call of `flight`, until `until` or the call's own deadline. None
     /// if it has not come by `until`.
-    pub(crate) fn receive<'t>(
+    pub(super) fn receive<'t>(
         &'t self,
         locked: Locked<'_>,
-        ticket: &'t Ticket,
+        flight: &Flight,
         until: Until,
         watcher: impl Watcher,
     ) -> Result<Option<Reply<'t>>, CallError> {
@@ -140,14 +148,14 @@ impl Channel {
             if state.has_packets() {
                 state.flush_packets();
             }
-            let next_timeout = match self.next_step(state, ticket) {
-                Step::Finish(outcome) => return self.finish(ticket, outcome).map(Some),
+            let next_timeout = match self.next_step(state, flight) {
+                Step::Finish(outcome) => return self.finish(flight, outcome).map(Some),
                 Step::Read(reader, next_timeout) => {
                     let until = Until {
                         deadline: until.min(next_timeout),
                         seen,
                     };
-                    if let Some(reply) = reader.read(ticket, until, watcher)? {
+                    if let Some(reply) = reader.read(flight, until, watcher)? {
                         return Ok(Some(reply));
                     }
                     next_timeout
@@ -163,14 +171,14 @@ impl Channel {
             if now >= next_timeout.min(until) {
                 // The reader's role may have been offered to this caller while it slept. If the
                 // caller leaves now, the offer is for the next one.
-                let _succession = Succession(self);
+                let _offer = Offer(self);
                 if now >= next_timeout {
-                    self.handle_timeout(ticket, now)?;
+                    self.handle_timeout(flight, now)?;
                 }
                 if now >= until {
-                    let outcome = self.lock().slots.fetch(ticket.slot);
+                    let outcome = self.lock().slots.fetch(flight.slot);
                     return outcome
-                        .map(|outcome| self.finish(ticket, outcome))
+                        .map(|outcome| self.finish(flight, outcome))
                         .transpose();
                 }
             }
@@ -178,26 +186,38 @@ impl Channel {
         }
     }
 
-    /// Becomes the reader of `connection`, if nobody is.
-    pub(super) fn read_on<'t>(&'t self, connection: &'t Connection) -> Option<Reader<'t>> {
-        let mut desk = connection.try_read()?;
-        desk.inbox.shrink();
+    /// Becomes the reader of `connection`, if nobody is and calls are sent over it.
+    pub(super) fn read_on(
+        &self,
+        state: &mut State,
+        connection: &Arc<Connection>,
+    ) -> Option<Reader<'_>> {
+        match state.is_line(connection) {
+            true => self.read(state),
+            false => None,
+        }
+    }
+
+    /// Becomes the reader of the line, if nobody is.
+    #[inline]
+    fn read(&self, state: &mut State) -> Option<Reader<'_>> {
         Some(Reader {
-            desk,
-            succession: Succession(self),
-            connection,
+            desk: Some(state.take_desk()?),
+            channel: self,
         })
     }
 
-    fn next_step<'t>(&'t self, mut state: MutexGuard<'_, State>, ticket: &'t Ticket) -> Step<'t> {
-        if let Some(outcome) = state.slots.fetch(ticket.slot) {
+    #[inline]
+    fn next_step(&self, mut state: MutexGuard<'_, State>, flight: &Flight) -> Step<'_> {
+        if let Some(outcome) = state.slots.fetch(flight.slot) {
             return Step::Finish(outcome);
         }
-        let deadline = ticket.timer.deadline;
-        let reader = self.read_on(&ticket.connection);
+        let deadline = flight.timer.deadline;
+        // Whose call has come to nothing has been told so: this one is in flight over the line.
+        let reader = self.read(&mut state);
         let next_timeout = match &reader {
-            Some(_) => state.engine.next_timeout_of_reader(ticket.xid),
-            None => state.engine.next_timeout(ticket.xid),
+            Some(_) => state.engine.next_timeout_of_reader(flight.started.id),
+            None => state.engine.next_timeout(flight.started.id),
         };
         let next_timeout = next_timeout.unwrap_or(deadline);
         let next_timeout = match state.has_front() {
@@ -208,7 +228,7 @@ impl Channel {
         match reader {
             Some(reader) => Step::Read(reader, next_timeout),
             None => {
-                let bell = state.slots.fall_asleep(ticket.slot);
+                let bell = state.slots.fall_asleep(flight.slot);
                 Step::Sleep(bell, next_timeout)
             }
         }
@@ -224,50 +244,84 @@ impl Channel {
     }
 
     /// Turns what somebody else has left into the reply.
-    fn finish(&self, ticket: &Ticket, outcome: Outcome) -> Result<Reply<'_>, CallError> {
+    fn finish(&self, flight: &Flight, outcome: Outcome) -> Result<Reply<'_>, CallError> {
         match outcome {
             Outcome::Answered(Ok(results)) => Ok(Reply::Copied {
                 results,
                 channel: self,
             }),
-            Outcome::Answered(Err(error)) => Err(ticket.answered(error)),
+            Outcome::Answered(Err(error)) => Err(flight.answered(error)),
             Outcome::Broken(broken) => Err(broken.into_error()),
         }
     }
 
     /// Sends the call again or gives it up, as its timers say.
     #[cold]
-    fn handle_timeout(&self, ticket: &Ticket, now: Instant) -> Result<(), CallError> {
+    fn handle_timeout(&self, flight: &Flight, now: Instant) -> Result<(), CallError> {
         let mut state = self.lock();
-        let timeout = state.engine.handle_timeout(ticket.xid, now);
+        let timeout = state.engine.handle_timeout(flight.started.id, now);
         state.end_failed(None);
         self.flush(&mut state);
         drop(state);
         match timeout {
-            Some(Timeout::Expired(_)) => return Err(ticket.timer.error(true)),
-            Some(Timeout::Retransmit(_)) => self.retransmit(ticket),
+            Some(Timeout::Expired(_)) => return Err(flight.timer.error(true)),
+            Some(Timeout::Retransmit(_)) => self.retransmit(flight),
             Some(Timeout::Wait(_)) | None => {}
         }
         Ok(())
     }
 }
 
+/// The offer to be the next reader, which is for somebody else.
+struct Offer<'t>(&'t Channel);
+
+impl Drop for Offer<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        // Whoever reads now passes the role on.
+        let next = match state.has_desk() {
+            true => state.slots.next_reader(),
+            false => None,
+        };
+        drop(state);
+        if let Some(sleeper) = next {
+            sleeper.wake();
+        }
+    }
+}
+
 impl<'t> Reader<'t> {
-    /// Reads until the reply to the call of `ticket` has come. None at `until`, or when the
+    #[inline]
+    fn desk(&self) -> &Desk {
+        match &self.desk {
+            Some(desk) => desk,
+            None => unreachable!("it is there until the reader is dropped"),
+        }
+    }
+
+    #[inline]
+    fn desk_mut(&mut self) -> &mut Desk {
+        match &mut self.desk {
+            Some(desk) => desk,
+            None => unreachable!("it is there until the reader is dropped"),
+        }
+    }
+
+    /// Reads until the reply to the call of `flight` has come. None at `until`, or when the
     /// connection is broken: the call has been told so then.
     fn read(
         mut self,
-        ticket: &Ticket,
+        flight: &Flight,
         mut until: Until,
         watcher: impl Watcher,
     ) -> Result<Option<Reply<'t>>, CallError> {
         let mut has_received = false;
         loop {
-            let step = match self.route(Some(ticket.slot)) {
+            let step = match self.route_to(flight) {
                 Ok(Some(own)) => {
-                    ticket.is_over.store(true, Ordering::Relaxed);
-                    let own = own.map_err(|error| ticket.answered(*error))?;
-                    return Ok(Some(Reply::InPlace { reader: self, own }));
+                    flight.is_over.store(true, Ordering::Relaxed);
+                    own.map_err(|error| flight.answered(*error))?;
+                    return Ok(Some(Reply::InPlace(self)));
                 }
                 Ok(None) => {
                     if has_received {
@@ -286,8 +340,8 @@ impl<'t> Reader<'t> {
                 Ok(true) => has_received = true,
                 Ok(false) => return Ok(None),
                 Err(broken) => {
-                    let channel = self.succession.0;
-                    channel.lock().break_line(&ticket.connection, &broken);
+                    let channel = self.channel;
+                    channel.lock().break_line(&self.desk().connection, &broken);
                     return Ok(None);
                 }
             }
@@ -318,7 +372,7 @@ impl<'t> Reader<'t> {
 
     /// Receives once; says whether something came before the deadline.
     fn receive(&mut self, until: Until) -> Result<bool, Broken> {
-        match self.connection.receive(&mut self.desk, until) {
+        match self.desk_mut().receive(until) {
             Ok(()) => Ok(true),
             Err(error) if is_deadline(&error) => Ok(false),
             Err(error) => self.failed(error).map(|()| false),
@@ -328,26 +382,32 @@ impl<'t> Reader<'t> {
     /// The packet exchange outlives its server. What was sent to a closed port ends calls, not the line.
     #[cold]
     fn failed(&self, error: io::Error) -> Result<(), Broken> {
-        let channel = self.succession.0;
+        let channel = self.channel;
         if !channel.is_exchange() || error.kind() != io::ErrorKind::ConnectionRefused {
             return Err(error.into());
         }
         let mut state = channel.lock();
-        if state.is_line(self.connection) {
+        if state.is_line(&self.desk().connection) {
             state.refused(error);
         }
         Ok(())
     }
 
-    /// Brings every message that has come to its owner. Stops at the reply for `own`, if it comes
-    /// by; the slot is released then.
-    fn route(&mut self, own: Option<SlotId>) -> Result<Option<Own>, Broken> {
-        if self.desk.inbox.is_empty() {
+    /// Brings every message that has come to its owner. Stops at the reply to the call of `flight`, if it
+    /// comes by: that call is over, and its slot released, at the latest when this reader is dropped.
+    #[inline]
+    fn route_to(&mut self, flight: &Flight) -> Result<Option<Own>, Broken> {
+        if self.desk().inbox.is_empty() {
             return Ok(None);
         }
-        if let Some(own) = own.and_then(|own| self.take_own(own)) {
-            return Ok(Some(Ok(own)));
+        match self.take_own(&flight.started, flight.slot) {
+            true => Ok(Some(Ok(()))),
+            false => self.route(Some(flight.slot)),
         }
+    }
+
+    /// The same for the owner of a slot, if it reads for one.
+    fn route(&mut self, own: Option<SlotId>) -> Result<Option<Own>, Broken> {
         loop {
             match self.take_next(own)? {
                 Taken::Nothing => return Ok(None),
@@ -357,37 +417,42 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Takes the next message that has come, if it is of the commonest form and the reply for `own`, whose slot
-    /// is released then: what most callers wait for shows without a look at all that could have come.
+    /// Takes the next message that has come, if it is of the commonest form and the reply to the reader's own
+    /// `call`, and says whether it is: what most callers wait for shows without a look at all that could have come. The bookkeeping
+    /// hears of it when the reader leaves, and takes the lock in any case.
     #[inline]
-    fn take_own(&mut self, own: SlotId) -> Option<InPlace> {
-        let common = self.desk.inbox.find_common()?;
-        let channel = self.succession.0;
-        let mut state = channel.lock();
-        if !state.is_line(self.connection) || !state.engine.handle_common(&common, own) {
-            return None;
-        }
-        state.back_off.reset();
-        channel.hint(&state);
-        state.release(own);
-        drop(state);
-        let (place, order) = self.desk.inbox.take_common(common);
-        Some(InPlace { place, order })
+    fn take_own(&mut self, call: &Started, slot: SlotId) -> bool {
+        let desk = self.desk_mut();
+        let Some((place, order)) = desk.inbox.take_reply(call) else {
+            return false;
+        };
+        desk.own = InPlace { place, order };
+        desk.answered = Some((call.id, slot));
+        true
     }
 
     /// Brings the next message that has come to its owner.
     #[inline]
     fn take_next(&mut self, own: Option<SlotId>) -> Result<Taken, Broken> {
-        let Some(received) = self.desk.inbox.next_received()? else {
+        let channel = self.channel;
+        let Some(desk) = &mut self.desk else {
+            unreachable!("it is there until the reader is dropped");
+        };
+        let Desk {
+            inbox,
+            connection,
+            own: results,
+            ..
+        } = &mut **desk;
+        let Some(received) = inbox.next_received()? else {
             return Ok(Taken::Nothing);
         };
         if let Some(size) = received.train() {
-            self.connection.expect_train(size);
+            connection.expect_train(size);
         }
-        let channel = self.succession.0;
         let mut state = channel.lock();
         // What came over a connection that is given up says nothing of the one that follows it.
-        if !state.is_line(self.connection) {
+        if !state.is_line(connection) {
             return Ok(Taken::Other);
         }
         match state.engine.take_in(received)? {
@@ -399,15 +464,16 @@ impl<'t> Reader<'t> {
                 }
                 if own == Some(answer.slot) {
                     let (place, order) = (answer.place, answer.order);
-                    let own = answer.outcome.map(|_| InPlace { place, order });
+                    let own = answer.outcome.map(|_| ());
                     state.release(answer.slot);
+                    *results = InPlace { place, order };
                     return Ok(Taken::Own(own));
                 }
                 let slot = answer.slot;
                 let copied = state.copy(answer.outcome, answer.order);
                 let copied = copied.map(|results| match answer.is_noted {
                     true => Results {
-                        note: self.desk.inbox.note(),
+                        note: inbox.note(),
                         ..results
                     },
                     false => results,
@@ -427,7 +493,7 @@ impl<'t> Reader<'t> {
                 let taken = state.end_failed(own);
                 channel.hint_all(&state);
                 // What more there is to say goes out with it.
-                if !self.desk.inbox.has_more_packets() {
+                if !inbox.has_more_packets() {
                     channel.flush(&mut state);
                 }
                 Ok(taken)
@@ -437,6 +503,15 @@ impl<'t> Reader<'t> {
 }
 
 impl State {
+    /// Ends a call whose owner has its reply, which may have been told that the connection broke meanwhile.
+    #[inline]
+    fn end_answered(&mut self, id: u32, slot: SlotId) {
+        if self.engine.handle_success(id, slot) {
+            self.back_off.reset();
+        }
+        self.release(slot);
+    }
+
     /// Copies a reply for its owner.
     fn copy(
         &mut self,

@@ -27,52 +27,100 @@ pub const REST: Duration = Duration::from_millis(100);
 /// How long a sender waits that cannot read for itself before it looks whether it can.
 pub(super) const GLANCE: Duration = Duration::from_millis(10);
 
-/// A call in flight, held by whoever waits for its reply. Dropping it gives the call up.
+/// A call in flight, as whoever waits for its reply knows it.
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    pub(super) channel: Channel,
-    pub(super) connection: Arc<Connection>,
-    pub(super) xid: u32,
+pub(super) struct Flight {
+    pub(super) started: Started,
     pub(super) slot: SlotId,
     pub(super) timer: Timer,
     /// The call itself, as long as it may have to be sent again.
     pub(super) message: Option<Buffer>,
-    /// Whether the call is over and its slot released.
+    /// Whether the call is over, and its slot released or about to be; or is not sent yet.
     pub(super) is_over: AtomicBool,
 }
 
+/// A call in flight whose reply is fetched some time, by whomever. Dropping it gives the call up.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    channel: Channel,
+    flight: Flight,
+}
+
+/// A call in flight that is waited for at once. Dropping it gives the call up.
+struct Call<'c> {
+    channel: &'c Channel,
+    flight: Flight,
+}
+
 /// The bookkeeping, still locked after a call was sent: a caller that waits at once goes on with it.
-pub(crate) struct Locked<'c>(pub(super) MutexGuard<'c, State>);
+pub(super) struct Locked<'c>(pub(super) MutexGuard<'c, State>);
+
+impl Flight {
+    /// A call that is not sent yet.
+    #[inline]
+    fn of(timer: Timer) -> Self {
+        Self {
+            started: Started::default(),
+            slot: SlotId::new(0),
+            timer,
+            message: None,
+            is_over: AtomicBool::new(true),
+        }
+    }
+
+    /// The call is in flight.
+    #[inline]
+    pub(super) fn begin(&mut self, started: Started, slot: SlotId, message: Option<Buffer>) {
+        self.started = started;
+        self.slot = slot;
+        self.message = message;
+        *self.is_over.get_mut() = false;
+    }
+
+    /// What it means for the call that the peer answered so: if the time that it was told ran out
+    /// there first, it would have run out here.
+    #[cold]
+    pub(super) fn answered(&self, error: CallError) -> CallError {
+        match is_late(&error) {
+            true => self.timer.error(true),
+            false => error,
+        }
+    }
+
+    /// Ends it on `channel`: a call that is not over is given up.
+    #[inline]
+    fn end(&mut self, channel: &Channel) {
+        if !*self.is_over.get_mut() || self.message.is_some() {
+            self.give_up(channel);
+        }
+    }
+
+    fn give_up(&mut self, channel: &Channel) {
+        let mut state = channel.lock();
+        if !*self.is_over.get_mut() {
+            state.engine.cancel(self.started.id);
+            channel.flush(&mut state);
+            state.release(self.slot);
+        }
+        if let Some(message) = self.message.take() {
+            state.buffers.keep(message);
+        }
+    }
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.flight.end(self.channel);
+    }
+}
 
 impl Ticket {
     /// Waits for the reply.
     pub(crate) fn wait(&self, watcher: impl Watcher) -> Result<Reply<'_>, CallError> {
-        let until = self.timer.deadline.into();
-        self.wait_until(Locked(self.channel.lock()), until, watcher)
-    }
-
-    /// Waits for the reply to the call that was sent just now.
-    #[inline]
-    pub(crate) fn wait_on(
-        &self,
-        locked: Locked<'_>,
-        watcher: impl Watcher,
-    ) -> Result<Reply<'_>, CallError> {
-        let Timer { deadline, seen, .. } = self.timer;
-        self.wait_until(locked, Until { deadline, seen }, watcher)
-    }
-
-    #[inline]
-    fn wait_until(
-        &self,
-        locked: Locked<'_>,
-        until: Until,
-        watcher: impl Watcher,
-    ) -> Result<Reply<'_>, CallError> {
-        let reply = self.channel.receive(locked, self, until, watcher)?;
-        let reply = reply.ok_or_else(|| self.timer.error(true))?;
-        watcher.found(&reply);
-        Ok(reply)
+        let until = self.flight.timer.deadline.into();
+        let locked = Locked(self.channel.lock());
+        self.channel.wait(locked, &self.flight, until, watcher)
     }
 
     /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
@@ -84,7 +132,7 @@ impl Ticket {
         let Timer { deadline, seen, .. } = Timer::start(limit);
         let until = Until { deadline, seen };
         let locked = Locked(self.channel.lock());
-        let Some(reply) = self.channel.receive(locked, self, until, watcher)? else {
+        let Some(reply) = (self.channel).receive(locked, &self.flight, until, watcher)? else {
             return Ok(None);
         };
         watcher.found(&reply);
@@ -98,16 +146,6 @@ impl Ticket {
         }))
     }
 
-    /// What it means for the call that the peer answered so: if the time that it was told ran out
-    /// there first, it would have run out here.
-    #[cold]
-    pub(super) fn answered(&self, error: CallError) -> CallError {
-        match is_late(&error) {
-            true => self.timer.error(true),
-            false => error,
-        }
-    }
-
     /// Gives a copy back.
     pub(crate) fn recycle(&self, copy: Buffer) {
         self.channel.recycle(copy);
@@ -117,24 +155,7 @@ impl Ticket {
 impl Drop for Ticket {
     #[inline]
     fn drop(&mut self) {
-        if *self.is_over.get_mut() && self.message.is_none() {
-            return;
-        }
-        self.give_up();
-    }
-}
-
-impl Ticket {
-    fn give_up(&mut self) {
-        let mut state = self.channel.lock();
-        if !*self.is_over.get_mut() {
-            state.engine.cancel(self.xid);
-            self.channel.flush(&mut state);
-            state.release(self.slot);
-        }
-        if let Some(message) = self.message.take() {
-            state.buffers.keep(message);
-        }
+        self.flight.end(&self.channel);
     }
 }
 
@@ -155,7 +176,6 @@ pub enum Obstacle {
 
 /// The turn to send.
 struct Turn {
-    connection: Arc<Connection>,
     started: Started,
     slot: SlotId,
     way: Way,
@@ -164,8 +184,10 @@ struct Turn {
 /// How a call goes out.
 #[derive(Debug, Clone, Copy)]
 enum Way {
-    /// Alone, as most do.
+    /// Alone, as most do: at once, under the lock.
     Alone,
+    /// By itself while others, who have calls in flight, use the bookkeeping.
+    Unlocked,
     /// Behind what waits to be sent.
     BehindFront,
     /// With those that are sent next: a batch is open.
@@ -194,42 +216,84 @@ impl Unsent {
 }
 
 impl Channel {
+    /// Makes a call: sends it and waits for its reply. It is given up if none comes.
+    pub(crate) fn call(
+        &self,
+        message: Buffer,
+        form: &Form<'_>,
+        timer: Timer,
+        watcher: impl Watcher,
+    ) -> Result<Reply<'_>, CallError> {
+        let mut call = Call {
+            channel: self,
+            flight: Flight::of(timer),
+        };
+        let locked = self.send(&mut call.flight, message, form, watcher)?;
+        let Timer { deadline, seen, .. } = call.flight.timer;
+        self.wait(locked, &call.flight, Until { deadline, seen }, watcher)
+    }
+
+    /// Sends a call whose reply is fetched some time, by whoever has the ticket.
+    pub(crate) fn start(
+        &self,
+        message: Buffer,
+        form: &Form<'_>,
+        timer: Timer,
+        watcher: impl Watcher,
+    ) -> Result<Ticket, CallError> {
+        let mut flight = Flight::of(timer);
+        drop(self.send(&mut flight, message, form, watcher)?);
+        Ok(Ticket {
+            channel: self.clone(),
+            flight,
+        })
+    }
+
     /// Sends a call. If the connection turns out to be gone before the call is sent whole, the call
     /// goes over a new one.
-    pub(crate) fn send(
+    #[inline]
+    fn send(
         &self,
+        flight: &mut Flight,
         mut message: Buffer,
         form: &Form<'_>,
-        mut timer: Timer,
         watcher: impl Watcher,
-    ) -> Result<(Locked<'_>, Ticket), CallError> {
+    ) -> Result<Locked<'_>, CallError> {
         let size = form.prepare(&mut message, self.address(), self.options())?;
         if self.is_exchange() {
-            return self.send_packets(message, form, timer, watcher);
+            return self.send_packets(flight, message, form, watcher);
         }
+        let timer = &mut flight.timer;
         loop {
-            let (state, turn) = self.take_turn(form, size, &mut timer)?;
-            form.stamp(&mut message, turn.started, &timer);
+            let (state, turn) = self.take_turn(form, size, timer)?;
+            form.stamp(&mut message, turn.started, timer);
             let packet = form::packet(self.address(), &message);
-            let mut state = match self.send_in_turn(state, &turn, packet, &mut timer, watcher) {
+            let mut state = match self.send_in_turn(state, &turn, packet, timer, watcher) {
                 Ok(state) => state,
-                Err(unsent) => {
-                    self.fail_turn(turn, unsent, packet, &timer)?;
+                Err((connection, unsent)) => {
+                    self.fail_turn(turn, &connection, unsent, packet, timer)?;
                     continue;
                 }
             };
-            let kept = self.end_turn(&mut state, &turn.connection, message);
-            let ticket = Ticket {
-                channel: self.clone(),
-                connection: turn.connection,
-                xid: turn.started.id,
-                slot: turn.slot,
-                timer,
-                message: kept,
-                is_over: AtomicBool::new(false),
-            };
-            return Ok((Locked(state), ticket));
+            let kept = self.end_turn(&mut state, message);
+            flight.begin(turn.started, turn.slot, kept);
+            return Ok(Locked(state));
         }
+    }
+
+    /// Waits for the reply to the call of `flight`.
+    #[inline]
+    fn wait(
+        &self,
+        locked: Locked<'_>,
+        flight: &Flight,
+        until: Until,
+        watcher: impl Watcher,
+    ) -> Result<Reply<'_>, CallError> {
+        let reply = self.receive(locked, flight, until, watcher)?;
+        let reply = reply.ok_or_else(|| flight.timer.error(true))?;
+        watcher.found(&reply);
+        Ok(reply)
     }
 
     /// Sends a call, or leaves it to the one who sends next, with the bookkeeping locked before and
@@ -242,40 +306,45 @@ impl Channel {
         packet: &[u8],
         timer: &mut Timer,
         watcher: impl Watcher,
-    ) -> Result<MutexGuard<'s, State>, Unsent> {
+    ) -> Result<MutexGuard<'s, State>, (Arc<Connection>, Unsent)> {
         watcher.at(Step::Sending);
-        let sent = match turn.way {
-            Way::Gathered => {
+        let begun = match (turn.way, &state.line) {
+            (Way::Gathered, _) => {
                 state.gather(packet);
                 watcher.at(Step::Sent);
                 return Ok(state);
             }
-            Way::BehindFront => {
-                drop(state);
-                self.transmit_behind(&turn.connection, packet, timer)
-            }
-            Way::Alone => {
-                // Who else wants to send has to wait in any case: it may as well be for the lock.
-                let kept = Some(state).filter(|state| state.engine.in_flight() == 1);
-                match turn.connection.try_send(packet, 0) {
-                    Ok(sent) if sent == packet.len() => {
-                        watcher.at(Step::Sent);
-                        return Ok(kept.unwrap_or_else(|| self.lock()));
-                    }
-                    begun => {
-                        drop(kept);
-                        self.transmit_rest(&turn.connection, packet, begun, timer.deadline)
-                    }
+            // Who else wants to send has to wait in any case: it may as well be for the lock.
+            (Way::Alone, Some(line)) => match line.connection.try_send(packet, 0) {
+                Ok(sent) if sent == packet.len() => {
+                    watcher.at(Step::Sent);
+                    return Ok(state);
                 }
+                begun => Some(begun),
+            },
+            (Way::Alone | Way::Unlocked | Way::BehindFront, _) => None,
+        };
+        let connection = state.begin_sending();
+        drop(state);
+        let sent = match (begun, turn.way) {
+            (Some(begun), _) => self.transmit_rest(&connection, packet, begun, timer.deadline),
+            (None, Way::BehindFront) => self.transmit_behind(&connection, packet, timer),
+            (None, Way::Alone | Way::Unlocked | Way::Gathered) => {
+                self.transmit(&connection, packet, timer.deadline)
             }
         };
         watcher.at(Step::Sent);
-        if sent? {
-            timer.look();
+        match sent {
+            Ok(false) => {}
+            Ok(true) => timer.look(),
+            Err(unsent) => return Err((connection, unsent)),
         }
-        Ok(self.lock())
+        let mut state = self.lock();
+        state.stop_sending(&connection);
+        Ok(state)
     }
 
+    #[inline]
     fn is_datagram(&self) -> bool {
         form::is_datagram(self.address())
     }
@@ -375,7 +444,8 @@ impl Channel {
     #[cold]
     fn wait_for_room(&self, connection: &Arc<Connection>, deadline: Instant) -> Result<(), Broken> {
         loop {
-            let ready = match self.read_on(connection) {
+            let reader = self.read_on(&mut self.lock(), connection);
+            let ready = match reader {
                 Some(mut reader) => {
                     let ready = connection.wait(Ready::EITHER, deadline)?;
                     if ready.readable {
@@ -397,7 +467,8 @@ impl Channel {
         let Some(connection) = self.lock().wake_line() else {
             return;
         };
-        let looked = match self.read_on(&connection) {
+        let reader = self.read_on(&mut self.lock(), &connection);
+        let looked = match reader {
             Some(mut reader) => {
                 connection.refresh();
                 reader.take_in()
@@ -411,13 +482,7 @@ impl Channel {
 
     /// Passes the turn on after the call was sent whole. What may have to be sent again is returned.
     #[inline]
-    fn end_turn(
-        &self,
-        state: &mut State,
-        connection: &Arc<Connection>,
-        message: Buffer,
-    ) -> Option<Buffer> {
-        state.stop_sending(connection);
+    fn end_turn(&self, state: &mut State, message: Buffer) -> Option<Buffer> {
         self.flush(state);
         self.pass_turn(state);
         if self.is_datagram() {
@@ -432,6 +497,7 @@ impl Channel {
     fn fail_turn(
         &self,
         turn: Turn,
+        connection: &Arc<Connection>,
         unsent: Unsent,
         packet: &[u8],
         timer: &Timer,
@@ -444,21 +510,21 @@ impl Channel {
         let others = state.engine.in_flight().saturating_sub(1);
         let outcome = if timed_out && is_begun && others > 0 {
             // The connection is worth more to the others than the doubt is to this call.
-            state.leave_rest(&turn.connection, &packet[unsent.sent..]);
+            state.leave_rest(connection, &packet[unsent.sent..]);
             state.engine.cancel(turn.started.id);
             Err(timer.error(true))
         } else {
             // The peer does not carry out what it never gets whole.
             state.engine.withdraw(turn.started.id);
             if is_begun || !timed_out {
-                state.break_line(&turn.connection, &unsent.broken);
+                state.break_line(connection, &unsent.broken);
             }
             match timed_out {
                 true => Err(unsent.into_error(timer)),
                 false => Ok(()),
             }
         };
-        state.stop_sending(&turn.connection);
+        state.stop_sending(connection);
         self.flush(&mut state);
         state.release(turn.slot);
         self.pass_turn(&state);
@@ -466,20 +532,22 @@ impl Channel {
     }
 
     /// Sends a datagram again. That it cannot be sent now is no reason to give up.
-    pub(super) fn retransmit(&self, ticket: &Ticket) {
-        let Some(message) = &ticket.message else {
+    pub(super) fn retransmit(&self, flight: &Flight) {
+        let connection = self.lock().connection();
+        let (Some(message), Some(connection)) = (&flight.message, connection) else {
             return;
         };
-        match ticket.connection.try_send(record::message(message), 0) {
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => self
-                .lock()
-                .break_line(&ticket.connection, &Broken::from(error)),
+        match connection.try_send(record::message(message), 0) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                self.lock().break_line(&connection, &Broken::from(error));
+            }
             _ => {}
         }
     }
 }
 
 impl State {
+    #[inline]
     fn obstacle(&self, now: Instant) -> Option<Obstacle> {
         match &self.line {
             None => Some(Obstacle::NoLine),
@@ -518,21 +586,31 @@ impl State {
         let way = match self.gathers(size) && !channel.is_datagram() {
             true => Way::Gathered,
             false if self.engine.has_transmit() || self.has_front() => Way::BehindFront,
-            false => Way::Alone,
+            false if self.engine.in_flight() == 1 => Way::Alone,
+            false => Way::Unlocked,
         };
-        let Some(line) = &mut self.line else {
-            unreachable!("no line is an obstacle");
-        };
-        line.is_sending = true;
-        line.used_at = timer.started;
-        Ok(Turn {
-            connection: Arc::clone(&line.connection),
-            started,
-            slot,
-            way,
-        })
+        if let Some(line) = &mut self.line {
+            line.used_at = timer.started;
+        }
+        Ok(Turn { started, slot, way })
     }
 
+    /// Becomes the one who sends, while others use the bookkeeping.
+    fn begin_sending(&mut self) -> Arc<Connection> {
+        let Some(line) = &mut self.line else {
+            unreachable!("no line is an obstacle to a turn");
+        };
+        line.is_sending = true;
+        Arc::clone(&line.connection)
+    }
+
+    /// What calls are sent over.
+    fn connection(&self) -> Option<Arc<Connection>> {
+        let line = self.line.as_ref();
+        line.map(|line| Arc::clone(&line.connection))
+    }
+
+    #[inline]
     pub(super) fn stop_sending(&mut self, connection: &Arc<Connection>) {
         if let Some(line) = self.line_over(connection) {
             line.is_sending = false;

@@ -90,6 +90,7 @@ impl Slots {
         }
     }
 
+    #[inline]
     pub(super) fn take(&mut self) -> SlotId {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::new(self.waiting));
@@ -98,6 +99,7 @@ impl Slots {
     }
 
     /// Ends the use of a slot; what came for it and was not fetched is returned.
+    #[inline]
     pub(super) fn release(&mut self, id: SlotId) -> Option<Outcome> {
         self.free.push(id);
         let slot = &mut self.slots[id.0];
@@ -106,6 +108,7 @@ impl Slots {
     }
 
     /// What has become of the call. Its owner is awake.
+    #[inline]
     pub(super) fn fetch(&mut self, id: SlotId) -> Option<Outcome> {
         let slot = &mut self.slots[id.0];
         slot.sleeper = None;

@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use super::back_off::BackOff;
 use super::bell::Sleeper;
 use super::broken::Broken;
 use super::buffers::Buffers;
-use super::connection::Connection;
+use super::connection::{Connection, Desk};
 use super::engine::Engine;
 use super::slots::{Outcome, SlotId, Slots};
 use crate::options::ChannelOptions;
@@ -47,6 +46,8 @@ pub fn seed() -> u32 {
 /// The connection that calls are sent over.
 pub(super) struct Line {
     pub(super) connection: Arc<Connection>,
+    /// Where its reader works; none while somebody reads.
+    pub(super) desk: Option<Box<Desk>>,
     /// Whether somebody sends a call now; calls must not mix.
     pub(super) is_sending: bool,
     /// What the engine itself has to say and what is to go in front of the next call: perhaps the
@@ -72,11 +73,12 @@ impl State {
         }
     }
 
-    pub(super) fn connected(&mut self, connection: Connection) {
+    pub(super) fn connected(&mut self, desk: Box<Desk>) {
         self.connections += 1;
-        self.engine.renew(connection.is_here());
+        self.engine.renew(desk.connection.is_here());
         self.line = Some(Line {
-            connection: Arc::new(connection),
+            connection: Arc::clone(&desk.connection),
+            desk: Some(desk),
             is_sending: false,
             front: Buffer::default(),
             used_at: Instant::now(),
@@ -84,6 +86,7 @@ impl State {
     }
 
     /// The line, if it still is over `connection`.
+    #[inline]
     pub(super) fn line_over(&mut self, connection: &Arc<Connection>) -> Option<&mut Line> {
         self.line
             .as_mut()
@@ -92,9 +95,31 @@ impl State {
 
     /// Whether the line is over `connection`.
     #[inline]
-    pub(super) fn is_line(&self, connection: &Connection) -> bool {
+    pub(super) fn is_line(&self, connection: &Arc<Connection>) -> bool {
         let line = self.line.as_ref();
-        line.is_some_and(|line| ptr::eq(&raw const *line.connection, connection))
+        line.is_some_and(|line| Arc::ptr_eq(&line.connection, connection))
+    }
+
+    /// Takes the desk of the line, if nobody reads: whoever has it is the reader.
+    #[inline]
+    pub(super) fn take_desk(&mut self) -> Option<Box<Desk>> {
+        let mut desk = self.line.as_mut()?.desk.take()?;
+        desk.inbox.shrink();
+        Some(desk)
+    }
+
+    /// Whether nobody reads, and there is something to be read from.
+    pub(super) fn has_desk(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.desk.is_some())
+    }
+
+    /// Puts the desk back, or returns it if the line over its connection has ended meanwhile.
+    #[inline]
+    pub(super) fn put_desk(&mut self, desk: Box<Desk>) -> Option<Box<Desk>> {
+        match self.line_over(&desk.connection) {
+            Some(line) => line.desk.replace(desk),
+            None => Some(desk),
+        }
     }
 
     /// Ends the line over `connection` and all calls in flight on it, unless that has been done.
@@ -131,6 +156,7 @@ impl State {
     }
 
     /// Ends the use of a slot whose call is no longer in flight.
+    #[inline]
     pub(super) fn release(&mut self, slot: SlotId) {
         if let Some(Outcome::Answered(Ok(results))) = self.slots.release(slot) {
             self.buffers.put(results.bytes);

@@ -19,6 +19,7 @@ impl Timer {
     const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
     /// The time of a call that begins now and has as long as `limit`.
+    #[inline]
     pub fn start(limit: Duration) -> Self {
         let started = Instant::now();
         Self {
@@ -30,6 +31,7 @@ impl Timer {
     }
 
     /// Looks at the clock again, after a wait.
+    #[inline]
     pub(super) fn look(&mut self) {
         self.seen = Instant::now();
     }

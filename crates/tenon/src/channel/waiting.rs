@@ -31,6 +31,7 @@ impl Channel {
     }
 
     /// Lets the next caller send.
+    #[inline]
     pub(super) fn pass_turn(&self, state: &State) {
         if state.waiting_to_send > 0 {
             self.shared.turn.notify_one();
@@ -55,7 +56,7 @@ impl Channel {
         let connection = Arc::clone(&line.connection);
         // As long as the lock is held nothing is taken in: what this caller has seen still holds
         // when it becomes the reader.
-        let Some(mut reader) = self.read_on(&connection) else {
+        let Some(mut reader) = self.read_on(&mut state, &connection) else {
             return self.wait_for_reader(state, timer);
         };
         let until = state.next_look(timer.deadline);

@@ -189,7 +189,10 @@ impl Connection {
                 return Ok(progress);
             }
             let answered = match self.reception.next_common_call(core) {
-                Some(call) => lean::answer(&call, core, &self.line, &mut self.replies)?,
+                Some((call, arguments)) => {
+                    let replies = &mut self.replies;
+                    lean::answer_common(call, arguments, core, &self.line, replies)?
+                }
                 None => match self.answer_next(core)? {
                     Some(answered) => answered,
                     None => return Ok(progress),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use tenon_proto::lean::server::{Call, Caller, Received, Reply, ServerEngine};
+use tenon_proto::lean::server::{Call, Caller, Common, Received, Reply, ServerEngine};
 use tenon_proto::lean::{
     ByteOrder, CallState, Calls, Exception, Features, Flags, Incoming, MessageReader, Preamble,
     Stamps, Status, Violation, stamp_sent,
@@ -83,14 +83,17 @@ impl LeanReception {
         }
     }
 
-    /// The next that has come whole, if it is a call of the commonest form: what it is shows without a
-    /// look at all that it could be.
+    /// The next that has come whole, if it is a call of the commonest form, and its arguments: what it is shows
+    /// without a look at all that it could be.
     #[inline]
-    pub fn next_common_call(&mut self, offer: &Offer) -> Option<Call<'_>> {
+    pub fn next_common_call(&mut self, offer: &Offer) -> Option<(Common, &[u8])> {
         let header = self.reader.find_common()?;
-        let common = self.engine.handle_common(&header)?;
-        offer.tally.calls.up();
-        Some(common.call(&self.reader.take_common(header)))
+        let common = self.engine.handle_common(header)?;
+        match common.is_null() {
+            true => offer.tally.pings.up(),
+            false => offer.tally.calls.up(),
+        }
+        Some((common, self.reader.take_common(header)))
     }
 
     /// What has come next as a whole. What can be answered without a service is, in `replies`.
@@ -173,15 +176,57 @@ pub(super) fn answer(
     Ok(Answered::Done)
 }
 
+/// The same for a call of the commonest form, and its arguments.
+#[inline]
+pub(super) fn answer_common(
+    common: Common,
+    arguments: &[u8],
+    core: &Core,
+    line: &Arc<Line>,
+    replies: &mut Buffer,
+) -> Result<Answered, Reason> {
+    if common.is_null() {
+        Reply::begin(replies, common.caller).seal(replies);
+        return Ok(Answered::Done);
+    }
+    match core.services.lean_execution(common.service) {
+        Execution::Inline => {
+            let Common { service, caller } = common;
+            let job = LeanJob {
+                service,
+                procedure: caller.procedure(),
+                order: ByteOrder::NATIVE,
+                caller,
+                deadline: None,
+                found_at: None,
+            };
+            execute_plain(&job, arguments, core, line.origin(), replies);
+            Ok(Answered::Done)
+        }
+        Execution::Workers => hand_to_worker(&common.call(arguments), core, line, replies),
+    }
+}
+
 /// Executes a call where it was received, and appends its answer.
 pub fn execute_inline(call: &Call<'_>, offer: &Offer, origin: Origin, replies: &mut Buffer) {
     let job = LeanJob::new(call, None);
     if let Some(passed) = job.dispatch() {
         return execute_stamped(&job, passed, call.arguments, offer, origin, replies);
     }
-    let reply = Reply::begin(replies, call.caller);
-    let services = &offer.services;
-    let reply = services.execute_lean(&job, call.arguments, reply, origin, replies, &offer.tally);
+    execute_plain(&job, call.arguments, offer, origin, replies);
+}
+
+#[inline]
+fn execute_plain(
+    job: &LeanJob,
+    arguments: &[u8],
+    offer: &Offer,
+    origin: Origin,
+    replies: &mut Buffer,
+) {
+    let (services, tally) = (&offer.services, &offer.tally);
+    let reply = Reply::begin(replies, job.caller);
+    let reply = services.execute_lean(job, arguments, reply, origin, replies, tally);
     reply.seal(replies);
 }
 
@@ -361,12 +406,7 @@ pub(super) fn execute_known(
         (None, Some(passed)) => {
             execute_stamped(job, passed, arguments, offer, origin, replies);
         }
-        (None, None) => {
-            let (services, tally) = (&offer.services, &offer.tally);
-            let reply = Reply::begin(replies, job.caller);
-            let reply = services.execute_lean(job, arguments, reply, origin, replies, tally);
-            reply.seal(replies);
-        }
+        (None, None) => execute_plain(job, arguments, offer, origin, replies),
         (Some(exception), _) => {
             let reply = Reply::begin(replies, job.caller);
             reply.refuse(replies, &exception).seal(replies);

@@ -2,7 +2,7 @@
 //! reader of that protocol.
 
 use tenon_proto::lean::Reason as Farewell;
-use tenon_proto::lean::server::Call;
+use tenon_proto::lean::server::Common;
 use tenon_proto::onc::record::RecordReader;
 use tenon_proto::sniff::{Sniffed, sniff};
 use tenon_wire::Buffer;
@@ -63,7 +63,7 @@ impl Reception {
 
     /// As [`LeanReception::next_common_call`].
     #[inline]
-    pub fn next_common_call(&mut self, offer: &Offer) -> Option<Call<'_>> {
+    pub fn next_common_call(&mut self, offer: &Offer) -> Option<(Common, &[u8])> {
         match self {
             Self::Lean(lean) => lean.next_common_call(offer),
             Self::Onc(_) | Self::Unknown(_) => None,
