@@ -315,7 +315,7 @@ bool tenon_server_add(tenon_server *server, const tenon_interface *interface,
 tenon_server *tenon_server_new(void);
 
 /* Is to listen at ADDRESS too, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH, shm:///PATH or xdp://...;
- * port 0: any. One port serves ONC RPC and the lean protocol, so lean+ may be left out. */
+ * port 0: any. One port serves ONC RPC and the lean protocol; without lean+. */
 bool tenon_server_listen(tenon_server *server, const char *address, tenon_error *error);
 
 /* How its threads wait for peers. */

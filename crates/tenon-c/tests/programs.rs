@@ -207,6 +207,18 @@ fn programs_may_be_linked_statically() {
 }
 
 #[test]
+fn warm_calls_allocate_nothing() {
+    let installed = Installed::shared();
+    let counts = installed.compile("gcc", "counts", &["-O1"], false);
+    let file = |name: &str| installed.prefix.join(name).display().to_string();
+    let unix = format!("unix://{}", file("counts.socket"));
+    let shm = format!("shm://{}", file("counts.shm"));
+    let lean = format!("lean+{unix}");
+    let addresses = [&unix, &unix, &unix, &lean, &shm, &shm];
+    assert_eq!(succeeds(Command::new(counts).args(addresses)), "fine\n");
+}
+
+#[test]
 fn the_header_is_one_of_cpp_too() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");
     for compiler in ["g++", "clang++"].into_iter().filter(|name| has(name)) {
