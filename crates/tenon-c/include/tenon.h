@@ -61,6 +61,8 @@ typedef struct tenon_error {
     uint32_t code;
     /* Whether the peer may have carried the call out: if not, it is safe to repeat any call. */
     bool may_have_executed;
+    /* The versions that the peer has, if it has others than were asked for; otherwise 0. */
+    uint32_t low, high;
     /* What happened, in words; ends in a NUL, and may have been cut to fit. */
     char text[500];
 } tenon_error;
@@ -212,6 +214,10 @@ tenon_channel *tenon_channel_share(const tenon_channel *channel, const tenon_int
 tenon_channel *tenon_channel_timeout(const tenon_channel *channel, uint64_t timeout_ms,
                                      tenon_error *error);
 
+/* The same connection and interface, for another caller; NULL: AUTH_NONE. */
+tenon_channel *tenon_channel_credential(const tenon_channel *channel,
+                                        const tenon_auth_sys *credential, tenon_error *error);
+
 /* Lets go of a channel that nobody uses any more; the connection is closed with the last that shares it.
  * NULL is nothing to do. */
 void tenon_close(tenon_channel *channel);
@@ -262,14 +268,15 @@ typedef enum tenon_refusal {
     TENON_NO_PROCEDURE = 3,
     /* The arguments are none that the procedure takes. ONC RPC: GARBAGE_ARGS. */
     TENON_ARGUMENTS = 4,
-    /* The caller may not. ONC RPC: AUTH_ERROR with AUTH_TOOWEAK. */
+    /* The caller may not. ONC RPC: AUTH_ERROR with AUTH_TOOWEAK; TENON_ONC_AUTH and an auth_stat in the place of
+     * this says another. */
     TENON_FORBIDDEN = 5
 } tenon_refusal;
 
 /* Refuses the call; the words may be NULL. Returns false, which the handler returns in turn:
  *     return tenon_refuse(request, TENON_RAISED, "the quota is used up");
  */
-bool tenon_refuse(tenon_request *request, tenon_refusal why, const char *words);
+bool tenon_refuse(tenon_request *request, unsigned why, const char *words);
 
 /* Says that what the result owns is not the library's to free: constants, parts of the arguments, or what
  * the handler's program keeps. It is read as soon as the handler has returned, by the same thread, before
@@ -286,6 +293,12 @@ bool tenon_request_auth_sys(tenon_request *request, tenon_auth_sys *claim);
 /* Where the caller is, as "192.0.2.1:1023"; empty over a Unix socket and shared memory. Lives as long as the
  * request. */
 const char *tenon_request_peer(tenon_request *request);
+
+/* What the call came over: "tcp", "unix", "udp", "shm" or "xdp". */
+const char *tenon_request_transport(const tenon_request *request);
+
+/* Where the caller is, in bytes: writes 4 or 16 of them and says how many, or 0 over a Unix socket and shared memory. */
+size_t tenon_request_ip(const tenon_request *request, unsigned char address[16], uint16_t *port);
 
 /* -- servers: for generated code -- */
 
@@ -308,6 +321,16 @@ typedef enum tenon_execution {
 bool tenon_server_add(tenon_server *server, const tenon_interface *interface,
                       const tenon_handler *handlers, const void *methods, void *context,
                       tenon_execution execution, tenon_error *error);
+
+/* Carries a call out whose messages nobody has described: reads the arguments and writes the result. */
+typedef bool (*tenon_raw_handler)(void *context, tenon_decoder *arguments, tenon_encoder *result,
+                                  tenon_request *request);
+
+/* Adds a version of a program all of whose procedures but 0 have one handler, as tenon_server_add does; for
+ * ONC RPC only. */
+bool tenon_server_add_raw(tenon_server *server, uint32_t program, uint32_t version,
+                          tenon_raw_handler handler, void *context, tenon_execution execution,
+                          tenon_error *error);
 
 /* -- servers: for programs again -- */
 

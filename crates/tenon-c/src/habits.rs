@@ -50,6 +50,18 @@ impl Habits {
         }
         Ok(client)
     }
+
+    /// A client like `before` that says who calls now.
+    ///
+    /// # Errors
+    /// The credential cannot be sent.
+    pub fn in_the_place_of(&self, before: &Client) -> Result<Client, CredentialError> {
+        let credential = match &self.user {
+            Some(user) => user.credential()?,
+            None => Credential::None,
+        };
+        Ok(before.with_credential(&credential))
+    }
 }
 
 impl User {

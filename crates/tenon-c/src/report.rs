@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-use tenon::lean::Status;
+use tenon::lean::client::BindError;
+use tenon::lean::{BindRefusal, Status};
 use tenon::wire::{DecodeError, EncodeError};
 use tenon::{AddressError, CallError, ConnectError, CredentialError, Refused, StartError};
 
@@ -79,6 +80,20 @@ impl Report {
             | Self::Credential(_)
             | Self::Caller(_)
             | Self::Bug(_) => 0,
+        }
+    }
+
+    /// The versions that the peer has, if it has others than were asked for.
+    pub fn versions(&self) -> (u32, u32) {
+        match self {
+            Self::Call(CallError::Refused(
+                Refused::ProgramMismatch { low, high } | Refused::RpcMismatch { low, high },
+            )) => (*low, *high),
+            Self::Call(CallError::Unbound(BindError::Refused(refusal))) => match &**refusal {
+                BindRefusal::NoVersion { low, high, .. } => (*low, *high),
+                _ => (0, 0),
+            },
+            _ => (0, 0),
         }
     }
 
@@ -161,7 +176,8 @@ fn kind_of_reason<E>(reason: &Reason<E>, of_value: Kind) -> Kind {
 
 /// Statuses of ONC RPC and of its authentication begin here (`TENON_ONC`, `TENON_ONC_AUTH`).
 const ONC: u32 = 1000;
-const ONC_AUTH: u32 = 2000;
+/// See [`ONC`].
+pub const ONC_AUTH: u32 = 2000;
 
 fn code_of_call(error: &CallError) -> u32 {
     match error {

@@ -10,7 +10,7 @@ use tenon::{CallError, Channel, Client, Protocol};
 
 use super::codec;
 use super::error::{CError, done, told};
-use super::options::COptions;
+use super::options::{CAuthSys, COptions};
 use super::types::{CInterface, CMessage, CProcedure, Encode};
 use super::value::Owned;
 use super::words;
@@ -110,6 +110,32 @@ pub unsafe extern "C" fn tenon_channel_timeout(
         let mut changed = channel.clone();
         changed.client = changed.client.with_timeout(timeout);
         changed.habits.timeout = Some(timeout);
+        Ok(changed.into_raw())
+    };
+    // SAFETY: the error is NULL or the caller's own.
+    unsafe { told(error, change) }.unwrap_or(ptr::null_mut())
+}
+
+/// `tenon_channel_credential`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_channel_credential(
+    channel: *const CChannel,
+    credential: *const CAuthSys,
+    error: *mut CError,
+) -> *mut CChannel {
+    let change = || {
+        // SAFETY: both are NULL or what `tenon.h` says.
+        let (channel, user) = unsafe {
+            let user = credential.as_ref().map(|claim| claim.user());
+            (opened(channel)?, user)
+        };
+        let mut changed = channel.clone();
+        changed.habits.user = user;
+        let client = changed.habits.in_the_place_of(&changed.client);
+        changed.client = client.map_err(Report::Credential)?;
         Ok(changed.into_raw())
     };
     // SAFETY: the error is NULL or the caller's own.

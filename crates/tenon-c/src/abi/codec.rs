@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-use tenon::LeanInput;
 use tenon::wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Representation};
+use tenon::{LeanInput, Refusal};
 
 use super::types::{CDecoder, CEncoder, CFailure, CMessage, Decode, Encode};
 use crate::failure::{Failure, Reason, Trouble};
@@ -31,7 +31,27 @@ struct Bridge<'b> {
     start: usize,
 }
 
-impl Bridge<'_> {
+impl<'b> Bridge<'b> {
+    /// Behind what the encoder has written; C is handed nothing yet.
+    #[inline]
+    fn over<R: Representation>(out: &'b mut Encoder<'_, R>) -> Self {
+        let depth_left = out.depth_left();
+        let (buffer, start) = out.parts();
+        let none = ptr::null_mut();
+        Self {
+            encoder: CEncoder {
+                base: none,
+                at: none,
+                end: none,
+                grow,
+                depth_left,
+                failure: FINE,
+            },
+            buffer,
+            start,
+        }
+    }
+
     /// Bytes that were written, if the routine has stayed in its room.
     fn written(&self) -> Option<usize> {
         let room = self
@@ -89,21 +109,8 @@ pub(super) unsafe fn encode<R: Representation>(
     routine: Encode,
     value: *const c_void,
 ) -> Result<(), Reason<EncodeError>> {
-    let depth_left = out.depth_left();
-    let (buffer, start) = out.parts();
-    let none = ptr::null_mut();
-    let mut bridge = Bridge {
-        encoder: CEncoder {
-            base: none,
-            at: none,
-            end: none,
-            grow,
-            depth_left,
-            failure: FINE,
-        },
-        buffer,
-        start,
-    };
+    let mut bridge = Bridge::over(out);
+    let start = bridge.start;
     let before = bridge.buffer.len() - start;
     bridge.hand_out(before);
     // The whole bridge is what the routine is handed, as `grow` looks at all of it.
@@ -120,6 +127,25 @@ pub(super) unsafe fn encode<R: Representation>(
         // SAFETY: the routine has set the failure.
         (false, _) => Err(unsafe { failure(&bridge.encoder.failure) }.of_value()),
     }
+}
+
+/// Lets a handler read the arguments of a call of ONC RPC and append its result.
+pub(super) fn handle(
+    input: &mut Decoder<'_>,
+    out: &mut Encoder<'_>,
+    handler: impl FnOnce(*mut CDecoder, *mut CEncoder) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let mut decoder = decoder_over(input, false);
+    let mut bridge = Bridge::over(out);
+    let before = bridge.buffer.len();
+    bridge.hand_out(before - bridge.start);
+    let outcome = handler(&raw mut decoder, (&raw mut bridge).cast());
+    let end = match (&outcome, bridge.written()) {
+        (Ok(()), Some(written)) => bridge.start + written,
+        _ => before,
+    };
+    bridge.buffer.truncate(end);
+    outcome
 }
 
 /// Reads a value out of a message of ONC RPC.
@@ -165,8 +191,25 @@ unsafe fn decode<R: Representation>(
     value: *mut c_void,
     swapped: bool,
 ) -> Result<(), Reason<DecodeError>> {
+    let mut decoder = decoder_over(input, swapped);
+    // SAFETY: the routine is one for this value, and the decoder leads to the bytes of the message,
+    // which are borrowed until it returns.
+    if !unsafe { routine(&raw mut decoder, value) } {
+        // SAFETY: the routine has set the failure.
+        return Err(unsafe { failure(&decoder.failure) }.of_bytes());
+    }
+    let read = decoder.at.addr().wrapping_sub(decoder.base.addr());
+    match input.take(read) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Reason::Trouble(Trouble::OutOfBounds)),
+    }
+}
+
+/// What is left of a message, for C.
+#[inline]
+fn decoder_over<R: Representation>(input: &Decoder<'_, R>, swapped: bool) -> CDecoder {
     let bytes = input.rest().as_ptr_range();
-    let mut decoder = CDecoder {
+    CDecoder {
         base: bytes.start,
         at: bytes.start,
         end: bytes.end,
@@ -174,17 +217,6 @@ unsafe fn decode<R: Representation>(
         depth_left: input.depth_left(),
         swapped,
         failure: FINE,
-    };
-    // SAFETY: the routine is one for this value, and the decoder leads to the bytes of the message,
-    // which are borrowed until it returns.
-    if !unsafe { routine(&raw mut decoder, value) } {
-        // SAFETY: the routine has set the failure.
-        return Err(unsafe { failure(&decoder.failure) }.of_bytes());
-    }
-    let read = decoder.at.addr().wrapping_sub(bytes.start.addr());
-    match input.take(read) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Reason::Trouble(Trouble::OutOfBounds)),
     }
 }
 

@@ -18,6 +18,8 @@ pub struct CError {
     kind: u32,
     code: u32,
     may_have_executed: bool,
+    low: u32,
+    high: u32,
     text: [u8; TEXT],
 }
 
@@ -27,6 +29,7 @@ impl CError {
         self.kind = report.kind() as u32;
         self.code = report.code();
         self.may_have_executed = report.may_have_executed();
+        (self.low, self.high) = report.versions();
         write_words(&mut self.text, report);
     }
 }

@@ -10,6 +10,7 @@ mod error;
 mod interface;
 mod options;
 mod pending;
+mod raw;
 mod request;
 mod scratch;
 mod server;

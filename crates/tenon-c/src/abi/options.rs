@@ -92,7 +92,7 @@ impl COptions {
 impl CAuthSys {
     /// # Safety
     /// It is complete, as `tenon.h` says.
-    unsafe fn user(&self) -> User {
+    pub(super) unsafe fn user(&self) -> User {
         // SAFETY: the caller's promise.
         let (machine, gids) = unsafe { (bytes(self.machine), list(self.gids, self.gid_count)) };
         User {

@@ -2,13 +2,15 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char};
+use std::net::IpAddr;
 use std::ptr;
 
-use tenon::{AuthStat, CallInfo, Credential, Refusal};
+use tenon::{AuthStat, CallInfo, Credential, Refusal, Transport};
 
 use super::error::done;
 use super::interface::bytes;
 use super::options::CAuthSys;
+use crate::report::ONC_AUTH;
 use crate::text::c_text;
 
 /// `tenon_request`.
@@ -98,6 +100,7 @@ fn refusal(why: u32, words: String) -> Refusal {
         3 => Refusal::ProcedureUnavailable,
         4 => Refusal::UnfitArguments(words),
         5 => Refusal::Authentication(AuthStat::TOO_WEAK),
+        ONC_AUTH.. => Refusal::Authentication(AuthStat(why - ONC_AUTH)),
         _ => Refusal::SystemError(words),
     }
 }
@@ -181,4 +184,58 @@ pub unsafe extern "C" fn tenon_request_peer(request: *mut CRequest<'_>) -> *cons
         });
         known.unwrap_or(NOWHERE.as_ptr())
     })
+}
+
+/// `tenon_request_transport`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_transport(request: *const CRequest<'_>) -> *const c_char {
+    // SAFETY: it is NULL or the request that the handler was handed.
+    let name = match unsafe { request.as_ref() }.map(|request| request.info.transport) {
+        None => c"",
+        Some(Transport::Tcp) => c"tcp",
+        Some(Transport::Unix) => c"unix",
+        Some(Transport::Udp) => c"udp",
+        Some(Transport::Shm) => c"shm",
+        Some(Transport::Xdp) => c"xdp",
+    };
+    name.as_ptr()
+}
+
+/// `tenon_request_ip`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_ip(
+    request: *const CRequest<'_>,
+    address: *mut u8,
+    port: *mut u16,
+) -> usize {
+    // SAFETY: it is NULL or the request that the handler was handed.
+    let Some(peer) = unsafe { request.as_ref() }.and_then(|request| request.info.peer) else {
+        return 0;
+    };
+    if !port.is_null() {
+        // SAFETY: it is not NULL, and room for a port.
+        unsafe { ptr::write(port, peer.port()) };
+    }
+    match peer.ip() {
+        // SAFETY: there is room for 16 bytes.
+        IpAddr::V4(ip) => unsafe { put(&ip.octets(), address) },
+        // SAFETY: the same.
+        IpAddr::V6(ip) => unsafe { put(&ip.octets(), address) },
+    }
+}
+
+/// # Safety
+/// There is room for so many, or none at NULL.
+unsafe fn put(bytes: &[u8], to: *mut u8) -> usize {
+    if !to.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    }
+    bytes.len()
 }

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tenon::{Server, ServerBuilder};
+use tenon::{Server, ServerBuilder, Service};
 
 use super::error::{CError, done, told};
 use super::interface::list;
 use super::options;
+use super::raw::{RawHandler, RawService};
 use super::request::in_handler;
 use super::service::{CService, Handler};
 use super::types::CInterface;
@@ -61,6 +62,14 @@ impl CServer {
         let changed = change(builder.take().ok_or(SERVES)?);
         *builder = Some(changed?);
         Ok(())
+    }
+
+    fn add(&self, service: impl Service, execution: u32) -> Result<(), Report> {
+        match execution {
+            0 => self.change(|builder| Ok(builder.service(service))),
+            1 => self.change(|builder| Ok(builder.service_on_workers(service))),
+            _ => Err(Report::Caller("there is no such way to execute calls")),
+        }
     }
 
     fn start(&self) -> Result<(), Report> {
@@ -149,11 +158,33 @@ pub unsafe extern "C" fn tenon_server_add(
         let interface = interface.ok_or(Report::Caller("the interface is NULL"))?;
         // SAFETY: all of it is complete, and lives as long as the server.
         let service = unsafe { CService::new(interface, handlers, methods, context) }?;
-        match execution {
-            0 => server.change(|builder| Ok(builder.service(service))),
-            1 => server.change(|builder| Ok(builder.service_on_workers(service))),
-            _ => Err(Report::Caller("there is no such way to execute calls")),
-        }
+        server.add(service, execution)
+    };
+    // SAFETY: the error is NULL or the caller's own.
+    unsafe { told(error, add) }.is_some()
+}
+
+/// `tenon_server_add_raw`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_server_add_raw(
+    server: *mut CServer,
+    program: u32,
+    version: u32,
+    handler: Option<RawHandler>,
+    context: *mut c_void,
+    execution: u32,
+    error: *mut CError,
+) -> bool {
+    let add = || {
+        // SAFETY: it is NULL or a server.
+        let server = unsafe { known(server) }?;
+        let handler = handler.ok_or(Report::Caller("the handler is NULL"))?;
+        // SAFETY: the context lives as long as the server, and handlers may use it.
+        let service = unsafe { RawService::new(program, version, handler, context) };
+        server.add(service, execution)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, add) }.is_some()

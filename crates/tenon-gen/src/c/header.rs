@@ -19,6 +19,7 @@ pub fn write(of: Interface<'_>, options: &Options) -> String {
 
 #include <rpc/rpc.h>
 
+$run_time$
 $threads$
 
 #ifdef __cplusplus
@@ -36,6 +37,7 @@ $prototypes$
 ",
         &[
             ("guard", Hole::Text(&names::guard(&options.header))),
+            ("run_time", Hole::Lines(&|w| run_time(w, options))),
             (
                 "threads",
                 Hole::Lines(&|w| {
@@ -49,6 +51,19 @@ $prototypes$
         ],
     );
     w.finish()
+}
+
+/// Whose clients and servers they are, if not libtirpc's.
+fn run_time(w: &mut Writer, options: &Options) {
+    if !options.fast {
+        return;
+    }
+    if options.reentrant {
+        w.line("#ifndef TENON_TIRPC_REENTRANT");
+        w.line("#define TENON_TIRPC_REENTRANT");
+        w.line("#endif");
+    }
+    w.line("#include <tenon/tirpc.h>");
 }
 
 fn items(w: &mut Writer, of: Interface<'_>, options: &Options) {

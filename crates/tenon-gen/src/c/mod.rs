@@ -35,6 +35,8 @@ pub struct Options {
     pub by_value: bool,
     /// `-T`: there are dispatch tables.
     pub tables: bool,
+    /// `--fast`: clients and servers are Tenon's, by libtirpc's names.
+    pub fast: bool,
     /// What a server has beside its dispatchers.
     pub server: Server,
 }

@@ -317,8 +317,8 @@ OBJECTS_CLNT = $make_clnt$
 OBJECTS_SVC = $make_svc$
 # Compiler flags
 
-CFLAGS += -g -I/usr/include/tirpc
-LDLIBS += -ltirpc
+CFLAGS += -g $cflags$
+LDLIBS += $libs$
 RPCGENFLAGS = $flags$
 
 # Targets
@@ -326,6 +326,20 @@ RPCGENFLAGS = $flags$
 ",
         &[
             ("stem", Hole::Text(stem)),
+            (
+                "cflags",
+                Hole::Text(match options.fast {
+                    true => "$(shell pkg-config --cflags tenon-tirpc)",
+                    false => "-I/usr/include/tirpc",
+                }),
+            ),
+            (
+                "libs",
+                Hole::Text(match options.fast {
+                    true => "$(shell pkg-config --libs tenon-tirpc)",
+                    false => "-ltirpc",
+                }),
+            ),
             ("source", Hole::Text(&options.source)),
             ("server", Hole::Text(&server)),
             ("client", Hole::Text(&client)),

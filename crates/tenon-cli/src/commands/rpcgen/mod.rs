@@ -54,6 +54,7 @@ options:
 -t		dispatch table
 -T		dispatch tables, too
 -Y path		accepted: the preprocessor is built in
+--fast		clients and servers of Tenon's run time by libtirpc's names; link tenon-tirpc
 --help		this list
 --version	version of the program
 ";
@@ -245,6 +246,7 @@ impl<'a> Run<'a> {
             reentrant: self.options.reentrant,
             by_value: self.options.by_value,
             tables: self.options.tables,
+            fast: self.options.fast,
             server: Server {
                 transports,
                 inetd: self.options.inetd,

@@ -32,6 +32,8 @@ pub struct Options {
     pub idle_seconds: Option<u32>,
     /// The server tells the system's log.
     pub syslog: bool,
+    /// Clients and servers are Tenon's.
+    pub fast: bool,
     /// What the server listens on.
     pub transports: Vec<Transport>,
     /// The flags, for the template of a Makefile.
@@ -87,6 +89,10 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, String> {
         match text.as_ref() {
             "--version" => return Ok(Request::Version),
             "--help" => return Ok(Request::Help),
+            "--fast" => {
+                options.fast = true;
+                options.flags.push("--fast".to_owned());
+            }
             flags if flags.len() > 1 && flags.starts_with('-') => {
                 options.flags(&flags[1..], &mut || rest.next().cloned())?;
             }
@@ -237,6 +243,7 @@ mod tests {
 
     #[test]
     fn flags_may_be_combined() {
+        assert!(options("--fast -h a.x").fast);
         let of = options("-CNMh -o a.h -DX=2 -DY a.x");
         assert!(of.by_value && of.reentrant);
         assert_eq!(of.only, Some(Only::Header));

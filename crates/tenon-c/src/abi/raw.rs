@@ -1,0 +1,75 @@
+//! A service whose handler reads and writes the messages itself.
+
+use std::ffi::c_void;
+
+use tenon::wire::{Decoder, Encoder};
+use tenon::{CallInfo, Refusal, Service};
+
+use super::codec;
+use super::request::CRequest;
+use super::types::{CDecoder, CEncoder};
+
+/// `tenon_raw_handler`.
+pub type RawHandler = unsafe extern "C" fn(
+    context: *mut c_void,
+    arguments: *mut CDecoder,
+    result: *mut CEncoder,
+    request: *mut CRequest<'_>,
+) -> bool;
+
+/// A version of a program all of whose procedures have one handler.
+pub(super) struct RawService {
+    program: u32,
+    version: u32,
+    handler: RawHandler,
+    context: *mut c_void,
+}
+
+// SAFETY: the context is handed to the handler only, which `tenon.h` says runs on several threads at
+// once.
+unsafe impl Send for RawService {}
+
+// SAFETY: the same.
+unsafe impl Sync for RawService {}
+
+impl RawService {
+    /// # Safety
+    /// The handler may be called with the context, on any thread, as long as the server is there.
+    pub(super) unsafe fn new(
+        program: u32,
+        version: u32,
+        handler: RawHandler,
+        context: *mut c_void,
+    ) -> Self {
+        Self {
+            program,
+            version,
+            handler,
+            context,
+        }
+    }
+}
+
+impl Service for RawService {
+    fn program(&self) -> u32 {
+        self.program
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        codec::handle(arguments, result, |arguments, result| {
+            let mut request = CRequest::of(call);
+            // SAFETY: the promise of `new`.
+            request
+                .run(|request| unsafe { (self.handler)(self.context, arguments, result, request) })
+        })
+    }
+}
