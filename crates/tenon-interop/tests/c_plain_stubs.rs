@@ -7,11 +7,11 @@ use std::process::Command;
 use std::thread;
 
 use tenon::wire::{
-    Buffer, DecodeErrorKind, DecodeMode, Decoder, Encoder, Lean, Limits, Native, Representation,
-    Swapped, Xdr,
+    Buffer, DecodeErrorKind, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits, Native,
+    Representation, Swapped, Xdr,
 };
-use tenon_exec::Interface;
 use tenon_exec::random::Random;
+use tenon_exec::{Interface, Procedure};
 use tenon_interop::compiled::{self, INTERFACES, Recoders};
 use tenon_interop::{Recoder, root};
 use tenon_plan::Representation as Form;
@@ -158,12 +158,20 @@ struct Subject {
 }
 
 impl Subject {
+    /// Of an interface that is listed.
     fn new(name: &str) -> Self {
+        let listed = listed(name);
+        Self::of(name, Path::new(listed.path), listed.types)
+    }
+
+    fn of(name: &str, path: &Path, types: &'static [(&'static str, Recoders)]) -> Self {
         let folder = folder(name);
-        let schema = generate(path_of(name), &folder);
+        let schema = generate(path, &folder);
         let defined = |kind: &TypeKind| *kind != TypeKind::External;
-        let types = schema.types.iter().filter(|def| defined(&def.kind));
-        let table: String = types.map(|def| format!("TYPE({})\n", def.name)).collect();
+        let with_table = schema.types.iter().filter(|def| defined(&def.kind));
+        let table: String = with_table
+            .map(|def| format!("TYPE({})\n", def.name))
+            .collect();
         std::fs::write(folder.join("types.inc"), table).expect("a file");
         let interface = format!("-DINTERFACE_H=\"{name}.h\"");
         let driver = root()
@@ -174,6 +182,8 @@ impl Subject {
         let mut arguments = vec![interface.as_str(), "-DSTUB_TYPES=\"types.inc\""];
         arguments.extend(STRICT);
         arguments.extend(SANITIZED);
+        let version = version_table(&schema);
+        arguments.extend(version.as_deref());
         arguments.extend(["-o", "codec", &driver, &source]);
         compile("cc", &folder, &arguments);
         let made = |form| Interface::with_representation(schema.clone(), form).expect("plans");
@@ -181,7 +191,7 @@ impl Subject {
             xdr: made(Form::XDR),
             lean: made(Form::LEAN),
             schema,
-            types: listed(name).types,
+            types,
             c: Recoder::start(Command::new(folder.join("codec"))),
         }
     }
@@ -198,15 +208,20 @@ impl Subject {
     }
 }
 
+/// What tells the driver of the first version of an interface.
+fn version_table(schema: &Schema) -> Option<String> {
+    let program = schema.programs.first()?;
+    let version = program.versions.first()?.number;
+    let name = program.name.to_lowercase();
+    Some(format!("-DSTUB_INTERFACE={name}_{version}_interface"))
+}
+
 fn encoded<R: Representation>(
     interface: &Interface,
     id: TypeId,
     value: &tenon_exec::Value,
 ) -> Vec<u8> {
-    let mut buffer = Buffer::with_capacity(256);
-    let mut out = Encoder::<R>::over(&mut buffer);
-    interface.encode(id, value, &mut out).expect("a value");
-    buffer.as_slice().to_vec()
+    written::<R>(|out| interface.encode(id, value, out))
 }
 
 /// What the interpreter makes of bytes: how many it read, or what is wrong and where.
@@ -246,6 +261,7 @@ fn codecs_have_the_same_bytes_and_refuse_the_same() {
                 seen.0 += 1;
                 seen.1 += same_refusals(&mut subject, id, &ty, rust);
             }
+            same_messages(&mut subject);
         }
         seen
     };
@@ -302,6 +318,79 @@ fn same_bytes(subject: &mut Subject, id: TypeId, ty: &str, rust: Recoders) {
             assert_eq!(recode(bytes).as_ref(), Ok(bytes), "{ty} in Rust");
         }
     }
+}
+
+#[test]
+fn every_kind_of_parameter_is_passed_on() {
+    let path = root().join("tests/peers/c/parameters.x");
+    let mut subject = Subject::of("parameters", &path, &[]);
+    assert!(same_messages(&mut subject) > 35);
+    let folder = folder("parameters");
+    let source = root()
+        .join("tests/peers/c/stub_calls.c")
+        .display()
+        .to_string();
+    let mut arguments = Vec::from(STRICT);
+    arguments.extend(SANITIZED);
+    arguments.extend(["-o", "calls", &source, "parameters.c"]);
+    compile("clang", &folder, &arguments);
+    let said = tenon_interop::run(Command::new(folder.join("calls")));
+    assert_eq!(said, "every answer is right\n");
+}
+
+/// Compares the arguments and the results of the procedures of the first version. How many messages there
+/// are that are not empty.
+fn same_messages(subject: &mut Subject) -> usize {
+    let mut compared = 0;
+    let (xdr, lean) = (subject.xdr.clone(), subject.lean.clone());
+    let first = xdr.procedures().next().map(version_of);
+    let mut random = Random::new(17);
+    for (xdr, lean) in xdr.procedures().zip(lean.procedures()) {
+        if Some(version_of(xdr)) != first {
+            continue;
+        }
+        let mut messages: [Vec<Vec<u8>>; 4] = Default::default();
+        for _ in 0..VALUES / 10 {
+            let schema = &subject.schema;
+            let arguments = random.arguments(schema, xdr.parameters(), ITEMS);
+            messages[0].push(written::<Xdr>(|out| xdr.encode_arguments(&arguments, out)));
+            messages[1].push(written::<Lean<Native>>(|out| {
+                lean.encode_arguments(&arguments, out)
+            }));
+            if let Some(ty) = xdr.result() {
+                let result = random.value(schema, ty, ITEMS);
+                messages[2].push(written::<Xdr>(|out| xdr.encode_result(&result, out)));
+                messages[3].push(written::<Lean<Native>>(|out| {
+                    lean.encode_result(&result, out)
+                }));
+            }
+        }
+        if xdr.parameters().is_empty() {
+            messages[0].clear();
+            messages[1].clear();
+        }
+        for (form, messages) in ["X:(", "L:(", "X:)", "L:)"].into_iter().zip(&messages) {
+            let name = format!("{form}{}", xdr.name());
+            for (answer, bytes) in subject.c.recode(&name, messages).iter().zip(messages) {
+                assert_eq!(answer.as_ref(), Ok(bytes), "{name}");
+            }
+            compared += usize::from(!messages.is_empty());
+        }
+    }
+    compared
+}
+
+/// The numbers of a procedure's program and version.
+fn version_of(procedure: Procedure<'_>) -> (u32, u32) {
+    (procedure.program().number, procedure.version().number)
+}
+
+fn written<R: Representation>(
+    write: impl FnOnce(&mut Encoder<'_, R>) -> Result<(), EncodeError>,
+) -> Vec<u8> {
+    let mut buffer = Buffer::with_capacity(256);
+    write(&mut Encoder::<R>::over(&mut buffer)).expect("a value");
+    buffer.as_slice().to_vec()
 }
 
 /// Spoils a word somewhere.

@@ -6,7 +6,8 @@
  * order. With a capital letter no prefix of the bytes may decode. Whatever is decoded is freed, and then no
  * more memory may be in use than before.
  *
- * STUB_TYPES holds one TYPE(name) per type; INTERFACE_H is the header.
+ * STUB_TYPES holds one TYPE(name) per type; INTERFACE_H is the header. With STUB_INTERFACE, a version of a
+ * program, "(NAME" are the arguments of a procedure and ")NAME" is its result.
  */
 #include INTERFACE_H
 
@@ -35,10 +36,30 @@ static const struct type types[] = {
 };
 
 static const tenon_message *
+find_message(const char *name)
+{
+#ifdef STUB_INTERFACE
+	size_t at;
+
+	for (at = 0; at < STUB_INTERFACE.procedure_count; at++) {
+		const tenon_procedure *procedure = &STUB_INTERFACE.procedures[at];
+
+		if (strcmp(procedure->name, name + 1) == 0)
+			return *name == '(' ? procedure->arguments : procedure->result;
+	}
+#else
+	(void)name;
+#endif
+	return NULL;
+}
+
+static const tenon_message *
 find_type(const char *name)
 {
 	const struct type *type = types;
 
+	if (*name == '(' || *name == ')')
+		return find_message(name);
 	while (type->name != NULL && strcmp(type->name, name) != 0)
 		type++;
 	return type->message;
