@@ -21,12 +21,20 @@ impl Declared<'_> {
     /// As a part of a struct or union; `owner` is the type that the part may point to before it has
     /// a name without `struct`.
     pub fn member(self, w: &mut Writer, of: Interface<'_>, owner: &str) {
-        let is_own = self.spelling.base == owner && self.spelling.tag.is_none();
-        let words = match is_own && matches!(self.ty, Type::Optional(_)) {
-            true => format!("struct {owner}"),
-            false => of.c_type(self.ty, self.spelling),
+        let words = match of.dialect {
+            Dialect::Libtirpc => self.own_or(owner, of.c_type(self.ty, self.spelling)),
+            Dialect::Plain => of.c_type_beside(self.ty, self.spelling, self.name),
         };
         self.write(w, of.dialect, &words, "");
+    }
+
+    /// The words of a type, with `struct` in front if it is the owner, which has no other name yet.
+    fn own_or(self, owner: &str, words: String) -> String {
+        let is_own = self.spelling.base == owner && self.spelling.tag.is_none();
+        match is_own && matches!(self.ty, Type::Optional(_)) {
+            true => format!("struct {owner}"),
+            false => words,
+        }
     }
 
     /// As a typedef; `words` is what its words are there.

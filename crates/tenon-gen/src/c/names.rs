@@ -113,6 +113,29 @@ impl<'a> Interface<'a> {
         }
     }
 
+    /// The same beside something that is called `name`: C++ does not let it have the name of its type alone.
+    pub fn c_type_beside(self, ty: &Type, spelling: &Spelling, name: &str) -> String {
+        let words = self.c_type(ty, spelling);
+        match self.tag(ty).filter(|_| words == name) {
+            Some(tag) => format!("{tag} {words}"),
+            None => words,
+        }
+    }
+
+    /// What stands in front of the name of a type in C, of what an array consists of or what a pointer leads
+    /// to; a typedef has nothing.
+    fn tag(self, ty: &Type) -> Option<&'static str> {
+        match ty {
+            Type::Array(inner, _) | Type::Optional(inner) => self.tag(inner),
+            Type::Named(id) => match &self.schema.type_def(*id).kind {
+                TypeKind::Struct(_) | TypeKind::Union(_) => Some("struct"),
+                TypeKind::Enum(_) => Some("enum"),
+                TypeKind::Typedef(_) | TypeKind::External => None,
+            },
+            _ => None,
+        }
+    }
+
     /// How the type `id` is written.
     pub fn written_type(self, id: TypeId) -> &'a WrittenType {
         &self.written.types[id.0 as usize]

@@ -17,7 +17,7 @@ typedef struct listing listing;
 struct entry {
 	uint64_t fileid;
 	char *name;
-	struct entry *nextentry;
+	entry *nextentry;
 };
 
 typedef entry *entries;
@@ -33,7 +33,7 @@ struct dirlist {
 
 /* A list of nothing but its link. */
 struct ticks {
-	struct ticks *next;
+	ticks *next;
 };
 
 struct listing {
