@@ -237,6 +237,9 @@ fn judged<R: Representation>(
     }
 }
 
+/// [`judged`], of any representation.
+type Judge = fn(&Interface, TypeId, &[u8]) -> Result<usize, String>;
+
 /// What `tenon.h` calls it.
 fn number(kind: &DecodeErrorKind) -> u32 {
     match kind {
@@ -325,6 +328,7 @@ fn every_kind_of_parameter_is_passed_on() {
     let path = root().join("tests/peers/c/parameters.x");
     let mut subject = Subject::of("parameters", &path, &[]);
     assert!(same_messages(&mut subject) > 35);
+    memory_is_paid_for(&mut subject);
     let folder = folder("parameters");
     let source = root()
         .join("tests/peers/c/stub_calls.c")
@@ -336,6 +340,24 @@ fn every_kind_of_parameter_is_passed_on() {
     compile("clang", &folder, &arguments);
     let said = tenon_interop::run(Command::new(folder.join("calls")));
     assert_eq!(said, "every answer is right\n");
+}
+
+/// Elements of 4 bytes that take 4004 in memory: the message pays for a few of them, and not for more.
+fn memory_is_paid_for(subject: &mut Subject) {
+    let id = subject.schema.find_type("fats").expect("it is there");
+    let messages = (0..40_u32).map(|count| {
+        let words = std::iter::once(count).chain((0..count).map(|_| 0));
+        words.flat_map(u32::to_ne_bytes).collect()
+    });
+    let messages: Vec<Vec<u8>> = messages.collect();
+    let answers = subject.c.recode("l:fats", &messages);
+    let mut refused = 0;
+    for (answer, bytes) in answers.into_iter().zip(&messages) {
+        let expected = judged::<Lean<Native>>(&subject.lean, id, bytes);
+        refused += usize::from(expected.is_err());
+        assert_eq!(answer.map(|bytes| bytes.len()), expected, "{bytes:x?}");
+    }
+    assert_eq!(refused, 22, "18 elements are too many");
 }
 
 /// Compares the arguments and the results of the procedures of the first version. How many messages there
@@ -394,7 +416,7 @@ fn written<R: Representation>(
 }
 
 /// Spoils a word somewhere.
-fn spoil(random: &mut Random, bytes: &mut Vec<u8>) {
+fn spoil(random: &mut Random, bytes: &mut [u8]) {
     if bytes.is_empty() {
         return;
     }
@@ -433,7 +455,7 @@ fn same_refusals(subject: &mut Subject, id: TypeId, ty: &str, rust: Recoders) ->
         }
     }
     let [xdr, lean, swapped] = &forms;
-    let judges: [(&str, &Vec<Vec<u8>>, fn(&Interface, TypeId, &[u8]) -> _); 3] = [
+    let judges: [(&str, &Vec<Vec<u8>>, Judge); 3] = [
         ("x", xdr, judged::<Xdr>),
         ("l", lean, judged::<Lean<Native>>),
         ("s", swapped, judged::<Lean<Swapped>>),
