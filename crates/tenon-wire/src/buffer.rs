@@ -29,6 +29,7 @@ impl Buffer {
     }
 
     /// Bytes the buffer holds without growing.
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.storage.size()
     }
@@ -57,6 +58,20 @@ impl Buffer {
     #[inline(always)]
     pub fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.storage.take(bytes)
+    }
+
+    /// All the room that there is behind what is written, `bytes` or more, to be overwritten: it holds
+    /// old bytes. Nothing of it is written before [`advance`](Self::advance) says so.
+    #[inline(always)]
+    pub fn spare(&mut self, bytes: usize) -> &mut [u8] {
+        self.storage.spare(bytes)
+    }
+
+    /// Says that the first `bytes` of the [`spare`](Self::spare) room are written, or all of it if it has
+    /// no more.
+    #[inline(always)]
+    pub fn advance(&mut self, bytes: usize) {
+        self.storage.advance(bytes);
     }
 
     /// Appends `N` bytes of room, as [`room`](Self::room).

@@ -132,3 +132,29 @@ fn a_number_that_is_not_all_there_is_refused() {
         assert!(input.get::<u64>().is_err());
     }
 }
+
+#[test]
+fn spare_room_is_written_only_when_it_is_said_to_be() {
+    let mut buffer = Buffer::default();
+    buffer.extend(b"ab");
+    assert!(buffer.spare(1000).len() >= 1000);
+    buffer.spare(3)[..3].copy_from_slice(b"cde");
+    assert_eq!(buffer.as_slice(), b"ab");
+    buffer.advance(2);
+    assert_eq!(buffer.as_slice(), b"abcd");
+    buffer.advance(usize::MAX);
+    assert_eq!(
+        (buffer.len(), buffer.spare(0).len()),
+        (buffer.capacity(), 0)
+    );
+}
+
+#[test]
+fn a_decoder_catches_up_with_its_copy_and_never_goes_back() {
+    let mut input = read::<Xdr>(&[0; 8]);
+    let paid = input.memory_left();
+    input.catch_up(5, paid - 10);
+    assert_eq!((input.position(), input.memory_left()), (3, paid - 10));
+    input.catch_up(8, paid);
+    assert_eq!((input.position(), input.memory_left()), (3, paid - 10));
+}

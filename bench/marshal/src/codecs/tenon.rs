@@ -210,6 +210,7 @@ impl<R> Machine<R> {
 }
 
 impl<R: Named> Machine<R> {
+    #[inline(always)]
     fn fill(&mut self, bytes: &[u8]) {
         let frame = self.0.slot.decode_by_machine(&mut decoder::<R>(bytes));
         black_box(frame.expect("there is machine code, and the bytes are a value"));

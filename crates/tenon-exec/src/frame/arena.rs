@@ -12,6 +12,9 @@ const FIRST: usize = 512;
 const SECOND: usize = 1016;
 const MOST: usize = 16 << 10;
 
+/// More bytes than any memory has, and few enough to be added to each other.
+const MOST_BYTES: usize = usize::MAX >> 8;
+
 /// Where items go that take no memory, if there is none.
 const NOWHERE: NonNull<u8> = NonNull::<u64>::dangling().cast();
 
@@ -58,10 +61,11 @@ impl Arena {
     /// emptied.
     #[inline(always)]
     pub fn take(&mut self, bytes: usize) -> NonNull<u8> {
-        let bytes = whole_words(bytes);
         if bytes > self.left {
             return self.take_from_new(bytes);
         }
+        // What is left are whole words.
+        let bytes = whole_words(bytes);
         let taken = self.at;
         // SAFETY: so many bytes are left in the chunk.
         self.at = unsafe { taken.add(bytes) };
@@ -73,24 +77,40 @@ impl Arena {
     /// one piece as there was.
     #[inline(always)]
     pub fn rewind(&mut self) {
-        if !self.further.is_null() {
+        if !self.rewind_one() {
             self.join();
+            self.rewind_one();
+        }
+    }
+
+    /// [`rewind`](Self::rewind) if all memory is one piece. Whether it is.
+    #[inline(always)]
+    pub fn rewind_one(&mut self) -> bool {
+        if !self.further.is_null() {
+            return false;
         }
         if let Some(first) = NonNull::new(self.first) {
             (self.at, self.left) = (first, self.first_bytes);
         }
+        true
     }
 
     /// Forgets all that was taken, and frees the memory.
     #[inline(always)]
     pub fn clear(&mut self) {
-        if !self.first.is_null() {
-            self.free_all();
-        }
+        self.free_all();
+        // Whether there was something or not: so whoever goes on knows that there is nothing.
+        (self.first, self.further) = (ptr::null_mut(), ptr::null_mut());
+        (self.at, self.left) = (NOWHERE, 0);
     }
 
-    #[inline(always)]
+    /// Apart, so that there is nothing to be kept where there is enough.
+    #[inline(never)]
     fn take_from_new(&mut self, bytes: usize) -> NonNull<u8> {
+        if bytes > MOST_BYTES {
+            not_paid_for()
+        }
+        let bytes = whole_words(bytes);
         match self.first.is_null() {
             true => self.take_first(bytes),
             false => self.take_further(bytes),
@@ -118,7 +138,7 @@ impl Arena {
             false => (unsafe { (*before).bytes } * 2).min(MOST),
         };
         let head = size_of::<Chunk>();
-        let room = sum(bytes, head).max(usual);
+        let room = (bytes + head).max(usual);
         let chunk = allocate(room).cast::<Chunk>();
         // SAFETY: there is room for the head and what follows.
         let taken = unsafe {
@@ -145,16 +165,30 @@ impl Arena {
         while !chunk.is_null() {
             // SAFETY: the chunk is alive as long as the arena.
             let Chunk { before, bytes } = unsafe { chunk.read() };
-            all = sum(all, bytes);
+            all += bytes;
             chunk = before;
         }
-        self.free_all();
+        self.clear();
         self.take_first(all);
     }
 
-    /// There is a first chunk.
+    /// Nobody may use the arena before it is told so.
     #[inline(always)]
     fn free_all(&mut self) {
+        if self.first.is_null() {
+            return;
+        }
+        if !self.further.is_null() {
+            self.free_further();
+        }
+        // SAFETY: it was allocated so, is alive, and nobody else frees it.
+        unsafe { free(self.first, self.first_bytes) };
+    }
+
+    /// Apart, so that a frame with one chunk, as most are, need not keep what a loop does.
+    #[cold]
+    #[inline(never)]
+    fn free_further(&mut self) {
         while !self.further.is_null() {
             // SAFETY: it was allocated so, is alive, and nobody else frees it.
             unsafe {
@@ -163,26 +197,24 @@ impl Arena {
                 self.further = before;
             }
         }
-        // SAFETY: as above.
-        unsafe { free(self.first, self.first_bytes) };
-        self.first = ptr::null_mut();
-        (self.at, self.left) = (NOWHERE, 0);
     }
 }
 
 impl Drop for Arena {
     #[inline(always)]
     fn drop(&mut self) {
-        self.clear();
+        self.free_all();
     }
 }
 
-/// Memory for so many bytes, to be given back to [`free`].
+/// Memory for so many bytes, a word or more, to be given back to [`free`].
 #[inline(always)]
 pub(super) fn allocate(bytes: usize) -> NonNull<u8> {
-    let Ok(layout) = Layout::from_size_align(bytes.max(WORD), WORD) else {
+    if !(WORD..=MOST_BYTES + WORD).contains(&bytes) {
         not_paid_for()
-    };
+    }
+    // SAFETY: so many bytes, rounded up, do not overflow.
+    let layout = unsafe { Layout::from_size_align_unchecked(bytes, WORD) };
     // SAFETY: the layout is not empty.
     match NonNull::new(unsafe { alloc(layout) }) {
         Some(memory) => memory,
@@ -198,22 +230,15 @@ pub(super) fn allocate(bytes: usize) -> NonNull<u8> {
 pub(super) unsafe fn free(memory: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise: there is such a layout, and it was allocated so.
     unsafe {
-        let layout = Layout::from_size_align_unchecked(bytes.max(WORD), WORD);
+        let layout = Layout::from_size_align_unchecked(bytes, WORD);
         dealloc(memory, layout);
     }
 }
 
+/// Words for so many bytes, no more than [`MOST_BYTES`].
 #[inline(always)]
 fn whole_words(bytes: usize) -> usize {
-    sum(bytes, WORD - 1) & !(WORD - 1)
-}
-
-#[inline(always)]
-fn sum(bytes: usize, more: usize) -> usize {
-    match bytes.checked_add(more) {
-        Some(bytes) => bytes,
-        None => not_paid_for(),
-    }
+    (bytes + (WORD - 1)) & !(WORD - 1)
 }
 
 /// No caller asks for more memory than there is.

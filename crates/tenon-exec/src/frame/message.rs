@@ -132,21 +132,32 @@ impl<'a> Message<'a> {
         done.then_some(frame)
     }
 
-    /// The machine code that reads values of this message, if there is some or it is time to make
-    /// it.
+    /// The machine code that reads values of this message, if there is some.
     #[cfg(feature = "jit")]
     #[inline(always)]
-    pub(super) fn decoder<R: Representation>(&self, when: When) -> Option<Decode> {
+    pub(super) fn decoder<R: Representation>(&self) -> Option<Decode> {
+        self.movers.doors.decoder(R::SWAPPED)
+    }
+
+    /// The same, made if it is time to make it.
+    #[cfg(feature = "jit")]
+    pub(super) fn make_decoder<R: Representation>(&self, when: When) -> Option<Decode> {
         let Movers { entry, doors } = self.movers;
-        doors.decoder(self.interface, &entry.key, R::SWAPPED, when)
+        doors.make_decoder(self.interface, &entry.key, R::SWAPPED, when)
     }
 
     /// As [`decoder`](Self::decoder), what appends them.
     #[cfg(feature = "jit")]
     #[inline(always)]
-    pub(super) fn encoder(&self, when: When) -> Option<Encode> {
+    pub(super) fn encoder(&self) -> Option<Encode> {
+        self.movers.doors.encoder()
+    }
+
+    /// The same, made if it is time to make it.
+    #[cfg(feature = "jit")]
+    pub(super) fn make_encoder(&self, when: When) -> Option<Encode> {
         let Movers { entry, doors } = self.movers;
-        doors.encoder(self.interface, &entry.key, when)
+        doors.make_encoder(self.interface, &entry.key, when)
     }
 
     /// Reads a value. It may take as much memory as the frame that it is read through, once more.
@@ -174,7 +185,7 @@ impl<'a> Message<'a> {
         (&self.ready.program, &self.movers.entry)
     }
 
-    /// The room of the value itself, without what it points to.
+    /// The room of the value itself, without what it points to; at least a byte.
     #[inline(always)]
     pub(super) fn bytes(&self) -> usize {
         self.movers.entry.bytes as usize

@@ -96,7 +96,7 @@ impl<'a> Frame<'a> {
         (root, &mut self.arena)
     }
 
-    /// Reads a value into the frame, which is empty: by machine code, if there is some or it is
+    /// Reads a value into the frame, and forgets what is in it: by machine code, if there is some or it is
     /// worth making now.
     #[inline(always)]
     fn fill<R: Representation>(&mut self, input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
@@ -113,8 +113,6 @@ impl<'a> Frame<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Result<(), DecodeError> {
-        // What machine code has refused is forgotten.
-        self.arena.rewind();
         self.fill_by_interpreter(input)
     }
 
@@ -127,13 +125,45 @@ impl<'a> Frame<'a> {
         when: When,
         input: &mut Decoder<'_, R>,
     ) -> bool {
-        let message = self.message;
-        let Some(decoder) = message.decoder::<R>(when) else {
+        if let Some(decoder) = self.message.decoder::<R>()
+            && self.arena.rewind_one()
+        {
+            return self.fill_by(decoder, input);
+        }
+        // By value: a decoder whose address nobody takes lives in registers.
+        let Some(behind) = self.fill_by_machine_apart(when, input.clone()) else {
             return false;
         };
+        *input = behind;
+        true
+    }
+
+    /// [`fill_by_machine`](Self::fill_by_machine) where there is something to be done before; gives
+    /// the decoder as it is then.
+    #[cfg(feature = "jit")]
+    #[cold]
+    #[inline(never)]
+    fn fill_by_machine_apart<'i, R: Representation>(
+        &mut self,
+        when: When,
+        mut input: Decoder<'i, R>,
+    ) -> Option<Decoder<'i, R>> {
+        let decoder = self.message.make_decoder::<R>(when)?;
+        self.arena.rewind();
+        self.fill_by(decoder, &mut input).then_some(input)
+    }
+
+    #[cfg(feature = "jit")]
+    #[inline(always)]
+    fn fill_by<R: Representation>(
+        &mut self,
+        decoder: crate::jit::Decode,
+        input: &mut Decoder<'_, R>,
+    ) -> bool {
+        let bytes = self.message.bytes();
         let (root, arena) = self.parts();
         // SAFETY: the frame has room for a value of this message, whose interface is borrowed.
-        unsafe { decoder.run((root, message.bytes()), arena, input) }
+        unsafe { decoder.run((root, bytes), arena, input) }
     }
 
     /// As [`fill`](Self::fill), by the interpreter.
@@ -142,13 +172,15 @@ impl<'a> Frame<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Result<(), DecodeError> {
+        // What was read before, or by machine code that has refused it, is forgotten.
+        self.arena.rewind();
         let (program, entry) = self.message.program();
         let source = Source::of(input, program);
         let (root, arena) = self.parts();
         // SAFETY: the frame has room for a value of this message.
-        let (read, price) = unsafe { interp::decode(program, entry, root, arena, source)? };
-        input.take(read)?;
-        input.pay(price, 1)
+        let (left, memory_left) = unsafe { interp::decode(program, entry, root, arena, source)? };
+        input.catch_up(left, memory_left);
+        Ok(())
     }
 
     /// What it holds a value of.
@@ -237,11 +269,24 @@ impl<'a> Frame<'a> {
     #[cfg(feature = "jit")]
     #[inline(always)]
     fn enter_encoder<R: Representation>(&self, when: When, out: &mut Encoder<'_, R>) -> bool {
-        let Some(encoder) = self.message.encoder(when) else {
+        match self.message.encoder() {
+            // SAFETY: the frame is filled as the layout of its message says, and its interface is
+            // borrowed; there is room.
+            Some(encoder) if encoder.has_room(out) => unsafe { encoder.run(self.as_ptr(), out) },
+            _ => self.enter_encoder_apart(when, out.again()),
+        }
+    }
+
+    /// [`enter_encoder`](Self::enter_encoder) where there is something to be done before.
+    #[cfg(feature = "jit")]
+    #[cold]
+    #[inline(never)]
+    fn enter_encoder_apart<R: Representation>(&self, when: When, mut out: Encoder<'_, R>) -> bool {
+        let Some(encoder) = self.message.make_encoder(when) else {
             return false;
         };
-        // SAFETY: the frame is filled as the layout of its message says, and its interface is
-        // borrowed.
-        unsafe { encoder.run(self.as_ptr(), out) }
+        encoder.make_room(&mut out);
+        // SAFETY: as above.
+        unsafe { encoder.run(self.as_ptr(), &mut out) }
     }
 }

@@ -41,7 +41,6 @@ impl<'a> Slot<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Result<&Frame<'a>, DecodeError> {
-        self.frame.arena.rewind();
         self.frame.fill(input)?;
         Ok(&self.frame)
     }
@@ -55,7 +54,6 @@ impl<'a> Slot<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Result<&Frame<'a>, DecodeError> {
-        self.frame.arena.rewind();
         self.frame.fill_by_interpreter(input)?;
         Ok(&self.frame)
     }
@@ -68,7 +66,6 @@ impl<'a> Slot<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Option<&Frame<'a>> {
-        self.frame.arena.rewind();
         let done = self.frame.fill_by_machine(When::Now, input);
         done.then_some(&self.frame)
     }

@@ -2,14 +2,11 @@
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use tenon_plan::{Blittable, Run};
+use tenon_wire::kernels::Bits;
 
 use super::emit::{Emitter, Spot};
 use super::given::Way;
-use super::helpers::{
-    GET_COUNTED_1, GET_COUNTED_2, GET_COUNTED_4, GET_COUNTED_8, GET_SWAPPED_1, GET_SWAPPED_2,
-    GET_SWAPPED_4, GET_SWAPPED_8, Helper, Items, PUT_COUNTED_1, PUT_COUNTED_2, PUT_COUNTED_4,
-    PUT_COUNTED_8, PUT_SWAPPED_1, PUT_SWAPPED_2, PUT_SWAPPED_4, PUT_SWAPPED_8,
-};
+use super::helpers::COPY;
 
 /// Most bytes that are moved without a call.
 const MAX_INLINE: u64 = 128;
@@ -72,41 +69,21 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Moves a count and so many items between the memory that `counted` leads to and the wire, by
-    /// one helper. Whether there is such a helper.
-    pub fn ask_to_blit(&mut self, item: &Blittable, bound: u32, counted: Spot) -> bool {
-        let unit = match self.way.swapped() {
-            true => item.unit(),
-            false => Some(1),
-        };
-        let Some(helper) = unit.map(|unit| whole(self.way, unit)) else {
-            return false;
-        };
-        let items = Items::new(item.bytes(), self.way.swapped());
-        let arguments = [
-            self.context,
-            self.cursor(),
-            self.address(counted),
-            self.word(bound.into()),
-            self.word(items.word()),
-        ];
-        let behind = self.ask_helper(helper, &arguments);
-        self.set_cursor(behind);
-        true
-    }
-
-    /// Moves `count` items, which is no constant, between `memory` and `wire`.
-    pub fn blit_counted(&mut self, item: &Blittable, count: Value, memory: Spot, wire: Spot) {
+    /// Moves `count` items of `all` bytes, which are no constants, between `memory` and `wire`.
+    pub fn blit_counted(
+        &mut self,
+        item: &Blittable,
+        (count, all): (Value, Value),
+        memory: Spot,
+        wire: Spot,
+    ) {
         let bytes = item.bytes();
         let unit = match self.way.swapped() {
             true => item.unit(),
             false => Some(1),
         };
         match unit {
-            Some(unit) => {
-                let bytes = self.builder.ins().imul_imm(count, bytes as i64);
-                self.blit_many(unit, bytes, memory, wire);
-            }
+            Some(unit) => self.blit_many(unit, all, memory, wire),
             None => self.each_of(count, [memory, wire], [bytes; 2], |this, [memory, wire]| {
                 this.blit(&item.runs, memory, wire);
             }),
@@ -138,12 +115,17 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Moves many numbers of one size, by a kernel.
+    /// Moves many numbers of one size, by the kernel that the stubs use.
     fn blit_many(&mut self, unit: u32, bytes: Value, memory: Spot, wire: Spot) {
-        let unit = if self.way.swapped() { unit } else { 1 };
         let (from, to) = self.direct(memory, wire);
         let arguments = [self.address(from), self.address(to), bytes];
-        self.call_helper(kernel(self.way, unit), &arguments);
+        let chosen = match unit {
+            2 if self.way.swapped() => <u16 as Bits>::chosen(),
+            4 if self.way.swapped() => <u32 as Bits>::chosen(),
+            8 if self.way.swapped() => <u64 as Bits>::chosen(),
+            _ => return self.call_mover(COPY.address, false, &arguments),
+        };
+        self.call_mover(chosen.cell().cast(), true, &arguments);
     }
 
     fn direct(&self, memory: Spot, wire: Spot) -> (Spot, Spot) {
@@ -204,34 +186,6 @@ impl Emitter<'_, '_> {
 
 fn bytes_of(run: &Run) -> u64 {
     u64::from(run.unit) * u64::from(run.units)
-}
-
-/// What moves numbers of so many bytes.
-fn kernel(way: Way, unit: u32) -> Helper {
-    match (way, unit) {
-        (Way::Encode { .. }, 2) => PUT_SWAPPED_2,
-        (Way::Encode { .. }, 4) => PUT_SWAPPED_4,
-        (Way::Encode { .. }, 8) => PUT_SWAPPED_8,
-        (Way::Decode { .. }, 2) => GET_SWAPPED_2,
-        (Way::Decode { .. }, 4) => GET_SWAPPED_4,
-        (Way::Decode { .. }, 8) => GET_SWAPPED_8,
-        (Way::Encode { .. }, _) => PUT_SWAPPED_1,
-        (Way::Decode { .. }, _) => GET_SWAPPED_1,
-    }
-}
-
-/// What moves a count and numbers of so many bytes.
-fn whole(way: Way, unit: u32) -> Helper {
-    match (way, unit) {
-        (Way::Encode { .. }, 2) => PUT_COUNTED_2,
-        (Way::Encode { .. }, 4) => PUT_COUNTED_4,
-        (Way::Encode { .. }, 8) => PUT_COUNTED_8,
-        (Way::Encode { .. }, _) => PUT_COUNTED_1,
-        (Way::Decode { .. }, 2) => GET_COUNTED_2,
-        (Way::Decode { .. }, 4) => GET_COUNTED_4,
-        (Way::Decode { .. }, 8) => GET_COUNTED_8,
-        (Way::Decode { .. }, _) => GET_COUNTED_1,
-    }
 }
 
 /// A few numbers one behind the other, byte by byte.

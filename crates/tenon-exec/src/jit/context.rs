@@ -18,60 +18,40 @@ pub(super) struct Cursor {
     pub depth_left: u32,
 }
 
-/// Of an encoder: the buffer's whole room is handed out, and what is not used is taken back.
+/// Of an encoder: what machine code writes lies in the spare room of a buffer until all is done.
 #[repr(C)]
 pub(super) struct Encoding<'e> {
     pub cursor: Cursor,
     out: &'e mut Buffer,
-    /// How many bytes of the buffer were written before.
-    start: usize,
-    /// Where the first byte is written.
-    first: *mut u8,
 }
 
 impl<'e> Encoding<'e> {
-    /// With room for `bytes` at least.
+    /// With the room that there is; and where the first byte is written.
     #[inline(always)]
-    pub fn new<R: Representation>(out: &'e mut Encoder<'_, R>, bytes: usize) -> Self {
+    pub fn new<R: Representation>(out: &'e mut Encoder<'_, R>) -> (Self, *mut u8) {
         let depth_left = out.depth_left();
-        let (out, base) = out.parts();
-        let start = out.len();
-        let spare = out.capacity() - start;
-        let room = out.room(spare.max(bytes)).as_mut_ptr_range();
-        Self {
-            cursor: Cursor {
-                end: room.end,
-                base: room.start.wrapping_sub(start - base),
-                depth_left,
-            },
-            out,
-            start,
-            first: room.start,
-        }
-    }
-
-    /// Where it begins to write.
-    #[inline(always)]
-    pub fn first(&self) -> *mut u8 {
-        self.first
-    }
-
-    #[inline(always)]
-    fn written(&self, at: *mut u8) -> usize {
-        at as usize - self.first as usize
+        let (out, start) = out.parts();
+        let before = out.len() - start;
+        let room = out.spare(0).as_mut_ptr_range();
+        let cursor = Cursor {
+            end: room.end,
+            base: room.start.wrapping_sub(before),
+            depth_left,
+        };
+        (Self { cursor, out }, room.start)
     }
 
     /// Makes room for `bytes` more behind `at`, and gives where that is now.
     pub fn grow(&mut self, at: *mut u8, bytes: usize) -> *mut u8 {
-        let written = self.written(at);
-        let before = self.first as usize - self.cursor.base as usize;
-        // What was written is kept, and all room there is is handed out again.
-        self.out.truncate(self.start);
-        self.out.room(written + bytes);
-        self.out.truncate(self.start);
-        let spare = self.out.capacity() - self.start;
-        let room = self.out.room(spare).as_mut_ptr_range();
-        self.first = room.start;
+        let first = self.first();
+        let written = at as usize - first as usize;
+        let before = first as usize - self.cursor.base as usize;
+        let start = self.out.len();
+        // What was written is kept.
+        self.out.advance(written);
+        self.out.spare(bytes);
+        self.out.truncate(start);
+        let room = self.out.spare(0).as_mut_ptr_range();
         self.cursor.base = room.start.wrapping_sub(before);
         self.cursor.end = room.end;
         room.start.wrapping_add(written)
@@ -79,13 +59,19 @@ impl<'e> Encoding<'e> {
 
     /// Keeps what was written up to `behind`, or nothing if that is null. Whether it was kept.
     #[inline(always)]
-    pub fn finish(self, behind: *mut u8) -> bool {
+    pub fn finish(mut self, behind: *mut u8) -> bool {
         if behind.is_null() {
-            self.out.truncate(self.start);
             return false;
         }
-        self.out.truncate(self.start + self.written(behind));
+        let written = behind as usize - self.first() as usize;
+        self.out.advance(written);
         true
+    }
+
+    /// Where the first byte is written.
+    #[inline(always)]
+    fn first(&mut self) -> *mut u8 {
+        self.out.spare(0).as_mut_ptr()
     }
 }
 
@@ -110,7 +96,7 @@ impl<'a> Decoding<'a> {
         size: usize,
     ) -> Option<Self> {
         let rest = input.rest().as_ptr_range();
-        let memory_left = input.memory_left().checked_sub(size.max(1))?;
+        let memory_left = input.memory_left().checked_sub(size)?;
         Some(Self {
             cursor: Cursor {
                 end: rest.end.cast_mut(),
@@ -130,24 +116,21 @@ impl<'a> Decoding<'a> {
         self.cursor.end as usize - at as usize
     }
 
-    /// Takes the memory of `count` items, which are counted by 32 bits, of `size` bytes out of
-    /// what is paid for, as [`Decoder::pay`] does.
+    /// Takes the price of memory out of what is paid for, as [`Decoder::pay`] does.
     #[inline(always)]
-    pub fn pay(&mut self, count: u64, size: u64) -> Option<()> {
-        // No value is so large in place that this could overflow; see `Layouts`.
-        let price = count * size.max(1);
+    pub fn pay(&mut self, price: u64) -> Option<()> {
         self.memory_left = self.memory_left.checked_sub(price)?;
         Some(())
     }
 
-    /// Reads what was read up to `behind` out of `input` too, and pays for it. Null is nothing.
+    /// Reads what was read up to `behind` out of `input` too, and pays for it. Null is nothing. Whether
+    /// something was read.
     #[inline(always)]
     pub fn commit<R: Representation>(&self, behind: *const u8, input: &mut Decoder<'_, R>) -> bool {
         if behind.is_null() {
             return false;
         }
-        let read = input.left() - self.left(behind);
-        let price = input.memory_left() - self.memory_left as usize;
-        input.take(read).is_ok() && input.pay(price, 1).is_ok()
+        input.catch_up(self.left(behind), self.memory_left as usize);
+        true
     }
 }

@@ -301,6 +301,15 @@ impl<'a> Emitter<'a, '_> {
         self.set_cursor(behind);
     }
 
+    fn get_count(&mut self, bound: u32) -> Value {
+        let from = self.next_bytes(COUNT_BYTES.into());
+        let count = self.load(types::I32, from);
+        let count = self.ordered(count);
+        let count = self.builder.ins().uextend(types::I64, count);
+        self.check_bound(count, bound);
+        count
+    }
+
     /// Reads a count of elements that take at least `fewest` bytes on the wire and `room` in
     /// memory each, and makes room for them.
     fn get_elements_count(
@@ -310,15 +319,11 @@ impl<'a> Emitter<'a, '_> {
         room: u64,
         to: Spot,
     ) -> (Value, Spot) {
-        let from = self.next_bytes(COUNT_BYTES.into());
-        let count = self.load(types::I32, from);
-        let count = self.ordered(count);
-        let count = self.builder.ins().uextend(types::I64, count);
-        self.check_bound(count, bound);
+        let count = self.get_count(bound);
         // What follows the count as one block is looked for there.
         if fewest > 0 {
             let fewest = fewest.min(MAX_ELEMENT);
-            let needed = self.builder.ins().imul_imm(count, fewest as i64);
+            let needed = self.times(count, fewest);
             let at = self.cursor();
             let behind = self.builder.ins().iadd(at, needed);
             let end = self.load_field(types::I64, offset_of!(Cursor, end));
@@ -326,15 +331,20 @@ impl<'a> Emitter<'a, '_> {
             let truncated = self.builder.ins().icmp(over, behind, end);
             self.refuse_if(truncated);
         }
-        let room = self.word(room);
-        let items = self.ask_helper(TAKE, &[self.context, count, room]);
+        let all = self.times(count, room);
+        let items = self.take(all, if room == 0 { count } else { all });
         self.store_counted(count, items, to);
         (count, Spot::at(items))
     }
 
+    /// Memory of the frame. An element that takes none still costs the time to make it: as a byte.
+    fn take(&mut self, bytes: Value, price: Value) -> Value {
+        self.ask_helper(TAKE, &[self.context, bytes, price])
+    }
+
     /// The bytes of `count` elements, which were found to be there.
     fn read_elements(&mut self, count: Value, bytes: u64) -> Spot {
-        let all = self.builder.ins().imul_imm(count, bytes as i64);
+        let all = self.times(count, bytes);
         let at = self.cursor();
         let behind = self.builder.ins().iadd(at, all);
         self.step(behind)
@@ -355,13 +365,12 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn get_blitted(&mut self, item: &Blittable, bound: u32, to: Spot) {
-        if self.ask_to_blit(item, bound, to) {
-            return;
-        }
-        let bytes = item.bytes();
-        let (count, items) = self.get_elements_count(bound, bytes, bytes, to);
-        let from = self.read_elements(count, bytes);
-        self.blit_counted(item, count, items, from);
+        let count = self.get_count(bound);
+        let all = self.times(count, item.bytes());
+        let from = self.next_of(all);
+        let items = self.take(all, if item.bytes() == 0 { count } else { all });
+        self.store_counted(count, items, to);
+        self.blit_counted(item, (count, all), Spot::at(items), from);
     }
 
     fn get_elements(
@@ -415,8 +424,8 @@ impl<'a> Emitter<'a, '_> {
         let none = self.word(0);
         self.store(none, to);
         self.when(is_some, |this| {
-            let (one, room) = (this.word(1), this.word(room));
-            let held = this.ask_helper(TAKE, &[this.context, one, room]);
+            let (bytes, price) = (this.word(room), this.word(room.max(1)));
+            let held = this.take(bytes, price);
             this.store(held, to);
             this.decode(body, element, Spot::at(held));
         });

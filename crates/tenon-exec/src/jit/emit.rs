@@ -50,6 +50,8 @@ pub(super) struct Emitter<'a, 'f> {
     linker: &'f mut Linker,
     call_conv: CallConv,
     signatures: HashMap<usize, SigRef>,
+    /// That of what moves bytes.
+    mover: Option<SigRef>,
     refuse: Block,
     refuses: bool,
     /// Whether there is room for all that is being appended.
@@ -94,6 +96,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             call_conv: linker.call_conv(),
             linker,
             signatures: HashMap::new(),
+            mover: None,
             refuse,
             refuses: false,
             covered,
@@ -233,6 +236,17 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.builder.ins().iconst(types::I64, value as i64)
     }
 
+    /// So many times `value`.
+    pub fn times(&mut self, value: Value, factor: u64) -> Value {
+        match factor.is_power_of_two() {
+            true => {
+                let shift = i64::from(factor.trailing_zeros());
+                self.builder.ins().ishl_imm(value, shift)
+            }
+            false => self.builder.ins().imul_imm(value, factor as i64),
+        }
+    }
+
     pub fn address(&mut self, spot: Spot) -> Value {
         match spot.offset {
             0 => spot.base,
@@ -354,6 +368,25 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let given = self.call_helper(helper, arguments);
         self.refuse_unless(given);
         given
+    }
+
+    /// Calls what moves bytes, `(from, to, bytes)`, and gives nothing: at `address`, or where it says if it
+    /// is `chosen` only when it is first called.
+    pub fn call_mover(&mut self, address: *const u8, chosen: bool, arguments: &[Value]) {
+        let signature = match self.mover {
+            Some(signature) => signature,
+            None => {
+                let mut signature = signature(arguments.len(), self.call_conv);
+                signature.returns.clear();
+                *self.mover.insert(self.builder.import_signature(signature))
+            }
+        };
+        let mut mover = self.word(address as u64);
+        if chosen {
+            mover = self.load(types::I64, Spot::at(mover));
+        }
+        let ins = self.builder.ins();
+        ins.call_indirect(signature, mover, arguments);
     }
 
     fn signature(&mut self, parameters: usize) -> SigRef {

@@ -326,7 +326,12 @@ impl<'a> Emitter<'a, '_> {
 
     /// Appends a count, and room for so many elements.
     fn put_elements_count(&mut self, count: Value, bytes: u64) -> Spot {
-        let elements = self.builder.ins().imul_imm(count, bytes as i64);
+        let elements = self.times(count, bytes);
+        self.put_count(count, elements)
+    }
+
+    /// Appends a count, and room for the `elements` bytes behind it.
+    fn put_count(&mut self, count: Value, elements: Value) -> Spot {
         let all = self
             .builder
             .ins()
@@ -358,12 +363,10 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn put_blitted(&mut self, item: &Blittable, bound: u32, from: Spot) {
-        if self.ask_to_blit(item, bound, from) {
-            return;
-        }
         let (count, items) = self.counted(from, bound);
-        let to = self.put_elements_count(count, item.bytes());
-        self.blit_counted(item, count, items, to);
+        let elements = self.times(count, item.bytes());
+        let to = self.put_count(count, elements);
+        self.blit_counted(item, (count, elements), items, to);
     }
 
     fn put_elements(

@@ -1,9 +1,8 @@
 //! What machine code calls. All of them take and give words, and refuse by [`REFUSED`].
 
-use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
-use tenon_wire::kernels::{self, Blittable};
+use tenon_wire::kernels;
 
 use super::context::{Decoding, Encoding};
 use crate::layout::Counted;
@@ -16,31 +15,6 @@ pub(super) const REFUSED: u64 = 0;
 pub(super) struct Helper {
     pub address: *const u8,
     pub parameters: usize,
-}
-
-/// How a counted block of memory lies on the wire, in one word.
-#[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub(super) struct Items(u64);
-
-impl Items {
-    /// Items of `bytes` each, their count `swapped` or not.
-    pub fn new(bytes: u64, swapped: bool) -> Self {
-        Self(bytes << 1 | u64::from(swapped))
-    }
-
-    /// The word that helpers take.
-    pub fn word(self) -> u64 {
-        self.0
-    }
-
-    fn bytes(self) -> u64 {
-        self.0 >> 1
-    }
-
-    fn shape(self) -> Shape {
-        Shape(self.0 & 1)
-    }
 }
 
 /// A list while it is being read.
@@ -96,46 +70,16 @@ helpers! {
     GROW = grow, 3;
     /// `(encoding, at, counted, bound, shape)`: appends opaque bytes or a string.
     PUT_OPAQUE = put_opaque, 5;
-    /// `(decoding, count, bytes)`: memory of the frame for so many items of so many bytes.
+    /// `(decoding, bytes, price)`: so much memory of the frame, at this price.
     TAKE = take, 3;
     /// `(decoding, at, counted, bound, shape)`: reads opaque bytes or a string.
     GET_OPAQUE = get_opaque, 5;
-    /// `(encoding, at, counted, bound, items)`: appends a count and a block of bytes.
-    PUT_COUNTED_1 = put_counted::<u8>, 5;
-    /// As above, of numbers that change their order.
-    PUT_COUNTED_2 = put_counted::<u16>, 5;
-    /// As above.
-    PUT_COUNTED_4 = put_counted::<u32>, 5;
-    /// As above.
-    PUT_COUNTED_8 = put_counted::<u64>, 5;
-    /// `(decoding, at, counted, bound, items)`: reads a count and a block of bytes.
-    GET_COUNTED_1 = get_counted::<u8>, 5;
-    /// As above, of numbers that change their order.
-    GET_COUNTED_2 = get_counted::<u16>, 5;
-    /// As above.
-    GET_COUNTED_4 = get_counted::<u32>, 5;
-    /// As above.
-    GET_COUNTED_8 = get_counted::<u64>, 5;
     /// `(decoding, growing, element bytes)`: the place of a list's next element.
     NEXT = next, 3;
     /// `(at, bytes)`: whether all of them are zero.
     ARE_ZERO = are_zero, 2;
-    /// `(memory, bytes on the wire, bytes)`: copies.
-    PUT_SWAPPED_1 = put_swapped::<u8>, 3;
-    /// `(numbers, bytes on the wire, bytes)`: changes the order of the bytes of each.
-    PUT_SWAPPED_2 = put_swapped::<u16>, 3;
-    /// As above.
-    PUT_SWAPPED_4 = put_swapped::<u32>, 3;
-    /// As above.
-    PUT_SWAPPED_8 = put_swapped::<u64>, 3;
-    /// `(bytes on the wire, memory, bytes)`: copies.
-    GET_SWAPPED_1 = get_swapped::<u8>, 3;
-    /// `(bytes on the wire, numbers, bytes)`: changes the order of the bytes of each.
-    GET_SWAPPED_2 = get_swapped::<u16>, 3;
-    /// As above.
-    GET_SWAPPED_4 = get_swapped::<u32>, 3;
-    /// As above.
-    GET_SWAPPED_8 = get_swapped::<u64>, 3;
+    /// `(from, to, bytes)`: copies, and gives nothing.
+    COPY = copy, 3;
 }
 
 // Safety of all below: machine code hands over the context that it was entered with, places in
@@ -175,11 +119,11 @@ unsafe extern "C" fn put_opaque(
 }
 
 #[inline(always)]
-unsafe extern "C" fn take(context: *mut Decoding<'_>, count: u64, bytes: u64) -> *mut u8 {
+unsafe extern "C" fn take(context: *mut Decoding<'_>, bytes: u64, price: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
-        match (*context).pay(count, bytes) {
-            Some(()) => (*context).arena.take((count * bytes) as usize).as_ptr(),
+        match (*context).pay(price) {
+            Some(()) => (*context).arena.take(bytes as usize).as_ptr(),
             None => ptr::null_mut(),
         }
     }
@@ -208,7 +152,7 @@ unsafe extern "C" fn get_opaque(
         if (*context).strict != 0 && padding.iter().any(|byte| *byte != 0) {
             return ptr::null_mut();
         }
-        let items = take(context, count.into(), 1);
+        let items = take(context, count.into(), count.into());
         if items.is_null() {
             return ptr::null_mut();
         }
@@ -237,76 +181,6 @@ unsafe extern "C" fn put_opaque_growing(
     }
 }
 
-unsafe extern "C" fn put_counted<T: Blittable>(
-    context: *mut Encoding<'_>,
-    at: *mut u8,
-    from: *const Counted,
-    bound: u64,
-    shape: Items,
-) -> *mut u8 {
-    // SAFETY: see above; the item points to as many items as it counts.
-    unsafe {
-        let Counted { count, items } = *from;
-        if u64::from(count) > bound {
-            return ptr::null_mut();
-        }
-        let bytes = u64::from(count) * shape.bytes();
-        let all = 4 + bytes as usize;
-        if ((*context).cursor.end as usize - at as usize) < all {
-            return put_counted_growing::<T>(context, at, from, bound, shape);
-        }
-        at.cast::<u32>().write_unaligned(shape.shape().count(count));
-        put_swapped::<T>(items, at.add(4), bytes);
-        at.add(all)
-    }
-}
-
-/// [`put_counted`] where there is not enough room yet, apart as above.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn put_counted_growing<T: Blittable>(
-    context: *mut Encoding<'_>,
-    at: *mut u8,
-    from: *const Counted,
-    bound: u64,
-    shape: Items,
-) -> *mut u8 {
-    // SAFETY: see above.
-    unsafe {
-        let bytes = u64::from((*from).count) * shape.bytes();
-        let at = (*context).grow(at, 4 + bytes as usize);
-        put_counted::<T>(context, at, from, bound, shape)
-    }
-}
-
-unsafe extern "C" fn get_counted<T: Blittable>(
-    context: *mut Decoding<'_>,
-    at: *mut u8,
-    to: *mut Counted,
-    bound: u64,
-    shape: Items,
-) -> *mut u8 {
-    // SAFETY: see above.
-    unsafe {
-        let left = (*context).left(at);
-        if left < 4 {
-            return ptr::null_mut();
-        }
-        let count = shape.shape().count(at.cast::<u32>().read_unaligned());
-        let bytes = u64::from(count) * shape.bytes();
-        if u64::from(count) > bound || bytes > left as u64 - 4 {
-            return ptr::null_mut();
-        }
-        let items = take(context, count.into(), shape.bytes());
-        if items.is_null() {
-            return ptr::null_mut();
-        }
-        get_swapped::<T>(at.add(4), items, bytes);
-        to.write(Counted { count, items });
-        at.add(4 + bytes as usize)
-    }
-}
-
 unsafe extern "C" fn next(context: *mut Decoding<'_>, list: *mut Growing, element: u64) -> *mut u8 {
     // SAFETY: see above; the list is machine code's own.
     unsafe {
@@ -316,7 +190,7 @@ unsafe extern "C" fn next(context: *mut Decoding<'_>, list: *mut Growing, elemen
         }
         if count == room {
             let room = (room * 2).max(1);
-            let larger = take(context, room, element);
+            let larger = take(context, room * element, room * element.max(1));
             if larger.is_null() {
                 return ptr::null_mut();
             }
@@ -367,33 +241,11 @@ unsafe fn copy_ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-#[inline(always)]
-unsafe extern "C" fn put_swapped<T: Blittable>(
-    numbers: *const u8,
-    wire: *mut u8,
-    bytes: u64,
-) -> u64 {
+unsafe extern "C" fn copy(from: *const u8, to: *mut u8, bytes: u64) {
     let bytes = bytes as usize;
-    // SAFETY: see above; the numbers lie at a multiple of their size.
+    // SAFETY: see above; they do not overlap.
     unsafe {
-        let numbers = slice::from_raw_parts(numbers.cast::<T>(), bytes / size_of::<T>());
-        kernels::put(numbers, slice::from_raw_parts_mut(wire, bytes), true);
+        let from = slice::from_raw_parts(from, bytes);
+        kernels::put(from, slice::from_raw_parts_mut(to, bytes), false);
     }
-    0
-}
-
-#[inline(always)]
-unsafe extern "C" fn get_swapped<T: Blittable>(
-    wire: *const u8,
-    numbers: *mut u8,
-    bytes: u64,
-) -> u64 {
-    let bytes = bytes as usize;
-    let count = bytes / size_of::<T>();
-    // SAFETY: see above; the numbers lie at a multiple of their size.
-    unsafe {
-        let numbers = slice::from_raw_parts_mut(numbers.cast::<MaybeUninit<T>>(), count);
-        kernels::get_into(slice::from_raw_parts(wire, bytes), numbers, true);
-    }
-    0
 }

@@ -1,7 +1,6 @@
 //! The messages of an interface: entering their code, and when it is made.
 
 use std::fmt;
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -72,14 +71,25 @@ pub(crate) struct Encode {
 pub(crate) struct Decode(Entry);
 
 impl Encode {
+    /// Whether there is the room that it is entered with.
+    #[inline(always)]
+    pub fn has_room<R: Representation>(&self, out: &Encoder<'_, R>) -> bool {
+        out.spare() >= self.room as usize
+    }
+
+    /// Makes that room.
+    pub fn make_room<R: Representation>(&self, out: &mut Encoder<'_, R>) {
+        out.parts().0.spare(self.room as usize);
+    }
+
     /// Appends the value at `from`. Whether that was done; if not nothing is appended.
     ///
     /// # Safety
-    /// A value of the message lies at `from`, and the interface is alive.
+    /// A value of the message lies at `from`, there is the room that this is entered with, and the
+    /// interface is alive.
     #[inline(always)]
     pub unsafe fn run<R: Representation>(self, from: *const u8, out: &mut Encoder<'_, R>) -> bool {
-        let mut context = Encoding::new(out, self.room as usize);
-        let first = context.first();
+        let (mut context, first) = Encoding::new(out);
         // SAFETY: the caller's promise; the code only differs in lifetimes from what it is
         // called with, keeps nothing, and does not write to the value.
         let behind = unsafe { (self.entry)((&raw mut context).cast(), from.cast_mut(), first) };
@@ -111,42 +121,39 @@ impl Decode {
 }
 
 impl Doors {
-    /// What appends a value of the message `key`, if there is such code or it is time to make it.
+    /// What appends a value of the message, if there is such code.
     #[inline(always)]
-    pub fn encoder(&self, interface: &Interface, key: &Key, when: When) -> Option<Encode> {
-        let way = Way::Encode { swapped: false };
-        let entry = self.entry(interface, key, way, when)?;
+    pub fn encoder(&self) -> Option<Encode> {
+        let entry = self.encode.get()?;
         let room = self.encode.room.load(Ordering::Relaxed);
         Some(Encode { entry, room })
     }
 
-    /// What reads a value of the message `key`, if there is such code or it is time to make it.
-    /// Where the order of bytes is the sender's, `swapped` says whether it is not this
-    /// processor's.
+    /// As [`encoder`](Self::encoder) of the message `key`; made if it is time to make it.
+    #[cold]
+    pub fn make_encoder(&self, interface: &Interface, key: &Key, when: When) -> Option<Encode> {
+        self.make(interface, key, Way::Encode { swapped: false }, when);
+        self.encoder()
+    }
+
+    /// What reads a value of the message, if there is such code. Where the order of bytes is the
+    /// sender's, `swapped` says whether it is not this processor's.
     #[inline(always)]
-    pub fn decoder(
+    pub fn decoder(&self, swapped: bool) -> Option<Decode> {
+        self.door(Way::Decode { swapped }).get().map(Decode)
+    }
+
+    /// As [`decoder`](Self::decoder) of the message `key`; made if it is time to make it.
+    #[cold]
+    pub fn make_decoder(
         &self,
         interface: &Interface,
         key: &Key,
         swapped: bool,
         when: When,
     ) -> Option<Decode> {
-        let way = Way::Decode { swapped };
-        self.entry(interface, key, way, when).map(Decode)
-    }
-
-    #[inline(always)]
-    fn entry(&self, interface: &Interface, key: &Key, way: Way, when: When) -> Option<Entry> {
-        let mut entry = self.door(way).entry.load(Ordering::Acquire);
-        if entry.is_null() {
-            entry = self.missed(interface, key, way, when);
-        }
-        if entry.is_null() {
-            return None;
-        }
-        // SAFETY: functions are made with this signature, for the contexts of their way; nothing
-        // else is stored there, and the interface's machine keeps them.
-        Some(unsafe { std::mem::transmute::<*mut u8, Entry>(entry) })
+        self.make(interface, key, Way::Decode { swapped }, when);
+        self.decoder(swapped)
     }
 
     #[inline(always)]
@@ -157,20 +164,31 @@ impl Doors {
         }
     }
 
-    /// The entry that was not there: null, or made now.
-    #[cold]
-    #[inline(never)]
-    fn missed(&self, interface: &Interface, key: &Key, way: Way, when: When) -> *mut u8 {
+    /// Makes an entry, if it is not there and it is time to make it.
+    fn make(&self, interface: &Interface, key: &Key, way: Way, when: When) {
         let door = self.door(way);
         let is_time = match when {
+            _ if door.get().is_some() => false,
             When::Now => true,
             // Once only: if it cannot be made, that takes time.
             When::Worth => door.misses.fetch_add(1, Ordering::Relaxed) == WORTH,
         };
-        match is_time && interface.machine().make(interface, &[(*key, way)]) {
-            true => door.entry.load(Ordering::Acquire),
-            false => ptr::null_mut(),
+        if is_time {
+            interface.machine().make(interface, &[(*key, way)]);
         }
+    }
+}
+
+impl Door {
+    #[inline(always)]
+    fn get(&self) -> Option<Entry> {
+        let entry = self.entry.load(Ordering::Acquire);
+        if entry.is_null() {
+            return None;
+        }
+        // SAFETY: functions are made with this signature, for the contexts of their way; nothing
+        // else is stored there, and the interface's machine keeps them.
+        Some(unsafe { std::mem::transmute::<*mut u8, Entry>(entry) })
     }
 }
 

@@ -11,7 +11,7 @@ use tenon_plan::{
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::join::{join, settle};
-use super::{Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
+use super::{Array, Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
 use crate::frame::Key;
 use crate::layout::{Counted, Layouts};
 
@@ -46,7 +46,17 @@ impl Program {
             maker.program.procedures.push(entries);
         }
         maker.program.steps.iter_mut().for_each(settle);
+        maker.program.find_arrays();
         maker.program
+    }
+
+    /// Finds the messages that are an array and no more.
+    fn find_arrays(&mut self) {
+        let roots = self.roots.iter_mut();
+        for movers in roots.chain(self.procedures.iter_mut().flatten()) {
+            let Body { start, length } = movers.entry.body;
+            movers.entry.array = array(&self.steps[start as usize..][..length as usize]);
+        }
     }
 
     fn empty(plans: &Plans) -> Self {
@@ -138,7 +148,8 @@ impl<'a> Maker<'a> {
             key,
             body,
             is_recursive: plan.recursive,
-            bytes: self.bytes_of(layout),
+            array: None,
+            bytes: self.bytes_of(layout).max(1),
             name,
         }
     }
@@ -479,6 +490,25 @@ impl<'a> Maker<'a> {
             } => self.all_nothing(body),
             _ => false,
         })
+    }
+}
+
+/// The array that these steps of a message move, if that is all they do.
+fn array(steps: &[Step]) -> Option<Array> {
+    match *steps {
+        [
+            Step::BlitCounted {
+                item,
+                stride,
+                at: 0,
+                bound,
+            },
+        ] if stride > 0 => Some(Array {
+            item,
+            stride,
+            bound,
+        }),
+        _ => None,
     }
 }
 

@@ -138,6 +138,15 @@ impl<'a, R: Representation> Decoder<'a, R> {
         self.memory_left
     }
 
+    /// Takes over what somebody else has done with a copy of this decoder: how many bytes are left to read,
+    /// and how much memory is still paid for. Nothing is taken back.
+    #[inline(always)]
+    pub fn catch_up(&mut self, left: usize, memory_left: usize) {
+        let read = self.rest.len().saturating_sub(left);
+        self.rest = self.rest.get(read..).unwrap_or_default();
+        self.memory_left = self.memory_left.min(memory_left);
+    }
+
     // Errors are made from values and not from `self`: a cursor whose address nobody takes lives
     // in registers.
 

@@ -73,8 +73,20 @@ impl<'a, R: Representation> Encoder<'a, R> {
     }
 
     /// Bytes that can be appended before the buffer has to grow.
+    #[inline]
     pub fn spare(&self) -> usize {
         self.buffer.capacity() - self.buffer.len()
+    }
+
+    /// This encoder once more, to be handed on by value: one whose address nobody takes lives in registers.
+    #[inline(always)]
+    pub fn again(&mut self) -> Encoder<'_, R> {
+        Encoder {
+            buffer: self.buffer,
+            start: self.start,
+            depth_left: self.depth_left,
+            representation: PhantomData,
+        }
     }
 
     /// Takes back what was appended behind `position`.

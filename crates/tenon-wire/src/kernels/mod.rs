@@ -35,8 +35,8 @@ use core::ptr;
 pub use array::{boxed_array, map_boxed, try_array};
 pub use blit::{get, put_one};
 pub use blittable::{Blittable, Part, Run, has_no_order};
-pub use item::Item;
-pub use select::Kernel;
+pub use item::{Bits, Item};
+pub use select::{Chosen, Kernel};
 pub use whole::{duplicate, same, zeroed};
 
 pub(crate) use array::boxed;
@@ -45,7 +45,6 @@ pub(crate) use number::{put as put_number, take as take_number};
 pub(crate) use storage::Storage;
 
 use blit::convert;
-use item::Bits;
 
 /// Bytes from which on an array is cut into vectors; the widest one there is.
 const LONG: usize = 64;

@@ -38,7 +38,7 @@ impl Vector for uint8x16_t {
 /// # Safety
 /// As [`lanes::swap`].
 #[target_feature(enable = "neon")]
-pub(super) unsafe fn neon<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe extern "C" fn neon<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { lanes::swap::<uint8x16_t, B>(from, to, bytes) }
 }

@@ -26,6 +26,15 @@ pub(super) unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
+/// [`swap`] as a kernel.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe extern "C" fn kernel<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { swap::<B>(from, to, bytes) }
+}
+
 /// Copies up to 128 bytes, without a call: two pieces that may overlap.
 ///
 /// # Safety

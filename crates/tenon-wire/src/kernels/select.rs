@@ -154,13 +154,13 @@ impl Kernel {
             Ssse3 => super::x86::ssse3::<B>,
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
             Neon => super::neon::neon::<B>,
-            Portable => portable::swap::<B>,
+            Portable => portable::kernel::<B>,
         }
     }
 }
 
 /// Copies items and reverses the bytes of each; what it may be handed, [`super::swap`] says.
-pub(super) type Move = unsafe fn(*const u8, *mut u8, usize);
+pub(super) type Move = unsafe extern "C" fn(*const u8, *mut u8, usize);
 
 /// What moves items of one size on this processor. To find out anew each time would take longer than
 /// to move a short array.
@@ -170,6 +170,12 @@ impl Chosen {
     /// `find`, as long as nothing is [`set`](Self::set).
     pub(super) const fn at_first(find: Move) -> Self {
         Self(AtomicPtr::new(find as *mut ()))
+    }
+
+    /// Where the address of it is, an `unsafe extern "C" fn(from, to, bytes)`: for machine code that is
+    /// made at run time. What it may be handed, [`Kernel::swap`] checks.
+    pub fn cell(&self) -> *const *mut () {
+        self.0.as_ptr()
     }
 
     #[inline(always)]
@@ -189,7 +195,7 @@ impl Chosen {
 ///
 /// # Safety
 /// As [`super::swap`].
-pub(super) unsafe fn find<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe extern "C" fn find<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
     let chosen = Kernel::best_for::<B>().of::<B>();
     B::chosen().set(chosen);
     // SAFETY: the caller's promise.

@@ -72,6 +72,26 @@ impl Storage {
         unsafe { slice::from_raw_parts_mut(self.bytes.as_mut_ptr(), self.used) }
     }
 
+    /// All that are not in use, `bytes` or more.
+    #[inline(always)]
+    pub(crate) fn spare(&mut self, bytes: usize) -> &mut [u8] {
+        let start = self.used;
+        if self.bytes.len() - start < bytes {
+            self.grow(bytes);
+        }
+        // SAFETY: no more are in use than there are, all of them initialised; they are borrowed as long.
+        unsafe {
+            let first = self.bytes.as_mut_ptr().add(start);
+            slice::from_raw_parts_mut(first, self.bytes.len() - start)
+        }
+    }
+
+    /// Takes `bytes` more into use, or as many as there are, whatever they hold.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.used += bytes.min(self.bytes.len() - self.used);
+    }
+
     /// Takes `bytes` more into use: these, whatever they hold.
     #[inline(always)]
     pub(crate) fn take(&mut self, bytes: usize) -> &mut [u8] {

@@ -62,7 +62,7 @@ macro_rules! vector {
         /// # Safety
         /// As [`lanes::swap`].
         #[target_feature(enable = $feature)]
-        pub(super) unsafe fn $name<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+        pub(super) unsafe extern "C" fn $name<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
             // SAFETY: the caller's promise.
             unsafe { lanes::swap::<$vector, B>(from, to, bytes) }
         }
