@@ -27,13 +27,26 @@ fn main() -> Outcome {
         println!("cargo::rerun-if-changed={file}");
     }
     let printed = Command::new("bash").arg("interface").output()?.stdout;
-    for (who, write) in [("rpcgen", rpcgen as fn(&Path) -> Outcome), ("tenon", tenon)] {
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    let mut makers = vec![("rpcgen", rpcgen as fn(&Path) -> Outcome), ("tenon", tenon)];
+    if has_library()? {
+        makers.push(("fast", fast));
+    }
+    for (who, write) in &makers {
         let folder = out.join(who);
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("echo.x"), &printed)?;
         write(&folder)?;
     }
-    make(&out)
+    let names: Vec<&str> = makers.iter().map(|(who, _)| *who).collect();
+    make(&out, &names)
+}
+
+/// Whether the C library is installed, which `bench/run` does, and `cargo clippy` does not need.
+fn has_library() -> Result<bool, std::io::Error> {
+    let mut command = Command::new("pkg-config");
+    let status = command.args(["--exists", "tenon-tirpc"]).status()?;
+    Ok(status.success())
 }
 
 /// What rpcgen writes.
@@ -53,9 +66,19 @@ fn rpcgen(folder: &Path) -> Outcome {
 
 /// What `tenon rpcgen` writes.
 fn tenon(folder: &Path) -> Outcome {
+    generate(folder, false)
+}
+
+/// What `tenon rpcgen --fast` writes.
+fn fast(folder: &Path) -> Outcome {
+    generate(folder, true)
+}
+
+fn generate(folder: &Path, fast: bool) -> Outcome {
     let options = c::Options {
         header: "echo.h".to_owned(),
         source: "echo.x".to_owned(),
+        fast,
         ..c::Options::default()
     };
     for (_, ending, output) in FILES {
@@ -68,7 +91,11 @@ fn tenon(folder: &Path) -> Outcome {
         let (Some(schema), Some(written)) = (&parsed.schema, &parsed.written) else {
             return Err(parsed.render(Style::Plain).into());
         };
-        let of = c::Interface { schema, written };
+        let of = c::Interface {
+            schema,
+            written,
+            dialect: c::Dialect::Libtirpc,
+        };
         let text = match output {
             Output::Header => of.header(&options),
             Output::Xdr => of.xdr(&options)?,
@@ -80,11 +107,12 @@ fn tenon(folder: &Path) -> Outcome {
     Ok(())
 }
 
-fn make(out: &Path) -> Outcome {
+fn make(out: &Path, makers: &[&str]) -> Outcome {
     let mut command = Command::new("make");
     command
         .arg("--silent")
-        .arg(format!("out={}", out.display()));
+        .arg(format!("out={}", out.display()))
+        .arg(format!("makers={}", makers.join(" ")));
     match command.status()?.success() {
         true => Ok(()),
         false => Err("the C programs do not compile".into()),

@@ -62,11 +62,13 @@ impl Mode {
 }
 
 /// Who is made by whom: client, then server.
-const MIXES: [(&str, [Maker; 2]); 4] = [
+const MIXES: [(&str, [Maker; 2]); 6] = [
     ("rpcgen", [Maker::Rpcgen, Maker::Rpcgen]),
     ("client", [Maker::Tenon, Maker::Rpcgen]),
     ("server", [Maker::Rpcgen, Maker::Tenon]),
     ("both", [Maker::Tenon, Maker::Tenon]),
+    ("fast_client", [Maker::Fast, Maker::Rpcgen]),
+    ("fast", [Maker::Fast, Maker::Fast]),
 ];
 
 /// A work over a transport.

@@ -19,8 +19,9 @@ memory streams: `encode` into memory that is used again, `decode` into new memor
 clients and servers do; `reused`, into memory that is there. Whole calls send a value and get it back,
 one at a time; both ends sleep while they wait: `block`, client and server on two cores; `onecore`, both on
 one, where no wake-up of a core hides what a call costs. Four mixes: rpcgen's files at both ends (`rpcgen`), ours
-at the client only (`client`), at the server only (`server`), and at both (`both`). Everything is compiled
-with gcc -O2.
+at the client only (`client`), at the server only (`server`), and at both (`both`). And two with what
+`tenon rpcgen --fast` writes, whose calls are those of Tenon's run time behind libtirpc's names: at the client only
+(`fast_client`), at both (`fast`); it waits as it does by default. Everything is compiled with gcc -O2.
 ";
 
 /// Tables in Markdown that is also readable as it is.

@@ -96,6 +96,38 @@ fn each_output_is_read_with_its_own_symbol() {
 }
 
 #[test]
+fn the_run_time_of_fast_is_named_in_the_header_alone() {
+    let place = Place::new("fast");
+    let differs = |flags: &str| {
+        let (plain, fast) = (
+            place.prints(flags),
+            place.prints(&format!("--fast {flags}")),
+        );
+        let is_new = |line: &&str| !plain.lines().any(|known| known == *line);
+        let new: Vec<String> = fast.lines().filter(is_new).map(str::to_owned).collect();
+        new
+    };
+    let include = "#include <tenon/tirpc.h>";
+    assert_eq!(differs("-N -h demo.x"), [include]);
+    assert_eq!(
+        differs("-N -M -h demo.x"),
+        [
+            "#ifndef TENON_TIRPC_REENTRANT",
+            "#define TENON_TIRPC_REENTRANT",
+            include
+        ]
+    );
+    for output in ["-c", "-l", "-m", "-s tcp"] {
+        assert!(
+            differs(&format!("-N {output} demo.x")).is_empty(),
+            "{output}"
+        );
+    }
+    let makefile = differs("-N -Sm demo.x").join("\n");
+    assert!(makefile.contains("--libs tenon-tirpc"), "{makefile}");
+}
+
+#[test]
 fn a_file_that_is_there_is_kept() {
     let place = Place::new("kept");
     place.prints("-h -N -o out.h demo.x");
