@@ -329,6 +329,7 @@ fn every_kind_of_parameter_is_passed_on() {
     let mut subject = Subject::of("parameters", &path, &[]);
     assert!(same_messages(&mut subject) > 35);
     memory_is_paid_for(&mut subject);
+    nobody_chooses_how_deep_a_decoder_goes(&mut subject);
     let folder = folder("parameters");
     let source = root()
         .join("tests/peers/c/stub_calls.c")
@@ -358,6 +359,25 @@ fn memory_is_paid_for(subject: &mut Subject) {
         assert_eq!(answer.map(|bytes| bytes.len()), expected, "{bytes:x?}");
     }
     assert_eq!(refused, 22, "18 elements are too many");
+}
+
+fn nobody_chooses_how_deep_a_decoder_goes(subject: &mut Subject) {
+    let id = subject.schema.find_type("tree").expect("it is there");
+    let messages = (120..140).map(|levels| {
+        let downwards = (1..levels).flat_map(|_| [7, 1]);
+        let upwards = (0..levels).map(|_| 9);
+        let words = downwards.chain([7, 0]).chain(upwards);
+        words.flat_map(u32::to_be_bytes).collect()
+    });
+    let messages: Vec<Vec<u8>> = messages.collect();
+    let answers = subject.c.recode("x:tree", &messages);
+    let mut refused = 0;
+    for (answer, bytes) in answers.into_iter().zip(&messages) {
+        let expected = judged::<Xdr>(&subject.xdr, id, bytes);
+        refused += usize::from(expected.is_err());
+        assert_eq!(answer.map(|bytes| bytes.len()), expected);
+    }
+    assert_eq!(refused, 11, "129 levels are too many");
 }
 
 /// Compares the arguments and the results of the procedures of the first version. How many messages there

@@ -460,6 +460,62 @@ call_with_lists(void)
 	shade_message.free(&red);
 }
 
+/* -- what an encoder refuses -- */
+
+/* Encodes a value that cannot be sent, and says what is wrong with it. */
+static tenon_failure
+refused(const tenon_message *message, const void *value)
+{
+	tenon_encoder out = { 0 };
+
+	out.base = out.at = out.end = malloc(1);
+	out.grow = grow;
+	out.depth_left = 128;
+	assert(!(is_lean ? message->encode_lean : message->encode_xdr)(&out, value));
+	free(out.base);
+	return out.failure;
+}
+
+static void
+encode_nonsense(void)
+{
+	static tree levels[129];
+	char one[] = "one", long_one[] = "much too long";
+	name names[3] = { one, long_one, one };
+	uint8_t bytes[] = { 1, 2, 3, 4 };
+	limits value = { { 0, NULL }, { 0, NULL }, RED, { 0, NULL } };
+	tenon_failure failure;
+	shade other = { .kind = (color)3 };
+
+	value.names.names_len = 3;
+	value.names.names_val = names;
+	failure = refused(&limits_message, &value);
+	assert(failure.kind == TENON_TOO_LONG && failure.first == 3 && failure.second == 2);
+	assert(strcmp(failure.field, "limits.names") == 0);
+	value.names.names_len = 2;
+	failure = refused(&limits_message, &value);
+	assert(failure.kind == TENON_TOO_LONG && failure.first == 13 && failure.second == 8);
+	value.names.names_len = 1;
+	value.bytes.bytes_len = 4;
+	value.bytes.bytes_val = bytes;
+	failure = refused(&limits_message, &value);
+	assert(failure.kind == TENON_TOO_LONG && strcmp(failure.field, "limits.bytes") == 0);
+	value.bytes.bytes_len = 1;
+	value.bytes.bytes_val = NULL;
+	assert(refused(&limits_message, &value).kind == TENON_NULL);
+	value.bytes.bytes_len = 0;
+	value.color = (color)7;
+	failure = refused(&limits_message, &value);
+	assert(failure.kind == TENON_UNKNOWN_VALUE && failure.first == 7 && strcmp(failure.field, "limits.color") == 0);
+	value.color = GREEN;
+	value.flags.flags_len = UINT32_MAX;
+	assert(refused(&limits_message, &value).kind == TENON_NULL);
+	assert(refused(&shade_message, &other).kind == TENON_UNKNOWN_VALUE);
+	for (int i = 0; i < 128; i++)
+		levels[i].below = &levels[i + 1];
+	assert(refused(&tree_message, levels).kind == TENON_TOO_DEEP);
+}
+
 int
 main(void)
 {
@@ -474,6 +530,7 @@ main(void)
 		call_with_values();
 		call_with_arrays();
 		call_with_lists();
+		encode_nonsense();
 	}
 	free((void *)handlers);
 	puts("every answer is right");
