@@ -172,7 +172,10 @@ static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 bool tenon_svc_add(tenon_server *server, rpcprog_t program, rpcvers_t version, dispatcher dispatch, bool is_reentrant,
                    tenon_error *error) {
     service *own = calloc(1, sizeof *own);
-    if (own == NULL) return false;
+    if (own == NULL) {
+        if (error != NULL) *error = (tenon_error){.kind = TENON_SYSTEM, .text = "there is no memory"};
+        return false;
+    }
     own->program = program;
     own->version = version;
     own->dispatch = dispatch;
