@@ -13,6 +13,15 @@ use tenon_shm::{AtomicU64, End, Side, Sizes, Violation};
 
 type Memory = Arc<[AtomicU64]>;
 
+/// So much usually, and so much under Miri, which tries more orders in which an end may see what the other wrote
+/// than there are processors for, and takes thousands of times as long.
+const fn usually_or_under_miri(usually: usize, under_miri: usize) -> usize {
+    match cfg!(miri) {
+        true => under_miri,
+        false => usually,
+    }
+}
+
 const RING: usize = 4096;
 
 /// Bytes that a cell carries, cells of the ring, and bytes that they carry together.
@@ -64,7 +73,8 @@ fn receive(end: &End<Memory>, most: usize) -> Vec<u8> {
 
 #[test]
 fn every_size_fits_at_every_place_of_the_ring() {
-    for size in [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 100] {
+    let sizes = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 100];
+    for size in sizes.into_iter().step_by(usually_or_under_miri(1, 5)) {
         let (server, client, _) = small();
         // Enough for the place to go all round, in steps that no power of two divides.
         for number in 0..2 * CELLS + 9 {
@@ -164,7 +174,7 @@ fn threads_that_send_and_receive_as_they_can_agree() {
 }
 
 fn agree(server: End<Memory>, client: End<Memory>) {
-    const ALL: usize = 3 << 20;
+    const ALL: usize = usually_or_under_miri(3 << 20, 40_000);
     let sent = pattern(ALL, 9);
     let expected = sent.clone();
     let sender = thread::spawn(move || {
@@ -328,9 +338,9 @@ const LONG: [usize; 9] = [
 
 #[test]
 fn long_messages_fit_at_every_place_of_the_annex() {
-    for size in LONG {
+    for size in LONG.into_iter().step_by(usually_or_under_miri(1, 3)) {
         let (server, client, _) = large();
-        for number in 0..3 * ANNEX / size {
+        for number in 0..usually_or_under_miri(3 * ANNEX, ANNEX / 4) / size {
             let message = pattern(size, number);
             assert_eq!(client.send(&message, quietly).unwrap(), size);
             assert_eq!(receive(&server, size + 1), message, "{size}, {number}");
@@ -456,7 +466,7 @@ fn references_that_cannot_be_are_named() {
 /// A peer that writes everywhere, all the time: both ends get answers or errors, and nothing worse.
 #[test]
 fn a_peer_that_scribbles_hurts_nobody() {
-    for seed in 1..5_u64 {
+    for seed in 1..usually_or_under_miri(5, 3) as u64 {
         let (server, client, memory) = match seed % 2 {
             0 => large(),
             _ => small(),
@@ -486,7 +496,7 @@ fn a_peer_that_scribbles_hurts_nobody() {
         let (mut errors, mut room, mut round) = (0, vec![0; 9000], 0);
         // On a busy machine, as many more as the scribbler needs to get a turn on a core.
         let end = Instant::now() + Duration::from_secs(60);
-        while round < 20_000 || (errors == 0 && Instant::now() < end) {
+        while round < usually_or_under_miri(20_000, 60) || (errors == 0 && Instant::now() < end) {
             round += 1;
             let size = round % 9000;
             let outcomes = [

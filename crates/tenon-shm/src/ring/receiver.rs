@@ -272,7 +272,7 @@ impl Receiver {
     pub(crate) fn look(&self, memory: &[AtomicU64], times: u32) -> bool {
         let head = self.head.load(OwnOrdering::Relaxed);
         let mark = &cell(self.place.ring(memory), head)[0];
-        looks_changed(mark, self.before(head), times)
+        looks_changed_soon(mark, self.before(head), times)
     }
 
     /// Says that the receiver sleeps until something comes. Says whether it may, as far as bytes go.
@@ -309,16 +309,8 @@ fn has_number(cell: &Cell, number: u64) -> bool {
 }
 
 /// Looks up to so many times whether a mark is another than that of the `old` number.
-///
-/// At first without a pause: a processor may take fifty nanoseconds for one, and in half a microsecond mostly
-/// comes what comes at all soon.
 #[inline]
 fn looks_changed(mark: &AtomicU64, old: u64, times: u32) -> bool {
-    for _ in 0..times * LOOKS_A_PAUSE {
-        if mark.load(Ordering::Relaxed) >> LENGTH_BITS != old {
-            return true;
-        }
-    }
     for _ in 0..times {
         if mark.load(Ordering::Relaxed) >> LENGTH_BITS != old {
             return true;
@@ -326,6 +318,19 @@ fn looks_changed(mark: &AtomicU64, old: u64, times: u32) -> bool {
         spin();
     }
     false
+}
+
+/// The same, at first without pauses: a processor may take fifty nanoseconds for one, and most of what comes soon
+/// comes within half a microsecond. Not while the peer writes a long message: it would lose the line with the
+/// mark again and again.
+#[inline]
+fn looks_changed_soon(mark: &AtomicU64, old: u64, times: u32) -> bool {
+    for _ in 0..times * LOOKS_A_PAUSE {
+        if mark.load(Ordering::Relaxed) >> LENGTH_BITS != old {
+            return true;
+        }
+    }
+    looks_changed(mark, old, times)
 }
 
 /// Reads all that a cell can carry, whatever it does.
