@@ -30,6 +30,8 @@ pub struct Listener {
     address: Address,
     /// The users who may connect; none if all may who can.
     users: Option<Box<[u32]>>,
+    /// Of what it hands over to those who connect, if that is shared memory.
+    sizes: Sizes,
     _file: Option<SocketFile>,
 }
 
@@ -61,6 +63,7 @@ impl Listener {
             fd,
             address: Address::of_socket(Transport::Tcp, at),
             users: None,
+            sizes: Sizes::default(),
             _file: None,
         })
     }
@@ -79,6 +82,7 @@ impl Listener {
             fd,
             address,
             users: None,
+            sizes: Sizes::default(),
             _file: Some(SocketFile::at(path)?),
         })
     }
@@ -90,6 +94,17 @@ impl Listener {
         self.users = Some(users.into());
         self
     }
+
+    /// Shares rings of so many bytes with each who connects, or of the next power of two from 4 KiB to 64 MiB; it
+    /// means nothing but in shared memory.
+    #[must_use]
+    pub fn with_rings_of(mut self, bytes: usize) -> Self {
+        self.sizes = Sizes::near(bytes);
+        self
+    }
+
+    /// Bytes of such a ring if nothing is said.
+    pub const RING_USUAL: usize = Sizes::USUAL;
 
     /// Where this listener is, its real port included.
     pub fn address(&self) -> &Address {
@@ -125,7 +140,7 @@ impl Listener {
                 false => return Ok(None),
             },
             Address::Shm(_) => match self.may_connect(fd.as_fd())? {
-                true => Stream::invited(fd, Sizes::default())?,
+                true => Stream::invited(fd, self.sizes)?,
                 false => {
                     tenon_shm::refuse(fd.as_fd(), Refusal::User);
                     return Ok(None);

@@ -64,6 +64,8 @@ impl Sizes {
     };
     /// Bytes of the largest ring.
     pub const MOST: usize = 64 << 20;
+    /// Bytes of one in which some dozens of ordinary messages fit. The caches of a core hold two.
+    pub const USUAL: usize = 256 << 10;
 
     /// Those of a ring for what the server receives and of one for what the client does.
     ///
@@ -74,6 +76,15 @@ impl Sizes {
             to_server: ring(to_server)?,
             to_client: ring(to_client)?,
         })
+    }
+
+    /// Both of so many bytes, or of the next number that a ring may have.
+    pub fn near(bytes: usize) -> Self {
+        let bytes = bytes.clamp(Self::LEAST, Self::MOST).next_power_of_two();
+        Self {
+            to_server: bytes,
+            to_client: bytes,
+        }
     }
 
     /// Bytes of the ring for what the server receives.
@@ -93,13 +104,8 @@ impl Sizes {
 }
 
 impl Default for Sizes {
-    /// Rings in which some dozens of ordinary messages fit, and which the caches of a core hold both.
     fn default() -> Self {
-        const USUAL: usize = 256 << 10;
-        Self {
-            to_server: USUAL,
-            to_client: USUAL,
-        }
+        Self::near(Self::USUAL)
     }
 }
 
@@ -176,6 +182,21 @@ mod tests {
         }
         let sizes = Sizes::new(4096, 64 << 20).unwrap();
         assert_eq!(sizes.segment(), 4096 + 4096 + (64 << 20));
+    }
+
+    #[test]
+    fn a_size_that_no_ring_has_is_the_next_that_one_has() {
+        let near = [
+            (0, 4096),
+            (4097, 8192),
+            (256 << 10, 256 << 10),
+            (usize::MAX, 64 << 20),
+        ];
+        for (wanted, bytes) in near {
+            let sizes = Sizes::new(bytes as u64, bytes as u64).unwrap();
+            assert_eq!(Sizes::near(wanted), sizes, "{wanted}");
+        }
+        assert_eq!(Sizes::default(), Sizes::near(Sizes::USUAL));
     }
 
     #[test]

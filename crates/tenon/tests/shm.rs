@@ -81,6 +81,26 @@ fn every_size_is_answered_however_both_wait() {
     }
 }
 
+#[test]
+fn rings_have_the_bytes_that_the_server_says() {
+    for (said, bytes) in [(0, 4096), (10_000, 16_384), (1 << 20, 1 << 20)] {
+        let (address, at) = (fresh_address(), Waiting::Adaptive);
+        let limits = ServerLimits {
+            ring_bytes: said,
+            ..ServerLimits::default()
+        };
+        let _server = builder(&address).limits(limits).start().unwrap();
+        let socket = UnixStream::connect(address.strip_prefix("shm://").unwrap()).unwrap();
+        let joined = tenon_shm::join(socket.as_fd(), Instant::now() + PATIENCE).unwrap();
+        let segment = size_of_val(&**joined.end.memory());
+        assert_eq!(segment, 4096 + 2 * bytes, "{said}");
+        for size in [0, 100, bytes, 3 * bytes + 1] {
+            let message = pattern(size, said);
+            assert!(echo(&client(&address, at), &message).unwrap() == message);
+        }
+    }
+}
+
 /// The server's connection is parked meanwhile, and the client's looked at before it is used again.
 #[test]
 fn a_connection_that_rested_goes_on() {

@@ -228,7 +228,8 @@ impl ServerBuilder {
                 cause,
             };
             let users = self.users.as_deref();
-            places.open(address, users).map_err(failed)?;
+            let ring_bytes = self.limits.ring_bytes;
+            places.open(address, users, ring_bytes).map_err(failed)?;
         }
         Ok(Prepared {
             offer: Offer::new(self.services, self.limits, self.fragment_max),
@@ -314,7 +315,12 @@ pub struct Places {
 }
 
 impl Places {
-    fn open(&mut self, address: &Address, users: Option<&[u32]>) -> io::Result<()> {
+    fn open(
+        &mut self,
+        address: &Address,
+        users: Option<&[u32]>,
+        ring_bytes: usize,
+    ) -> io::Result<()> {
         match address {
             Address::Udp(_) | Address::Xdp(_) => {
                 let carrier = Carrier::bind(address)?;
@@ -327,7 +333,7 @@ impl Places {
             | Address::LeanUdp(_)
             | Address::LeanUnix(_)
             | Address::Shm(_) => {
-                let mut listener = Listener::bind(address)?;
+                let mut listener = Listener::bind(address)?.with_rings_of(ring_bytes);
                 if let Some(users) = users {
                     listener = listener.only_users(users);
                 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tenon_net::Listener;
+
 /// Bounds on what peers can make a server spend. Change what you need and take the rest from
 /// [`Default`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,10 @@ pub struct ServerLimits {
     /// thread that sends it waits too, so while others wait for a thread and there is none, the
     /// connection is closed after a tenth of a second already.
     pub send: Duration,
+    /// Bytes of each of the two rings of a connection in shared memory; what is no power of two from 4 KiB to 64 MiB
+    /// is taken for the next one. Messages of any size go through any ring, but in a large one a sender may be further
+    /// ahead. A connection takes as much memory as it has used of both.
+    pub ring_bytes: usize,
     /// Threads that attend connections and execute inline handlers, started as they are needed.
     /// One more waits for the connections that nobody attends.
     pub threads: usize,
@@ -44,6 +50,7 @@ impl Default for ServerLimits {
             calls_in_flight: 1024,
             idle: Duration::from_secs(15 * 60),
             send: Duration::from_secs(10),
+            ring_bytes: Listener::RING_USUAL,
             threads: 64,
         }
     }
