@@ -7,7 +7,8 @@ use tenon_bench::stats::Summary;
 use crate::entrant::{Entrant, Timed};
 use crate::work::Work;
 
-const ROUNDS: usize = 31;
+/// In each place that a work is made in.
+const ROUNDS: usize = 11;
 
 /// How long a contestant works in one round, unless it takes longer to do it once: so short that
 /// the scheduler seldom interrupts it.
@@ -53,6 +54,13 @@ impl Row {
     pub fn of(&self, name: &str) -> Option<&[f64]> {
         let found = self.figures.iter().find(|(who, _)| *who == name);
         found.map(|(_, rounds)| &rounds[..])
+    }
+
+    /// Adds rounds of the same contestants.
+    pub fn extend(&mut self, further: Self) {
+        for ((_, rounds), (_, more)) in self.figures.iter_mut().zip(further.figures) {
+            rounds.extend(more);
+        }
     }
 
     /// Nanoseconds of one contestant.

@@ -172,6 +172,7 @@ pub fn tables(rows: &[Row], sizes: &[Sizes]) -> String {
         text.push_str(&times(&THEIRS, &of_it));
         let _ = writeln!(text, "\n### {SECTION}.{name}: time of tenon's engines\n");
         text.push_str(&times(&OURS, &of_it));
+        text.push_str(&of_entering(&of_it));
         for representation in ["xdr", "lean"] {
             let _ = writeln!(text, "\n### {SECTION}.{name}: ratios of {representation}\n");
             text.push_str(&ratio_table(representation, &of_it));
@@ -209,6 +210,24 @@ fn times(names: &[&'static str], rows: &[&Row]) -> String {
             (row.work.clone(), cells.collect())
         }),
     )
+}
+
+/// What it costs to enter machine code, as the shortest work shows it.
+fn of_entering(rows: &[&Row]) -> String {
+    let entered = rows
+        .iter()
+        .find(|row| row.work == "int")
+        .and_then(|row| Some(row.time("xdr jit")?.median - row.time("xdr")?.median));
+    match entered {
+        Some(nanoseconds) => format!(
+            "\nMachine code takes {} more than a compiled stub, which is part of its caller, for a single int: \
+             what it costs to be\nentered through a pointer with a context in memory. So where the stub takes less \
+             than {} it cannot take 1.15 of that.\n",
+            readable(nanoseconds),
+            readable(nanoseconds / 0.15),
+        ),
+        None => String::new(),
+    }
 }
 
 fn ratio_table(representation: &str, rows: &[&Row]) -> String {
@@ -284,7 +303,7 @@ freeing it; `libtirpc reused`: decoding into memory that is there already; `rkyv
 then an owned value; `memcpy`: as many bytes as xdr writes, into a reused buffer. The direction
 `view` makes a view that borrows from the bytes: tenon's views of lean, rkyv's checked access. Only
 xdr's and libtirpc's bytes are most significant byte first. `best` is the fastest peer of the row. The
-text after the tables says who was left out.
+text after the tables says who was left out. Everything is made three times, in other places in memory.
 ";
 
 /// Writes the files of results.
