@@ -104,8 +104,7 @@ impl Arena {
         (self.at, self.left) = (NOWHERE, 0);
     }
 
-    /// Apart, so that there is nothing to be kept where there is enough.
-    #[inline(never)]
+    #[inline(always)]
     fn take_from_new(&mut self, bytes: usize) -> NonNull<u8> {
         if bytes > MOST_BYTES {
             not_paid_for()

@@ -264,18 +264,28 @@ impl<'a> Emitter<'a, '_> {
 
     fn next_of(&mut self, bytes: Value) -> Spot {
         let at = self.cursor();
+        let behind = self.check_bytes(at, bytes);
+        self.step(behind)
+    }
+
+    /// Refuses if there are fewer than `bytes` at `at`, and gives what lies behind them.
+    fn check_bytes(&mut self, at: Value, bytes: Value) -> Value {
         let behind = self.builder.ins().iadd(at, bytes);
         let end = self.load_field(types::I64, offset_of!(Cursor, end));
         let over = IntCC::UnsignedGreaterThan;
         let truncated = self.builder.ins().icmp(over, behind, end);
         self.refuse_if(truncated);
-        self.step(behind)
+        behind
     }
 
     fn store_counted(&mut self, count: Value, items: Value, to: Spot) {
+        self.store_count(count, to);
+        self.store(items, to.plus(offset_of!(Counted, items) as u64));
+    }
+
+    fn store_count(&mut self, count: Value, to: Spot) {
         let count = self.builder.ins().ireduce(types::I32, count);
         self.store(count, to.plus(offset_of!(Counted, count) as u64));
-        self.store(items, to.plus(offset_of!(Counted, items) as u64));
     }
 
     /// Whether something follows.
@@ -325,11 +335,7 @@ impl<'a> Emitter<'a, '_> {
             let fewest = fewest.min(MAX_ELEMENT);
             let needed = self.times(count, fewest);
             let at = self.cursor();
-            let behind = self.builder.ins().iadd(at, needed);
-            let end = self.load_field(types::I64, offset_of!(Cursor, end));
-            let over = IntCC::UnsignedGreaterThan;
-            let truncated = self.builder.ins().icmp(over, behind, end);
-            self.refuse_if(truncated);
+            self.check_bytes(at, needed);
         }
         let all = self.times(count, room);
         let items = self.take(all, if room == 0 { count } else { all });
@@ -367,10 +373,16 @@ impl<'a> Emitter<'a, '_> {
     fn get_blitted(&mut self, item: &Blittable, bound: u32, to: Spot) {
         let count = self.get_count(bound);
         let all = self.times(count, item.bytes());
-        let from = self.next_of(all);
+        let from = self.cursor();
+        self.check_bytes(from, all);
+        // Kept before there is memory for them: what need not be kept across the call is not. Nobody
+        // looks at a value that is refused.
+        self.store_count(count, to);
         let items = self.take(all, if item.bytes() == 0 { count } else { all });
-        self.store_counted(count, items, to);
-        self.blit_counted(item, (count, all), Spot::at(items), from);
+        self.store(items, to.plus(offset_of!(Counted, items) as u64));
+        let behind = self.builder.ins().iadd(from, all);
+        self.set_cursor(behind);
+        self.blit_counted(item, (count, all), Spot::at(items), Spot::at(from));
     }
 
     fn get_elements(
