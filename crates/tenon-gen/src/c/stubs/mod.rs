@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod free;
 mod header;
+mod lists;
 mod messages;
 mod procedures;
 mod refused;
