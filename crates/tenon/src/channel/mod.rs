@@ -21,6 +21,7 @@ mod connecting;
 mod connection;
 mod engine;
 mod exchange;
+mod flight;
 mod form;
 mod front;
 mod inbox;
@@ -46,8 +47,8 @@ use crate::waiting::{WaitCounters, WaitTally};
 use connection::Connection;
 use state::State;
 
+pub(crate) use flight::Ticket;
 pub(crate) use receiving::Reply;
-pub(crate) use sending::Ticket;
 
 pub use back_off::BackOff;
 pub use batch::Batch;

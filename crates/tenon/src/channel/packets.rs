@@ -13,8 +13,8 @@ use tenon_wire::Buffer;
 
 use super::connection::Connection;
 use super::engine::{Engine, Unstarted};
+use super::flight::{Flight, Locked};
 use super::form::{Form, LeanForm, Started};
-use super::sending::{Flight, Locked};
 use super::slots::SlotId;
 use super::state::State;
 use super::{Channel, Timer};
