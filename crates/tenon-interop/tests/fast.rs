@@ -3,48 +3,94 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tenon_gen::c;
 use tenon_idl::{Output, Style, Undeclared};
-use tenon_interop::{Process, Transport, peer, root, run};
+use tenon_interop::{Process, Transport, in_private_network, peer, root, run, start_rpcbind};
 
-/// Where everything is built.
-fn folder() -> PathBuf {
-    root().join("target/peers-c/fast")
+/// Where the programs of a test are built.
+fn folder(test: &str) -> PathBuf {
+    let folder = root().join("target/peers-c/fast").join(test);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
 }
 
-/// The libraries, as they are installed.
-fn prefix() -> &'static Path {
-    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
-    PREFIX.get_or_init(|| {
-        let prefix = folder().join("prefix");
-        // cargo has built the library for this test, which depends on it.
-        let built = std::env::current_exe().expect("the test has a file");
-        let mut install = Command::new(root().join("crates/tenon-c/install"));
-        install.args(["--prefix".as_ref(), prefix.as_os_str()]);
-        install.args([
-            "--built".as_ref(),
-            built.parent().expect("a folder").as_os_str(),
-        ]);
-        install.env(
-            "CFLAGS",
-            "-O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined",
-        );
-        run(install);
-        prefix
-    })
+/// Installs the libraries, as a user does, into a folder below `folder`.
+fn install(folder: &Path) -> PathBuf {
+    let prefix = folder.join("prefix");
+    // cargo has built the library for this test, which depends on it.
+    let built = std::env::current_exe().expect("the test has a file");
+    let mut install = Command::new(root().join("crates/tenon-c/install"));
+    install.args(["--prefix".as_ref(), prefix.as_os_str()]);
+    install.args([
+        "--built".as_ref(),
+        built.parent().expect("a folder").as_os_str(),
+    ]);
+    install.env(
+        "CFLAGS",
+        "-O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined",
+    );
+    run(install);
+    prefix
 }
 
-fn flags(package: &str) -> Vec<String> {
+/// What the compiler is told of the libraries that are installed there.
+fn flags(prefix: &Path) -> Vec<String> {
     let mut command = Command::new("pkg-config");
-    command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
-    command.args(["--cflags", "--libs", package]);
-    run(command).split_whitespace().map(str::to_owned).collect()
+    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    command.args(["--cflags", "--libs", "tenon-tirpc"]);
+    let said = run(command);
+    let mut flags: Vec<String> = said.split_whitespace().map(str::to_owned).collect();
+    flags.push(format!("-Wl,-rpath,{}", prefix.join("lib").display()));
+    flags
 }
 
-/// Writes what the back end makes of the torture interface with `--fast`.
-fn generate() {
+/// Writes what the back end makes of an interface with `--fast`.
+fn generate(folder: &Path, interface: &Path, options: &c::Options) {
+    let name = interface.file_stem().expect("a name").display();
+    let write = |output: Output, ending: &str, make: &dyn Fn(c::Interface<'_>) -> String| {
+        let read = tenon_idl::Options {
+            output,
+            undeclared: Undeclared::OfLibtirpc,
+            ..tenon_idl::Options::default()
+        };
+        let parsed = tenon_idl::parse_file(interface, &read);
+        let said = parsed.render(Style::Plain);
+        let of = c::Interface {
+            schema: parsed.schema.as_ref().unwrap_or_else(|| panic!("{said}")),
+            written: parsed.written.as_ref().expect("beside the schema"),
+            dialect: c::Dialect::Libtirpc,
+        };
+        std::fs::write(folder.join(format!("{name}{ending}")), make(of)).expect("a file");
+    };
+    write(Output::Header, ".h", &|of| of.header(options));
+    write(Output::Xdr, "_xdr.c", &|of| of.xdr(options).expect("plans"));
+    write(Output::Client, "_clnt.c", &|of| of.client(options));
+    write(Output::Server, "_svc.c", &|of| of.server(options));
+}
+
+/// Builds a program of C files in `folder` and of those beside the peers' own.
+fn build(folder: &Path, program: &str, sources: &[&str], flags: &[String]) -> PathBuf {
+    let peers = root().join("tests/peers/c");
+    let mut command = Command::new("cc");
+    command.current_dir(folder);
+    command.args(["-D_GNU_SOURCE", "-w", "-g", "-fsanitize=address,undefined"]);
+    command.args(["-I.", "-o", program]);
+    command.arg(format!("-I{}", peers.display()));
+    command.args(sources.iter().map(|source| match folder.join(source) {
+        written if written.exists() => written,
+        _ => peers.join(source),
+    }));
+    command.args(flags);
+    run(command);
+    folder.join(program)
+}
+
+#[test]
+fn clients_and_servers_understand_those_of_libtirpc() {
+    let folder = &folder("torture");
     let options = c::Options {
         header: "torture.h".to_owned(),
         source: "torture.x".to_owned(),
@@ -52,73 +98,15 @@ fn generate() {
         fast: true,
         ..c::Options::default()
     };
-    let write = |output: Output, ending: &str, make: &dyn Fn(c::Interface<'_>) -> String| {
-        let read = tenon_idl::Options {
-            output,
-            undeclared: Undeclared::OfLibtirpc,
-            ..tenon_idl::Options::default()
-        };
-        let parsed = tenon_idl::parse_file(&root().join("interfaces/torture.x"), &read);
-        let said = parsed.render(Style::Plain);
-        let of = c::Interface {
-            schema: parsed.schema.as_ref().unwrap_or_else(|| panic!("{said}")),
-            written: parsed.written.as_ref().expect("beside the schema"),
-            dialect: c::Dialect::Libtirpc,
-        };
-        std::fs::write(folder().join(format!("torture{ending}")), make(of)).expect("a file");
+    generate(folder, &root().join("interfaces/torture.x"), &options);
+    let flags = flags(&install(folder));
+    let end = |program, source, stubs| {
+        let sources = [source, stubs, "torture_xdr.c", "transport_tenon.c"];
+        build(folder, program, &sources, &flags)
     };
-    write(Output::Header, ".h", &|of| of.header(&options));
-    write(Output::Xdr, "_xdr.c", &|of| {
-        of.xdr(&options).expect("plans")
-    });
-    write(Output::Client, "_clnt.c", &|of| of.client(&options));
-    write(Output::Server, "_svc.c", &|of| of.server(&options));
-}
-
-/// Runs the C compiler in the folder.
-fn compile(arguments: &[&str], further: &[String]) {
-    let mut command = Command::new("cc");
-    command.current_dir(folder());
-    command.args([
-        "-D_GNU_SOURCE",
-        "-w",
-        "-g",
-        "-fsanitize=address,undefined",
-        "-I.",
-    ]);
-    command.arg(format!("-I{}", root().join("tests/peers/c").display()));
-    command.args(arguments).args(further);
-    run(command);
-}
-
-/// Builds one end out of the source of libtirpc's peer, and the routines.
-fn build(end: &str, stubs: &str) -> PathBuf {
-    let peer = |name: &str| {
-        root()
-            .join("tests/peers/c")
-            .join(name)
-            .display()
-            .to_string()
-    };
-    let (program, transport) = (peer(&format!("torture_{end}.c")), peer("transport_tenon.c"));
-    let sources = ["-o", end, "torture_xdr.o", stubs, &program, &transport];
-    let mut libraries = flags("tenon-tirpc");
-    libraries.push(format!("-Wl,-rpath,{}", prefix().join("lib").display()));
-    compile(&sources, &libraries);
-    folder().join(end)
-}
-
-#[test]
-fn clients_and_servers_understand_those_of_libtirpc() {
-    std::fs::create_dir_all(folder()).expect("a folder");
-    generate();
-    compile(
-        &["-c", "-o", "torture_xdr.o", "torture_xdr.c"],
-        &flags("tenon-tirpc"),
-    );
-    let client = build("client", "torture_clnt.c");
-    let unix = format!("unix={}", folder().join("socket").display());
-    let mut serving = Command::new(build("server", "torture_svc.c"));
+    let client = end("client", "torture_client.c", "torture_clnt.c");
+    let unix = format!("unix={}", folder.join("socket").display());
+    let mut serving = Command::new(end("server", "torture_server.c", "torture_svc.c"));
     serving.args(["tcp", "udp", &unix]);
     let server = Process::start(serving);
     for line in server.lines() {
@@ -139,4 +127,58 @@ fn agrees(client: &Path, address: &[impl AsRef<std::ffi::OsStr>]) {
     command.args(address);
     let said = run(command);
     assert!(said.contains("every answer is right"), "{said}");
+}
+
+/// A server that is written whole, main included, tells rpcbind where it is, and so clients find it that know
+/// no more than the host.
+#[test]
+fn rpcbind_leads_clients_to_servers() {
+    in_private_network("rpcbind_leads_clients_to_servers", || {
+        let folder = &folder("twice");
+        let options = c::Options {
+            header: "twice.h".to_owned(),
+            source: "twice.x".to_owned(),
+            fast: true,
+            server: c::Server {
+                transports: vec![c::Transport::Udp, c::Transport::Tcp],
+                ..c::Server::default()
+            },
+            ..c::Options::default()
+        };
+        generate(folder, &root().join("tests/peers/c/twice.x"), &options);
+        let flags = flags(&install(folder));
+        let client = build(
+            folder,
+            "client",
+            &["twice_client.c", "twice_clnt.c"],
+            &flags,
+        );
+        let server = build(
+            folder,
+            "server",
+            &["twice_service.c", "twice_svc.c"],
+            &flags,
+        );
+        let _rpcbind = start_rpcbind();
+        let server = Process::background(Command::new(server));
+        for transport in ["udp", "tcp"] {
+            assert_eq!(answer(&client, transport), "42");
+        }
+        drop(server);
+    });
+}
+
+/// What a client prints that goes on until the server has registered itself.
+fn answer(client: &Path, transport: &str) -> String {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let output = Command::new(client).arg(transport).output();
+        let output = output.expect("the client runs");
+        if output.status.success() {
+            return String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(Instant::now() < deadline, "{transport}: {said}");
+        thread::sleep(Duration::from_millis(50));
+    }
 }
