@@ -6,6 +6,7 @@
  * The first byte of an input says which type, the second how its bytes lie.
  */
 #include "stubs.h"
+#include "no_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,40 +31,6 @@ enum { CREDIT = 65536, DEPTH_MAX = 128 };
 enum form { XDR, LEAN, SWAPPED, FORMS };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* ---- What the stubs call, which is not called here ---- */
-
-bool
-tenon_call(tenon_channel *channel, const tenon_procedure *procedure, const void *arguments, void *result,
-	   tenon_error *error)
-{
-	(void)channel, (void)procedure, (void)arguments, (void)result, (void)error;
-	return false;
-}
-
-tenon_pending *
-tenon_start(tenon_channel *channel, const tenon_procedure *procedure, const void *arguments, tenon_error *error)
-{
-	(void)channel, (void)procedure, (void)arguments, (void)error;
-	return NULL;
-}
-
-bool
-tenon_ping(tenon_channel *channel, tenon_error *error)
-{
-	(void)channel, (void)error;
-	return false;
-}
-
-bool
-tenon_server_add(tenon_server *server, const tenon_interface *interface, const tenon_handler *handlers,
-		 const void *methods, void *context, tenon_execution execution, tenon_error *error)
-{
-	(void)server, (void)interface, (void)handlers, (void)methods, (void)context, (void)execution, (void)error;
-	return false;
-}
-
-/* ---- Moving ---- */
 
 static void
 claim(bool holds, const struct type *type, const char *what)
@@ -126,15 +93,9 @@ encode(const struct type *type, enum form form, const void *value)
 static void
 release(const struct type *type, void *value)
 {
-	tenon_clear(type->message, value);
+	if (type->message->free != NULL)
+		type->message->free(value);
 	free(value);
-}
-
-void
-tenon_clear(const tenon_message *message, void *value)
-{
-	if (message->free != NULL)
-		message->free(value);
 }
 
 /* What a value is encoded as is read as the same value. */

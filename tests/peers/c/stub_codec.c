@@ -10,6 +10,7 @@
  * program, "(NAME" are the arguments of a procedure and ")NAME" is its result.
  */
 #include INTERFACE_H
+#include "no_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,37 +71,6 @@ give_up(const char *why)
 {
 	fprintf(stderr, "stub_codec: %s\n", why);
 	exit(1);
-}
-
-/* Clients and services are not called here; the library has them. */
-bool
-tenon_call(tenon_channel *channel, const tenon_procedure *procedure, const void *arguments, void *result,
-	   tenon_error *error)
-{
-	(void)channel, (void)procedure, (void)arguments, (void)result, (void)error;
-	return false;
-}
-
-tenon_pending *
-tenon_start(tenon_channel *channel, const tenon_procedure *procedure, const void *arguments, tenon_error *error)
-{
-	(void)channel, (void)procedure, (void)arguments, (void)error;
-	return NULL;
-}
-
-bool
-tenon_ping(tenon_channel *channel, tenon_error *error)
-{
-	(void)channel, (void)error;
-	return false;
-}
-
-bool
-tenon_server_add(tenon_server *server, const tenon_interface *interface, const tenon_handler *handlers,
-		 const void *methods, void *context, tenon_execution execution, tenon_error *error)
-{
-	(void)server, (void)interface, (void)handlers, (void)methods, (void)context, (void)execution, (void)error;
-	return false;
 }
 
 static uint32_t

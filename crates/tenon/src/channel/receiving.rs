@@ -419,8 +419,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes the next message that has come, if it is of the commonest form and the reply to the reader's own
-    /// `call`, and says whether it is: what most callers wait for shows without a look at all that could have come. The bookkeeping
-    /// hears of it when the reader leaves, and takes the lock in any case.
+    /// `call`, and says whether it is: what most callers wait for shows without a look at all that could have
+    /// come. The bookkeeping hears of it when the reader leaves, and takes the lock in any case.
     #[inline]
     fn take_own(&mut self, call: &Started, slot: SlotId) -> bool {
         let desk = self.desk_mut();
