@@ -69,6 +69,13 @@ impl Came {
             size: length,
         }
     }
+
+    /// The packets that came into `room`, as far as it holds them. One without bytes is one, too.
+    pub fn packets(self, room: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let bytes = &room[..self.length.min(room.len())];
+        let (first, rest) = bytes.split_at(self.size.min(bytes.len()));
+        std::iter::once(first).chain(rest.chunks(self.size.max(1)))
+    }
 }
 
 /// What carries packets, of one peer (a client's) or of all (a server's).
@@ -224,7 +231,18 @@ impl Carrier {
         }
     }
 
-    /// The same, waiting no longer than `limit`.
+    /// The same when it was found to be readable: looks wherever something may have come.
+    ///
+    /// # Errors
+    /// As [`Datagram::try_recv_from`].
+    pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(Came, SocketAddr)> {
+        match self {
+            Self::Udp(_) => self.try_recv_from(room),
+            Self::Xdp(socket) => one(socket.try_recv_ready_from(room)),
+        }
+    }
+
+    /// As [`try_recv_from`](Self::try_recv_from), waiting no longer than `limit`.
     ///
     /// # Errors
     /// As [`Datagram::recv_from_within`].

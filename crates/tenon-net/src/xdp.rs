@@ -104,7 +104,16 @@ impl Xdp {
         self.socket.try_recv_from(room)
     }
 
-    /// The same, waiting no longer than `limit`.
+    /// The same when this socket was found to be readable: the kernel's socket beside it is looked at each time.
+    ///
+    /// # Errors
+    /// As [`try_recv_from`](Self::try_recv_from).
+    #[inline]
+    pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.socket.try_recv_all_from(room)
+    }
+
+    /// As [`try_recv_from`](Self::try_recv_from), waiting no longer than `limit`.
     ///
     /// # Errors
     /// `WouldBlock` when nothing came.

@@ -43,18 +43,10 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    fn clients(&self) -> &'static [End] {
+    fn ends(&self) -> &'static [End] {
         match self.has_tasks {
             true => &[End::Threads, End::Tasks],
             false => &[End::Threads],
-        }
-    }
-
-    /// Servers of tasks take no datagrams.
-    fn servers(&self) -> &'static [End] {
-        match self.no_connection {
-            None => self.clients(),
-            Some(_) => &[End::Threads],
         }
     }
 }
@@ -176,8 +168,8 @@ pub fn rows() -> Vec<Row> {
     let there = CARRIERS.iter();
     for carrier in there.filter(|carrier| carrier.name != "xdp" || networks::are_allowed()) {
         for protocol in carrier.protocols {
-            for server in carrier.servers() {
-                for client in carrier.clients() {
+            for server in carrier.ends() {
+                for client in carrier.ends() {
                     rows.push(Row {
                         protocol: *protocol,
                         carrier,

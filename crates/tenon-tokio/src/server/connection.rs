@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 use tenon::lean::Reason as Farewell;
 use tenon::lean::server::Call as LeanCall;
 use tenon::runtime::{
-    LeanJob, Reason, Reception, Request, Share, execute_inline, execute_late, refuse_for_number,
-    stamp_replies,
+    LeanJob, Reason, Reception, Request, Share, execute_inline, refuse_for_number, stamp_replies,
 };
 use tenon::wire::Buffer;
 use tenon_net::Stream;
 use tenon_proto::onc::server::Call as OncCall;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
-use tokio::task::spawn_blocking;
-use tokio::time::{Sleep, sleep_until};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 
-use super::line::{Line, lock};
-use super::service::{Asked, Call};
+use super::alarm::Alarm;
+use super::begin::Errand;
+use super::line::{Line, To, lock};
+use super::service::Asked;
 use super::shared::{Handler, Shared};
 use crate::watch::{Watched, is_for_now};
 
@@ -53,8 +52,7 @@ pub(super) struct Connection {
     /// Whether no call is begun before those that were are answered.
     is_in_order: bool,
     waiting: Option<Waiting>,
-    timer: Pin<Box<Sleep>>,
-    is_set_for: Option<Instant>,
+    alarm: Alarm,
     /// Why the connection ends once everything is answered.
     ending: Option<Reason>,
 }
@@ -86,8 +84,7 @@ impl Connection {
             has_memory: true,
             is_in_order: false,
             waiting: None,
-            timer: Box::pin(sleep_until(tokio::time::Instant::now())),
-            is_set_for: None,
+            alarm: Alarm::new(),
             ending: None,
         }
     }
@@ -118,7 +115,7 @@ impl Connection {
     }
 
     fn is_over(&self) -> bool {
-        self.ending.is_some() && self.replies.is_empty() && self.line.in_flight() == 0
+        self.ending.is_some() && self.replies.is_empty() && self.line.is_quiet()
     }
 
     /// Does what can be done now.
@@ -200,7 +197,7 @@ impl Connection {
             return true;
         }
         if self.waiting.is_none() {
-            *room = Semaphore::try_acquire_owned(Arc::clone(&self.shared.room)).ok();
+            *room = self.shared.room_at_once();
             if room.is_some() {
                 return true;
             }
@@ -316,24 +313,10 @@ impl Connection {
     /// Ends a connection whose peer is silent or does not read, and sets the timer for when that is to
     /// be looked at again.
     fn mind_time(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
-        loop {
-            let wanted = self.next_duty();
-            let is_early = match (wanted, self.is_set_for) {
-                (Some(wanted), Some(set)) => set <= wanted,
-                (None, _) => true,
-                (Some(_), None) => false,
-            };
-            // A timer that goes off too early is set anew then: so a busy connection need not.
-            if let (false, Some(wanted)) = (is_early, wanted) {
-                self.timer.as_mut().reset(wanted.into());
-                self.is_set_for = Some(wanted);
-            }
-            if self.is_set_for.is_none() || self.timer.as_mut().poll(cx).is_pending() {
-                return Ok(());
-            }
-            self.is_set_for = None;
+        while self.alarm.poll(self.next_duty(), cx).is_ready() {
             self.do_duties(Instant::now())?;
         }
+        Ok(())
     }
 
     /// When something is to be done even if nothing happens.
@@ -398,30 +381,8 @@ fn begin_onc(
     line: &Arc<Line>,
     room: &mut Option<OwnedSemaphorePermit>,
 ) {
-    let Some(room) = room.take() else {
-        unreachable!("there is room before a request is looked at");
-    };
-    let (received, mut reply) = line.copy(record);
     let asked = Asked::Onc(call.xid, call.procedure);
-    let mut completion = line.begin(asked, room);
-    let offer = Arc::clone(&line.offer);
-    match handler {
-        Handler::Task(service, _) => {
-            let call = Call::new(&offer, line.origin, asked, received, reply);
-            Arc::clone(service).spawn(call, completion);
-        }
-        Handler::Inline | Handler::Thread => {
-            let origin = line.origin;
-            spawn_blocking(move || {
-                if let Some(call) = offer.services.call_again(received.as_slice()) {
-                    let (services, tally) = (&offer.services, &offer.tally);
-                    let sealing = services.execute(&call, origin, &mut reply, tally);
-                    sealing.seal(&mut reply, offer.fragment_max);
-                }
-                completion.deliver(reply, received);
-            });
-        }
-    }
+    errand(asked, record, line, room).begin(handler, line);
 }
 
 /// Gives a lean call a task or a thread, unless there are too many.
@@ -432,34 +393,33 @@ fn begin_lean(
     room: &mut Option<OwnedSemaphorePermit>,
     replies: &mut Buffer,
 ) {
-    let offer = Arc::clone(&line.offer);
+    let offer = &line.offer;
     let mut calls = lock(&line.lean_calls);
     if calls.in_flight() >= tenon::runtime::preamble(&offer.limits).calls_max as usize {
-        return refuse_for_number(call.caller, &offer, replies);
+        return refuse_for_number(call.caller, offer, replies);
     }
-    let Some(room) = room.take() else {
-        unreachable!("there is room before a request is looked at");
-    };
     let job = LeanJob::received_now(call);
-    let asked = Asked::Lean(job);
-    let (received, mut reply) = line.copy(call.arguments);
-    let mut completion = line.begin(asked, room);
-    let task = match handler {
-        Handler::Task(service, _) => {
-            let call = Call::new(&offer, line.origin, asked, received, reply);
-            Arc::clone(service).spawn(call, completion)
-        }
-        Handler::Inline | Handler::Thread => {
-            let line = Arc::clone(line);
-            let thread = spawn_blocking(move || {
-                let (calls, arguments) = (&line.lean_calls, received.as_slice());
-                execute_late(&offer, calls, line.origin, &job, arguments, &mut reply);
-                completion.deliver(reply, received);
-            });
-            thread.abort_handle()
-        }
-    };
+    let errand = errand(Asked::Lean(job), call.arguments, line, room);
+    let task = errand.begin(handler, line);
     // The call cannot have ended before it is here: that needs the lock.
     let began = calls.begin(call.caller.id, job.deadline, task);
     debug_assert!(began.is_ok(), "there was room");
+}
+
+fn errand<'m>(
+    asked: Asked,
+    received: &'m [u8],
+    line: &Line,
+    room: &mut Option<OwnedSemaphorePermit>,
+) -> Errand<'m> {
+    let Some(room) = room.take() else {
+        unreachable!("there is room before a request is looked at");
+    };
+    Errand {
+        origin: line.origin,
+        asked,
+        received,
+        to: To::Stream,
+        room,
+    }
 }

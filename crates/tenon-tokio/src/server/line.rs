@@ -1,6 +1,7 @@
-//! What the task of a connection shares with the tasks that carry out its calls.
+//! What the task of a connection, or of a port, shares with the tasks that carry out its calls.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -13,15 +14,18 @@ use tenon::runtime::{
     Buffers, LeanJob, Offer, Origin, note_panic, note_refusal, refuse_lean, status,
 };
 use tenon::wire::Buffer;
+use tenon_proto::exchange::server::CallKey as ExchangeKey;
+use tenon_proto::onc::duplicates::CallKey;
 use tenon_proto::onc::server::Reply as OncReply;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
 use super::service::{Answer, Asked};
 
-/// A connection as those see it who answer its calls.
+/// A connection or a port as those see it who answer its calls.
 pub(super) struct Line {
     pub(super) id: usize,
+    /// Where calls come from; those at a port have each a peer of its own.
     pub(super) origin: Origin,
     pub(super) offer: Arc<Offer>,
     /// Of a lean client: its calls that have tasks.
@@ -31,10 +35,31 @@ pub(super) struct Line {
     is_abandoned: AtomicBool,
 }
 
+/// Where an answer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum To {
+    /// Among the replies of a connection.
+    Stream,
+    /// Into packets of the exchange; whether it says when it is sent.
+    Packet(ExchangeKey, bool),
+    /// Into a datagram of ONC RPC: as the reply to this call, with this xid, for this peer.
+    Datagram(CallKey<SocketAddr>, u32, SocketAddr),
+}
+
+/// An answer that goes by itself.
+pub(super) struct Letter {
+    pub(super) to: To,
+    /// A reply that is sealed, and nothing else.
+    pub(super) answer: Buffer,
+}
+
 /// What the tasks of calls leave for the task of the connection.
 #[derive(Default)]
 struct Answers {
+    /// Those of a connection.
     replies: Buffer,
+    /// Those of a port.
+    letters: Vec<Letter>,
     /// Calls that have tasks.
     in_flight: usize,
     /// The task of the connection, while nobody has called it.
@@ -80,6 +105,12 @@ impl Line {
         lock(&self.answers).in_flight
     }
 
+    /// Whether every call is answered, and every answer taken.
+    pub(super) fn is_quiet(&self) -> bool {
+        let answers = lock(&self.answers);
+        answers.in_flight == 0 && answers.replies.is_empty() && answers.letters.is_empty()
+    }
+
     /// Appends the answers that are there.
     pub(super) fn collect(&self, replies: &mut Buffer) {
         let mut answers = lock(&self.answers);
@@ -92,6 +123,16 @@ impl Line {
         }
     }
 
+    /// The same for those that go by themselves; `letters` is empty.
+    pub(super) fn collect_letters(&self, letters: &mut Vec<Letter>) {
+        std::mem::swap(letters, &mut lock(&self.answers).letters);
+    }
+
+    /// Keeps a buffer that is not needed for the next call.
+    pub(super) fn give_back(&self, buffer: Buffer) {
+        lock(&self.answers).buffers.put(buffer);
+    }
+
     /// A copy of what was received, and an empty buffer.
     pub(super) fn copy(&self, received: &[u8]) -> (Buffer, Buffer) {
         let buffers = &mut lock(&self.answers).buffers;
@@ -101,22 +142,33 @@ impl Line {
     }
 
     /// Notes that a call gets a task.
-    pub(super) fn begin(self: &Arc<Self>, asked: Asked, room: OwnedSemaphorePermit) -> Completion {
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        asked: Asked,
+        to: To,
+        room: OwnedSemaphorePermit,
+    ) -> Completion {
         lock(&self.answers).in_flight += 1;
         Completion {
             line: Arc::clone(self),
             asked,
+            to,
             is_done: false,
             _room: room,
         }
     }
 
     /// Leaves the answer of a call that is over.
-    fn done(&self, answer: Buffer, used: Buffer) {
+    fn done(&self, to: To, answer: Buffer, used: Buffer) {
         let mut answers = lock(&self.answers);
         answers.in_flight -= 1;
-        answers.replies.extend(answer.as_slice());
-        answers.buffers.put(answer);
+        match to {
+            To::Stream => {
+                answers.replies.extend(answer.as_slice());
+                answers.buffers.put(answer);
+            }
+            To::Packet(..) | To::Datagram(..) => answers.letters.push(Letter { to, answer }),
+        }
         answers.buffers.put(used);
         let connection = answers.connection.take();
         drop(answers);
@@ -142,6 +194,7 @@ impl fmt::Debug for Line {
 pub(super) struct Completion {
     line: Arc<Line>,
     asked: Asked,
+    to: To,
     is_done: bool,
     /// Room among the calls of the server.
     _room: OwnedSemaphorePermit,
@@ -152,12 +205,23 @@ impl Completion {
     pub(super) fn why_not(&self) -> Option<Exception<'static>> {
         match &self.asked {
             Asked::Onc(..) => None,
-            Asked::Lean(job) => job.why_not(self.state(job)),
+            Asked::Lean(job) => job.why_not(self.state()),
         }
     }
 
-    fn state(&self, job: &LeanJob) -> Option<CallState> {
+    /// What is known of the call, if it is one of a lean connection. One of the exchange that is given up has no
+    /// task any more.
+    pub(super) fn state(&self) -> Option<CallState> {
+        let job = self.lean_job()?;
         lock(&self.line.lean_calls).state(job.caller.id)
+    }
+
+    /// The call, if it is one of those of a lean connection.
+    fn lean_job(&self) -> Option<&LeanJob> {
+        match (&self.asked, &self.to) {
+            (Asked::Lean(job), To::Stream) => Some(job),
+            (Asked::Lean(_), To::Packet(..) | To::Datagram(..)) | (Asked::Onc(..), _) => None,
+        }
     }
 
     /// Answers with what the service says.
@@ -177,10 +241,10 @@ impl Completion {
     /// Answers with a reply that is sealed.
     pub(super) fn deliver(&mut self, reply: Buffer, used: Buffer) {
         self.is_done = true;
-        if let Asked::Lean(job) = &self.asked {
+        if let Some(job) = self.lean_job() {
             lock(&self.line.lean_calls).finish(job.caller.id);
         }
-        self.line.done(reply, used);
+        self.line.done(self.to, reply, used);
     }
 
     /// Answers a lean call with an exception.
@@ -202,7 +266,8 @@ impl Completion {
         match &self.asked {
             Asked::Onc(xid, _) => {
                 let reply = OncReply::begin(&mut out, *xid);
-                let fragment_max = self.line.offer.fragment_max;
+                let transport = self.line.origin.transport;
+                let fragment_max = self.line.offer.fragment_max_over(transport);
                 reply
                     .refuse(&mut out, status(refusal))
                     .seal(&mut out, fragment_max);

@@ -1,24 +1,30 @@
-//! The server: TCP and Unix sockets at once, both protocols at each, any number of services.
+//! The server: TCP, Unix and UDP sockets, shared memory and what goes past the kernel at once, any number of services.
 //!
 //! What it decides about requests, limits and replies is what a synchronous server decides, by the same
 //! parts ([`tenon::runtime`]). What differs is who executes: each connection has a [task](connection)
 //! that receives, executes the calls of services that answer at once, and sends; calls of
 //! [services that wait](service) have tasks of their own, which leave their answers with the
-//! [line] for the task of the connection to send together.
+//! [line] for the task of the connection to send together. So has each [port] at which packets come, which are
+//! messages of ONC RPC or of the packet exchange.
 
+mod alarm;
+mod begin;
 mod connection;
 mod line;
+mod outgoing;
+mod port;
 mod request;
 mod service;
 mod shared;
+mod tasks;
 
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenon::runtime::{Prepared, Registrar};
-use tenon::{Address, ServerCounters, StartError, Transport};
+use tenon::runtime::Registrar;
+use tenon::{Address, ServerCounters, StartError};
 use tenon_net::Listener;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -36,7 +42,7 @@ pub use service::{Answer, AsyncService, Call};
 /// next attempt. The connections wait in the kernel.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// How long connections have to end when nothing is waited for.
+/// How long connections and ports have to end when nothing is waited for.
 const DEPARTURE: Duration = Duration::from_millis(500);
 
 /// A server of tasks that does not serve yet: all that a [`tenon::ServerBuilder`] says, and services
@@ -69,7 +75,8 @@ impl ServerBuilder {
     }
 
     /// Serves `service` too. While a call is carried out, no further request of its connection is
-    /// looked at, a cancellation neither.
+    /// looked at, a cancellation neither. What comes in packets to one address is looked at, but of such services
+    /// no further call is begun.
     #[must_use]
     pub fn service_in_order(self, service: impl AsyncService) -> Self {
         self.add(service, true)
@@ -96,7 +103,6 @@ impl ServerBuilder {
     /// Outside of a tokio run time with input, output and time.
     pub async fn start(self) -> Result<Server, StartError> {
         let prepared = self.builder.prepare()?;
-        refuse_unfit(&prepared)?;
         let services = &prepared.offer.services;
         let programs = services.programs();
         let mut handlers: Vec<_> = services.executions().map(Handler::of).collect();
@@ -117,6 +123,12 @@ impl ServerBuilder {
         for listener in prepared.places.listeners {
             listeners.push(watch(listener, Interest::READABLE)?);
         }
+        let carriers = prepared.places.carriers.into_iter();
+        let ports = carriers.map(|carrier| shared.open_port(carrier, prepared.duplicates));
+        // Those that are open close again if another cannot be opened.
+        for port in ports.collect::<io::Result<Vec<_>>>()? {
+            tokio::spawn(port.serve());
+        }
         let accept = |listener| tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Server {
             accepting: Mutex::new(listeners.into_iter().map(accept).collect()),
@@ -133,24 +145,6 @@ async fn register(
 ) -> Result<Registrar, StartError> {
     let registered = spawn_blocking(move || Registrar::register(&programs, &addresses)).await;
     Ok(registered.map_err(io::Error::other)??)
-}
-
-fn refuse_unfit(prepared: &Prepared) -> Result<(), StartError> {
-    let mut addresses = prepared.places.addresses.iter();
-    let is_unfit = |address: &&Address| match address.transport() {
-        Transport::Tcp | Transport::Unix | Transport::Shm => false,
-        Transport::Udp | Transport::Xdp => true,
-    };
-    match addresses.find(is_unfit) {
-        None => Ok(()),
-        Some(address) => Err(StartError::Listen {
-            address: address.clone(),
-            cause: io::Error::new(
-                io::ErrorKind::Unsupported,
-                "a server of tasks serves streams: use tcp://, unix:// or shm://, or tenon::Server",
-            ),
-        }),
-    }
 }
 
 /// Takes connections in for as long as the server serves.
@@ -178,11 +172,11 @@ async fn accept(listener: AsyncFd<Listener>, shared: Arc<Shared>) {
     }
 }
 
-/// A server for any number of programs and versions, over TCP, Unix sockets and shared memory at once, by tasks of
+/// A server for any number of programs and versions, over everything that a [`tenon::Server`] listens at, by tasks of
 /// the run time in which it was started. It serves until it is [shut down](Self::shutdown) or dropped.
 ///
 /// It serves what a [`tenon::ServerBuilder`] says: services that answer at once are executed by the
-/// task of their connection, those that are
+/// task of their connection or port, those that are
 /// [served on workers](tenon::ServerBuilder::service_on_workers) by the threads that the run time has
 /// for what blocks. Those that wait without blocking are an [`AsyncService`].
 ///
@@ -253,7 +247,7 @@ impl Server {
     }
 
     /// Takes back what rpcbind was told, stops listening and reading, lets the calls that were begun be
-    /// answered for as long as `drain`, and returns when every connection is closed. A handler that
+    /// answered for as long as `drain`, and returns when every connection and port is closed. A handler that
     /// still runs then runs on; its reply goes nowhere.
     pub async fn shutdown(&self, drain: Duration) {
         let registrar = lock(&self.registrar).take();

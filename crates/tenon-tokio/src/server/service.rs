@@ -124,6 +124,11 @@ impl Call {
         }
     }
 
+    /// What was received, and the buffer of the reply.
+    pub(super) fn into_buffers(self) -> (Buffer, Buffer) {
+        (self.received, self.reply)
+    }
+
     /// The service begins with it.
     fn dispatched(self) -> Self {
         let passed = match &self.asked {
@@ -225,7 +230,8 @@ impl Call {
         };
         let reply = OncReply::begin(&mut self.reply, xid);
         encode(&mut Encoder::new(&mut self.reply))?;
-        reply.seal(&mut self.reply, self.offer.fragment_max);
+        let fragment_max = self.offer.fragment_max_over(self.origin.transport);
+        reply.seal(&mut self.reply, fragment_max);
         Ok(self.answered())
     }
 

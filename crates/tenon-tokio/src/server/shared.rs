@@ -1,17 +1,20 @@
-//! What all connections of a server share.
+//! What all connections and ports of a server share.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
+use tenon::DuplicateLimits;
 use tenon::runtime::{Execution, Offer, Origin, preamble};
-use tenon_net::Stream;
-use tokio::sync::Semaphore;
+use tenon_net::{Carrier, Stream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::Connection;
 use super::line::{Line, lock};
+use super::port::Port;
 use super::service::Spawn;
 use crate::watch::Watched;
 
@@ -57,8 +60,15 @@ pub(super) struct Shared {
 #[derive(Default)]
 struct Lines {
     open: HashMap<usize, Arc<Line>>,
-    /// Who waits until none is open.
+    ports: HashMap<usize, Arc<Line>>,
+    /// Who waits until nothing is open.
     waiting: Vec<Waker>,
+}
+
+impl Lines {
+    fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.ports.is_empty()
+    }
 }
 
 impl Shared {
@@ -86,14 +96,13 @@ impl Shared {
 
     /// Takes a new connection in, unless there are too many.
     pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let origin = Origin {
             transport: stream.transport(),
             peer: stream.peer(),
         };
         let limits = &self.offer.limits;
-        let calls_max = preamble(limits).calls_max as usize;
-        let line = Arc::new(Line::new(id, origin, Arc::clone(&self.offer), calls_max));
+        let line = self.new_line(origin);
+        let id = line.id;
         let mut lines = lock(&self.lines);
         if lines.open.len() >= limits.connections {
             self.offer.tally.connections_refused.up();
@@ -117,12 +126,52 @@ impl Shared {
         tokio::spawn(Connection::new(Arc::clone(self), line, socket).serve());
     }
 
+    /// A port at which packets come, still to be served.
+    ///
+    /// # Errors
+    /// The system cannot wait for one more.
+    pub(super) fn open_port(
+        self: &Arc<Self>,
+        carrier: Carrier,
+        duplicates: DuplicateLimits,
+    ) -> io::Result<Port> {
+        let origin = Origin {
+            transport: carrier.transport(),
+            peer: None,
+        };
+        let line = self.new_line(origin);
+        let port = Port::new(self, Arc::clone(&line), carrier, duplicates)?;
+        lock(&self.lines).ports.insert(line.id, line);
+        Ok(port)
+    }
+
+    fn new_line(&self, origin: Origin) -> Arc<Line> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let calls_max = preamble(&self.offer.limits).calls_max as usize;
+        Arc::new(Line::new(id, origin, Arc::clone(&self.offer), calls_max))
+    }
+
+    /// Room among the calls of the server, if there is some at once.
+    pub(super) fn room_at_once(&self) -> Option<OwnedSemaphorePermit> {
+        Semaphore::try_acquire_owned(Arc::clone(&self.room)).ok()
+    }
+
     /// A connection has ended.
     pub(super) fn left(&self, id: usize) {
-        let mut lines = lock(&self.lines);
-        lines.open.remove(&id);
+        lock(&self.lines).open.remove(&id);
         self.offer.tally.connections_open.down();
-        let waiting = match lines.open.is_empty() {
+        self.wake_if_all_left();
+    }
+
+    /// A port is closed.
+    pub(super) fn closed(&self, id: usize) {
+        lock(&self.lines).ports.remove(&id);
+        self.wake_if_all_left();
+    }
+
+    fn wake_if_all_left(&self) {
+        let mut lines = lock(&self.lines);
+        let waiting = match lines.is_empty() {
             true => std::mem::take(&mut lines.waiting),
             false => Vec::new(),
         };
@@ -130,26 +179,28 @@ impl Shared {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Has every connection end when it has answered what it has begun.
+    /// Has every connection and port end when it has answered what it has begun.
     pub(super) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.all().iter().for_each(|line| line.call());
     }
 
-    /// Has every connection end now.
+    /// Has every connection and port end now.
     pub(super) fn abandon(&self) {
         self.all().iter().for_each(|line| line.abandon());
     }
 
     fn all(&self) -> Vec<Arc<Line>> {
-        lock(&self.lines).open.values().cloned().collect()
+        let lines = lock(&self.lines);
+        let all = lines.open.values().chain(lines.ports.values());
+        all.cloned().collect()
     }
 
-    /// Waits until no connection is open.
+    /// Waits until no connection and no port is open.
     pub(super) async fn wait_until_all_left(&self) {
         poll_fn(|cx| {
             let mut lines = lock(&self.lines);
-            if lines.open.is_empty() {
+            if lines.is_empty() {
                 return Poll::Ready(());
             }
             lines.waiting.push(cx.waker().clone());

@@ -2,57 +2,135 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, TryLockError};
 use std::time::Instant;
 
+use tenon_net::Carrier;
 use tenon_proto::exchange::server::{
-    CallKey, Farewell, ServerCounters, ServerEngine, ServerLimits as ExchangeLimits, ServerSecrets,
+    CallKey, Farewell, ServerCounters, ServerEngine, ServerEvent, ServerLimits as ExchangeLimits,
+    ServerSecrets,
 };
 use tenon_proto::exchange::{DATAGRAM_HERE, is_one_of_many};
 use tenon_proto::lean::server::Call;
 use tenon_wire::Buffer;
 
 use super::core::Core;
+use super::datagrams::note;
 use super::lean::{self, LeanJob};
 use super::limits::ServerLimits;
 use super::lock;
-use super::port::{Socket, note};
+use super::offer::Offer;
+use super::port::Socket;
 use super::services::{Execution, Origin};
 use super::workers::ReplyTo;
 use crate::account;
 use crate::trains::Trains;
 
-/// What a UDP port has of the packet exchange. An attendant has it while a call is executed where it
-/// was received; nobody else waits for it longer than a packet takes.
+/// What a UDP port has of the packet exchange.
 #[derive(Debug)]
-pub(super) struct Exchange(Mutex<State>);
-
-#[derive(Debug)]
-struct State {
+pub struct Exchange {
     engine: ServerEngine<SocketAddr>,
     trains: Trains<SocketAddr>,
 }
 
 impl Exchange {
-    pub(super) fn new(limits: &ServerLimits) -> Self {
+    /// The exchange of a port that is opened now.
+    pub fn new(limits: &ServerLimits) -> Self {
         let preamble = lean::preamble(limits);
         let exchange_limits = ExchangeLimits {
             datagram_max_here: DATAGRAM_HERE,
             bytes: limits.receive_bytes,
             ..ExchangeLimits::default()
         };
-        let engine = ServerEngine::new(preamble, exchange_limits, secrets(), Instant::now());
-        let trains = Trains::default();
-        Self(Mutex::new(State { engine, trains }))
+        Self {
+            engine: ServerEngine::new(preamble, exchange_limits, secrets(), Instant::now()),
+            trains: Trains::default(),
+        }
     }
 
-    /// When something is to be done even if nothing comes. An attendant that is at it looks itself.
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        match self.0.try_lock() {
-            Ok(state) => state.engine.poll_timeout(),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().engine.poll_timeout(),
-            Err(TryLockError::WouldBlock) => None,
+    /// Takes in a packet that came through `carrier`, and has the call executed that it makes whole: what is in
+    /// `out` afterwards, which is empty before, answers it. If nothing is, it is [answered](Self::reply) later.
+    pub fn take_in(
+        &mut self,
+        offer: &Offer,
+        carrier: &Carrier,
+        packet: &[u8],
+        peer: SocketAddr,
+        out: &mut Buffer,
+        execute: impl FnOnce(CallKey, &Call<'_>, &mut Buffer),
+    ) {
+        if is_one_of_many(packet) {
+            carrier.expect_train(packet.len());
         }
+        let before = self.engine.counters();
+        let (catalog, now) = (offer.services.catalog(), Instant::now());
+        self.look_at_time(now);
+        if let Some(request) = self.engine.handle_datagram(now, peer, packet, catalog) {
+            let (key, call) = (request.key, found(request.call));
+            match request.is_null {
+                true => lean::answer_stamped_null(call.caller, call.found_at, out),
+                false => execute(key, &call, out),
+            }
+            if !out.is_empty() {
+                if call.wants_stamps {
+                    lean::stamp_replies(out);
+                }
+                self.reply(key, out);
+            }
+        }
+        count(offer, before, self.engine.counters());
+    }
+
+    /// Answers a call. An empty buffer is given back for the answer.
+    pub fn reply(&mut self, key: CallKey, answer: &mut Buffer) {
+        self.engine.reply(key, answer);
+    }
+
+    /// A call for which nobody waits any more. It is to be answered all the same, by anything.
+    #[inline]
+    pub fn next_cancelled(&mut self) -> Option<CallKey> {
+        let ServerEvent::Cancelled(key) = self.engine.poll_event()?;
+        Some(key)
+    }
+
+    /// Sends what there is to say.
+    pub fn send(&mut self, offer: &Offer, carrier: &Carrier) {
+        let Self { engine, trains } = self;
+        let mut poll = |packet: &mut Buffer| {
+            // Nobody looks at the clock for nothing.
+            let has_transmit = engine.has_transmit();
+            has_transmit.then(|| engine.poll_transmit(Instant::now(), packet))?
+        };
+        while let Some((train, to)) = trains.next(&mut poll) {
+            // What finds no room is lost, as it may be anywhere on its way.
+            let sent = carrier.try_send_to(train, to).map(|_| ());
+            note(offer, sent, to);
+        }
+    }
+
+    /// When something is to be done even if nothing comes.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.engine.poll_timeout()
+    }
+
+    /// Does what is due by `now`; says whether anything was.
+    #[inline]
+    pub fn look_at_time(&mut self, now: Instant) -> bool {
+        let is_due = self.next_timeout().is_some_and(|at| at <= now);
+        if is_due {
+            self.engine.handle_timeout(now);
+        }
+        is_due
+    }
+
+    /// Whether packets of answers are taken to be under way.
+    pub fn has_under_way(&self) -> bool {
+        self.engine.under_way() > 0
+    }
+
+    /// Takes no calls any more, and has clients told that the server stops.
+    pub fn say_goodbye(&mut self, to: Farewell) {
+        self.engine.say_goodbye(to);
     }
 }
 
@@ -69,7 +147,14 @@ fn secrets() -> ServerSecrets {
     }
 }
 
+/// The exchange is an attendant's while a call is executed where it was received; nobody else waits for it longer
+/// than a packet takes.
 impl Socket {
+    /// When something is to be done even if nothing comes. An attendant that is at it looks itself.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.if_free(|exchange| exchange.next_timeout())?
+    }
+
     /// Takes in a packet, and carries out the call that it makes whole. What there is to say is sent
     /// if it `is_alone`; of several that came together it [goes out](Self::send_exchange) at the end. `out` is
     /// empty.
@@ -81,32 +166,12 @@ impl Socket {
         peer: SocketAddr,
         out: &mut Buffer,
     ) {
-        if is_one_of_many(packet) {
-            self.carrier.expect_train(packet.len());
-        }
-        let mut state = lock(&self.exchange.0);
-        let before = state.engine.counters();
-        let catalog = core.services.catalog();
-        let (engine, now) = (&mut state.engine, Instant::now());
-        if engine.poll_timeout().is_some_and(|at| at <= now) {
-            engine.handle_timeout(now);
-        }
-        if let Some(request) = engine.handle_datagram(now, peer, packet, catalog) {
-            let (key, call) = (request.key, found(request.call));
-            match request.is_null {
-                true => lean::answer_stamped_null(call.caller, call.found_at, out),
-                false => self.execute_packet(core, key, &call, peer, out),
-            }
-            if !out.is_empty() {
-                if call.wants_stamps {
-                    lean::stamp_replies(out);
-                }
-                state.engine.reply(key, out);
-            }
-        }
-        count(core, before, state.engine.counters());
+        let mut exchange = lock(&self.exchange);
+        exchange.take_in(core, &self.carrier, packet, peer, out, |key, call, out| {
+            self.execute_packet(core, key, call, peer, out);
+        });
         if is_alone {
-            self.send_packets(core, &mut state);
+            self.send_packets(core, &mut exchange);
         }
     }
 
@@ -135,7 +200,7 @@ impl Socket {
 
     /// Sends what there is to say.
     pub(super) fn send_exchange(&self, core: &Core) {
-        self.send_packets(core, &mut lock(&self.exchange.0));
+        self.send_packets(core, &mut lock(&self.exchange));
     }
 
     /// Executes a call that has waited, and sends its answer. `out` is empty.
@@ -152,35 +217,37 @@ impl Socket {
         if job.found_at.is_some() {
             lean::stamp_replies(out);
         }
-        let mut state = lock(&self.exchange.0);
-        state.engine.reply(key, out);
-        self.send_packets(core, &mut state);
-        drop(state);
+        let mut exchange = lock(&self.exchange);
+        exchange.reply(key, out);
+        self.send_packets(core, &mut exchange);
+        drop(exchange);
         // Whoever watches may have to look at the port earlier than before.
         core.parking.wake();
     }
 
     /// Tells clients that the server stops, unless a call is still carried out where it was received.
     pub(super) fn say_goodbye(&self, core: &Core, to: Farewell) {
-        let mut state = match self.exchange.0.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        state.engine.say_goodbye(to);
-        self.send_packets(core, &mut state);
+        self.if_free(|exchange| {
+            exchange.say_goodbye(to);
+            self.send_packets(core, exchange);
+        });
     }
 
     /// Does what is due by `now`.
     pub(super) fn look_at_time(&self, core: &Core, now: Instant) {
-        let mut state = match self.exchange.0.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        if state.engine.poll_timeout().is_some_and(|at| at <= now) {
-            state.engine.handle_timeout(now);
-            self.send_packets(core, &mut state);
+        self.if_free(|exchange| {
+            if exchange.look_at_time(now) {
+                self.send_packets(core, exchange);
+            }
+        });
+    }
+
+    /// Does something with the exchange unless somebody is at it.
+    fn if_free<T>(&self, body: impl FnOnce(&mut Exchange) -> T) -> Option<T> {
+        match self.exchange.try_lock() {
+            Ok(mut exchange) => Some(body(&mut exchange)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(body(&mut poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -191,20 +258,10 @@ impl Socket {
         }
     }
 
-    fn send_packets(&self, core: &Core, state: &mut MutexGuard<'_, State>) {
-        let State { engine, trains } = &mut **state;
+    fn send_packets(&self, core: &Core, exchange: &mut Exchange) {
         // Calls are not told that nobody waits for them any more: their services would not hear it.
-        while engine.poll_event().is_some() {}
-        let mut poll = |packet: &mut Buffer| {
-            // Nobody looks at the clock for nothing.
-            let has_transmit = engine.has_transmit();
-            has_transmit.then(|| engine.poll_transmit(Instant::now(), packet))?
-        };
-        while let Some((train, to)) = trains.next(&mut poll) {
-            // What finds no room is lost, as it may be anywhere on its way.
-            let sent = self.carrier.try_send_to(train, to).map(|_| ());
-            note(core, sent, to);
-        }
+        while exchange.next_cancelled().is_some() {}
+        exchange.send(core, &self.carrier);
     }
 }
 
@@ -220,9 +277,8 @@ fn found(call: Call<'_>) -> Call<'_> {
     }
 }
 
-fn count(core: &Core, before: ServerCounters, now: ServerCounters) {
-    let tally = &core.tally;
-    tally.add(tenon_proto::onc::server::ServerCounters {
+fn count(offer: &Offer, before: ServerCounters, now: ServerCounters) {
+    offer.tally.add(tenon_proto::onc::server::ServerCounters {
         calls: now.calls - before.calls,
         pings: now.pings - before.pings,
         refusals: now.refusals - before.refusals,

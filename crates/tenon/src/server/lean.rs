@@ -1,12 +1,12 @@
 //! A connection whose peer speaks the lean protocol.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_proto::lean::server::{Call, Caller, Common, Received, Reply, ServerEngine};
 use tenon_proto::lean::{
-    ByteOrder, CallState, Calls, Exception, Features, Flags, Incoming, MessageReader, Preamble,
-    Stamps, Status, Violation, stamp_sent,
+    ByteOrder, CallState, Exception, Features, Flags, Incoming, MessageReader, Preamble, Stamps,
+    Status, Violation, stamp_sent,
 };
 use tenon_proto::lean::{Message, Reason as Farewell};
 use tenon_wire::Buffer;
@@ -367,34 +367,14 @@ pub(super) fn execute(
     arguments: &[u8],
     replies: &mut Buffer,
 ) {
-    execute_late(
-        core,
-        &line.lean_calls,
-        line.origin(),
-        job,
-        arguments,
-        replies,
-    );
-}
-
-/// Executes a call that is one of `calls` and has waited, unless nobody waits for it any more;
-/// appends its answer, and it is no longer one of `calls`.
-pub fn execute_late<W>(
-    offer: &Offer,
-    calls: &Mutex<Calls<W>>,
-    origin: Origin,
-    job: &LeanJob,
-    arguments: &[u8],
-    replies: &mut Buffer,
-) {
-    let state = lock(calls).state(job.caller.id);
-    execute_known(offer, state, origin, job, arguments, replies);
-    lock(calls).finish(job.caller.id);
+    let state = lock(&line.lean_calls).state(job.caller.id);
+    execute_known(core, state, line.origin(), job, arguments, replies);
+    lock(&line.lean_calls).finish(job.caller.id);
 }
 
 /// Executes a call that has waited and is in this state, unless nobody waits for it any more, and appends its
 /// answer.
-pub(super) fn execute_known(
+pub fn execute_known(
     offer: &Offer,
     state: Option<CallState>,
     origin: Origin,

@@ -33,6 +33,7 @@ mod builder;
 mod connection;
 mod core;
 mod counters;
+mod datagrams;
 mod exchange;
 mod lean;
 mod limits;
@@ -55,8 +56,10 @@ use std::time::Duration;
 
 pub use builder::{Places, Prepared, ServerBuilder, StartError};
 pub use counters::ServerCounters;
+pub use datagrams::{Duplicates, SEND_PATIENCE, Wanted, note};
+pub use exchange::Exchange;
 pub use lean::{
-    LeanJob, Passed, execute_inline, execute_late, preamble, refuse_for_number, stamp_replies,
+    LeanJob, Passed, execute_inline, execute_known, preamble, refuse_for_number, stamp_replies,
 };
 pub use limits::ServerLimits;
 pub use memory::Share;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tenon_net::Transport;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
 use super::counters::Tally;
@@ -33,6 +34,14 @@ impl Offer {
             fragment_max: fragment_max.clamp(1, FRAGMENT_MAX),
             tally: Arc::default(),
             memory,
+        }
+    }
+
+    /// Bytes of a fragment of a reply over `transport`. What is a datagram is not cut.
+    pub fn fragment_max_over(&self, transport: Transport) -> usize {
+        match transport {
+            Transport::Tcp | Transport::Unix | Transport::Shm => self.fragment_max,
+            Transport::Udp | Transport::Xdp => FRAGMENT_MAX,
         }
     }
 }

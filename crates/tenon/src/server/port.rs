@@ -3,19 +3,18 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tenon_net::{Came, Carrier, Datagram, Ready, Train, Transport};
+use tenon_net::{Came, Carrier, Ready, Train};
 use tenon_proto::exchange::is_packet;
-use tenon_proto::onc::duplicates::{CallKey, DuplicateCache, DuplicateLimits, Verdict};
-use tenon_proto::onc::message::Refused;
+use tenon_proto::onc::duplicates::{CallKey, DuplicateLimits};
 use tenon_proto::onc::record;
-use tenon_proto::onc::server::{Call, Received, Reply};
+use tenon_proto::onc::server::Call;
 use tenon_wire::Buffer;
 
 use super::core::Core;
+use super::datagrams::{Duplicates, SEND_PATIENCE, Wanted, note};
 use super::exchange::Exchange;
 use super::limits::ServerLimits;
 use super::lock;
@@ -23,9 +22,6 @@ use super::services::Execution;
 use super::services::Origin;
 use super::workers::ReplyTo;
 use crate::waiting::{LOOKS, Looking, Waiter};
-
-/// How long a reply waits for room in the socket before it is dropped; the peer repeats its call.
-const SEND_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The receiving side of a UDP port. Whoever has it attends it; nobody else touches it.
 #[derive(Debug)]
@@ -41,8 +37,8 @@ pub(super) struct Port {
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) carrier: Carrier,
-    duplicates: Mutex<DuplicateCache<SocketAddr>>,
-    pub(super) exchange: Exchange,
+    duplicates: Mutex<Duplicates>,
+    pub(super) exchange: Mutex<Exchange>,
 }
 
 impl Port {
@@ -53,13 +49,12 @@ impl Port {
         limits: &ServerLimits,
         waiter: Waiter,
     ) -> Self {
-        let duplicates = Mutex::new(DuplicateCache::new(duplicates));
         Self {
             id,
             socket: Arc::new(Socket {
+                duplicates: Mutex::new(Duplicates::new(carrier.transport(), duplicates)),
+                exchange: Mutex::new(Exchange::new(limits)),
                 carrier,
-                duplicates,
-                exchange: Exchange::new(limits),
             }),
             request: vec![0; Carrier::RECEIVE_MAX],
             reply: Buffer::default(),
@@ -81,7 +76,7 @@ impl Port {
             }
         }
         // Whoever watches looks at the time of exchanges from now on.
-        if self.socket.exchange.next_timeout().is_some() {
+        if self.socket.next_timeout().is_some() {
             core.parking.wake();
         }
     }
@@ -103,72 +98,34 @@ impl Port {
 
     /// Answers packets that have come together.
     fn answer_all(&mut self, core: &Core, came: Came, peer: SocketAddr) {
-        let length = came.length.min(self.request.len());
-        if came.size >= length {
-            return self.answer(core, 0..length, true, peer);
-        }
-        let mut start = 0;
-        while start < length {
-            let end = length.min(start + came.size);
-            self.answer(core, start..end, false, peer);
-            start = end;
-        }
-        self.socket.send_exchange(core);
-    }
-
-    fn answer(&mut self, core: &Core, place: Range<usize>, is_alone: bool, peer: SocketAddr) {
-        let message = &self.request[place];
         let (socket, out) = (&self.socket, &mut self.reply);
-        out.clear();
-        if is_packet(message) {
-            return socket.take_packet(core, message, is_alone, peer, out);
-        }
-        if !carries_onc(socket.carrier.transport()) {
-            tracing::debug!(%peer, "dropping a datagram that is no packet");
-            return core.tally.datagrams_dropped.up();
-        }
-        match core.services.receive(message, &core.tally) {
-            Received::Ping(xid) => {
-                let _ = Reply::begin(out, xid);
+        let mut packets = came.packets(&self.request).peekable();
+        let mut is_alone = true;
+        while let Some(packet) = packets.next() {
+            is_alone &= packets.peek().is_none();
+            out.clear();
+            match is_packet(packet) {
+                true => socket.take_packet(core, packet, is_alone, peer, out),
+                false => socket.answer(core, packet, peer, out),
             }
-            Received::Refuse(xid, refused) => {
-                let _ = Reply::begin(out, xid).refuse(out, refused);
-            }
-            Received::Unanswerable(violation) => {
-                tracing::debug!(%peer, %violation, "dropping a datagram");
-                return;
-            }
-            Received::Call(call) => return socket.judge(core, message, &call, peer, out),
         }
-        socket.send(core, record::message(out), peer);
+        if !is_alone {
+            socket.send_exchange(core);
+        }
     }
 }
 
 impl Socket {
-    /// Lets a call through that is new; answers or drops one that is not.
-    fn judge(
-        self: &Arc<Self>,
-        core: &Core,
-        message: &[u8],
-        call: &Call<'_>,
-        peer: SocketAddr,
-        out: &mut Buffer,
-    ) {
-        let key = CallKey::new(peer, call);
-        let mut duplicates = lock(&self.duplicates);
-        match duplicates.check(key, Instant::now()) {
-            Verdict::New => {}
-            Verdict::Done(reply) => {
-                core.tally.duplicates_answered.up();
-                // Nobody may wait here: the cache is locked, and all need it.
-                return note(core, self.try_send(reply, peer), peer);
-            }
-            Verdict::InProgress | Verdict::Full => return core.tally.datagrams_dropped.up(),
-        }
-        drop(duplicates);
-        match core.services.execution(call) {
-            Execution::Inline => self.execute(core, call, &key, peer, out),
-            Execution::Workers => self.hand_to_workers(core, message, key, peer),
+    /// Answers a message of ONC RPC, or has it answered. `out` is empty.
+    fn answer(self: &Arc<Self>, core: &Core, message: &[u8], peer: SocketAddr, out: &mut Buffer) {
+        let asked = lock(&self.duplicates).judge(core, message, peer, out);
+        match asked {
+            Wanted::Nothing => {}
+            Wanted::Answered => self.send(core, record::message(out), peer),
+            Wanted::Call(key, call) => match core.services.execution(&call) {
+                Execution::Inline => self.execute(core, &call, &key, peer, out),
+                Execution::Workers => self.hand_to_workers(core, message, key, peer),
+            },
         }
     }
 
@@ -182,8 +139,7 @@ impl Socket {
         let reply_to = ReplyTo::Datagram(Arc::clone(self), key, peer);
         let job = core.workers.job(message, reply_to);
         if core.workers.submit(job).is_some() {
-            core.tally.datagrams_dropped.up();
-            lock(&self.duplicates).forget(&key);
+            lock(&self.duplicates).drop_call(core, &key);
         }
     }
 
@@ -200,15 +156,9 @@ impl Socket {
             transport: self.carrier.transport(),
             peer: Some(peer),
         };
-        let reply = core.services.execute(call, origin, out, &core.tally);
-        if record::message(out).len() > Datagram::SIZE_MAX {
-            core.tally.replies_too_large.up();
-            tracing::warn!(%peer, bytes = record::message(out).len(), "a reply does not fit into a datagram");
-            let _ = reply.refuse(out, Refused::SystemError);
-        }
-        let message = record::message(out);
-        lock(&self.duplicates).finish(key, message, Instant::now());
-        self.send(core, message, peer);
+        let _ = core.services.execute(call, origin, out, &core.tally);
+        lock(&self.duplicates).finish(core, key, call.xid, peer, out);
+        self.send(core, record::message(out), peer);
     }
 
     fn send(&self, core: &Core, message: &[u8], peer: SocketAddr) {
@@ -229,21 +179,5 @@ impl Socket {
     fn try_send(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
         let sent = self.carrier.try_send_to(Train::one(message), peer);
         sent.map(|_| ())
-    }
-}
-
-/// Whether datagrams of ONC RPC are taken that come through a transport. They have no check of their own.
-fn carries_onc(transport: Transport) -> bool {
-    match transport {
-        Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => true,
-        Transport::Xdp => false,
-    }
-}
-
-/// Counts a reply that could not be sent. The peer repeats its call.
-pub(super) fn note(core: &Core, sent: io::Result<()>, peer: SocketAddr) {
-    if let Err(error) = sent {
-        core.tally.datagrams_dropped.up();
-        tracing::debug!(%peer, %error, "a reply could not be sent");
     }
 }

@@ -85,7 +85,7 @@ impl Watcher {
         if self.check_idle.is_none() && !idle.is_zero() {
             self.check_idle = Some(now + idle / IDLE_CHECKS);
         }
-        let exchanges = core.open_ports().map(|port| port.exchange.next_timeout());
+        let exchanges = core.open_ports().map(|port| port.next_timeout());
         let own = [self.accept_again, self.check_idle];
         own.into_iter().chain(exchanges).flatten().min()
     }
