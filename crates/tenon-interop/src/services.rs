@@ -15,12 +15,7 @@ use tenon::wire::BString;
 /// # Panics
 /// If a socket cannot be opened.
 pub fn serve(path: &Path) -> (Server, Addresses) {
-    let listening = |builder: ServerBuilder, address: &str| builder.listen(address);
-    let server = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0"]
-        .into_iter()
-        .chain([format!("unix://{}", path.display()).as_str()])
-        .try_fold(Server::builder(), listening)
-        .expect("these are addresses")
+    let server = listening(path)
         .service(HprpcVersionService(Hprpc))
         .service(TortureVersionService(Torture))
         .service(TortureVersionThreeService(Torture))
@@ -28,6 +23,19 @@ pub fn serve(path: &Path) -> (Server, Addresses) {
         .expect("the server starts");
     let addresses = Addresses::from_urls(server.addresses());
     (server, addresses)
+}
+
+/// What listens on TCP, UDP and the Unix socket `path`, and serves nothing.
+///
+/// # Panics
+/// Never: these are addresses.
+pub fn listening(path: &Path) -> ServerBuilder {
+    let listen = |builder: ServerBuilder, address: &str| builder.listen(address);
+    ["tcp://127.0.0.1:0", "udp://127.0.0.1:0"]
+        .into_iter()
+        .chain([format!("unix://{}", path.display()).as_str()])
+        .try_fold(Server::builder(), listen)
+        .expect("these are addresses")
 }
 
 /// The sequence that `hprpc.x` prescribes.

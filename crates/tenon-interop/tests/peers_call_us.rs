@@ -1,8 +1,13 @@
 //! Clients that are not ours call our server: rpcgen's stubs on libtirpc over TCP, UDP and a Unix
 //! socket, and python-vxi11's rpc.py over TCP and UDP. They check every answer themselves.
 
-use tenon_interop::services::serve;
-use tenon_interop::{Transport, peer, python_script, socket_path};
+use tenon::wire::{Buffer, Decoder, Encoder};
+use tenon::{Refusal, Service};
+use tenon_interop::compiled::hprpc::HprpcVersionService;
+use tenon_interop::compiled::torture::{TortureVersionService, TortureVersionThreeService};
+use tenon_interop::services::{Hprpc, Torture, listening, serve};
+use tenon_interop::{Addresses, Transport, peer, python_script, socket_path};
+use tenon_tokio::{Answer, AsyncService, Call, ServerBuilder};
 
 #[test]
 fn libtirpc_calls_hprpc() {
@@ -25,5 +30,62 @@ fn python_calls_hprpc() {
     let (_server, addresses) = serve(&socket_path("python-hprpc"));
     for transport in [Transport::Tcp, Transport::Udp] {
         python_script("hprpc_client.py").check(&addresses, transport);
+    }
+}
+
+/// A service each of whose calls has a task.
+struct InTasks<S>(S);
+
+impl<S: Service> AsyncService for InTasks<S> {
+    fn program(&self) -> u32 {
+        self.0.program()
+    }
+
+    fn version(&self) -> u32 {
+        self.0.version()
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let arguments = call.decode(|input| Ok(input.take(input.left())?.to_vec()))?;
+        tokio::task::yield_now().await;
+        let mut result = Buffer::default();
+        let (mut input, mut out) = (Decoder::new(&arguments), Encoder::new(&mut result));
+        self.0.call(&call.info(), &mut input, &mut out)?;
+        call.answer(|out| {
+            out.room(result.len()).copy_from_slice(result.as_slice());
+            Ok(())
+        })
+    }
+}
+
+#[test]
+fn libtirpc_calls_servers_of_tasks() {
+    let runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = { runtime }
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a run time");
+    for is_inline in [true, false] {
+        let (hprpc, torture) = (HprpcVersionService(Hprpc), TortureVersionService(Torture));
+        let three = TortureVersionThreeService(Torture);
+        let builder = listening(&socket_path("libtirpc-tasks"));
+        let builder = match is_inline {
+            true => builder
+                .service(hprpc)
+                .service(torture)
+                .service(three)
+                .into(),
+            false => ServerBuilder::from(builder)
+                .service(InTasks(hprpc))
+                .service(InTasks(torture))
+                .service(InTasks(three)),
+        };
+        let server = runtime.block_on(builder.start()).expect("it starts");
+        let addresses = Addresses::from_urls(server.addresses());
+        for transport in Transport::ALL {
+            peer("hprpc_client").check(&addresses, transport);
+            peer("torture_client").check(&addresses, transport);
+        }
     }
 }

@@ -202,7 +202,19 @@ impl Carrier {
         }
     }
 
-    /// The same, waiting `until` a deadline.
+    /// The same when it was found to be readable: looks wherever something may have come.
+    ///
+    /// # Errors
+    /// As [`Datagram::try_recv`].
+    #[inline]
+    pub fn try_recv_ready(&self, room: &mut [u8]) -> io::Result<Came> {
+        match self {
+            Self::Udp(_) => self.try_recv(room),
+            Self::Xdp(socket) => unnamed(socket.try_recv_ready_from(room)),
+        }
+    }
+
+    /// As [`try_recv`](Self::try_recv), waiting `until` a deadline.
     ///
     /// # Errors
     /// As [`Datagram::recv_until`].
@@ -231,7 +243,7 @@ impl Carrier {
         }
     }
 
-    /// The same when it was found to be readable: looks wherever something may have come.
+    /// The same when it was found to be readable, as [`try_recv_ready`](Self::try_recv_ready).
     ///
     /// # Errors
     /// As [`Datagram::try_recv_from`].

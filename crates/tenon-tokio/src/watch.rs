@@ -2,13 +2,20 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tenon::runtime::Socket;
 use tenon_net::Stream;
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long until it is looked again whether packets find room.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// A socket that the run time watches, for what it is used for.
 ///
@@ -44,8 +51,19 @@ impl Carrier for Socket {
 /// A carrier of messages that the run time watches, whether the system knows when it is ready or, as with
 /// shared memory, only the peer does, who rings if it was told that somebody sleeps.
 pub(crate) struct Watched<C: AsRawFd> {
-    bells: Option<RoomBell>,
+    room: Room,
     carrier: AsyncFd<C>,
+}
+
+/// Who says that there is room to send.
+enum Room {
+    /// The system, of the stream.
+    System,
+    /// The peer, of shared memory.
+    Bell(RoomBell),
+    /// Nobody, of packets: there nearly always is. Of UDP the system would call for every packet that has left; of
+    /// what goes past the kernel it says nothing.
+    Nobody(Again),
 }
 
 struct RoomBell {
@@ -54,12 +72,19 @@ struct RoomBell {
     is_awaited: AtomicBool,
 }
 
+#[derive(Default)]
+struct Again {
+    /// Whether the last attempt to send found no room.
+    is_full: AtomicBool,
+    timer: Mutex<Option<Pin<Box<Sleep>>>>,
+}
+
 /// That something may be attempted. Whoever did in vain says so.
 pub(crate) enum Readiness<'w, C: AsRawFd> {
     Socket(AsyncFdReadyGuard<'w, C>),
     /// To receive from shared memory.
     Bytes,
-    /// To send into shared memory.
+    /// To send into shared memory, or packets.
     Room(&'w AtomicBool),
 }
 
@@ -70,7 +95,7 @@ impl<C: AsRawFd> Readiness<'_, C> {
             Self::Socket(ready) => ready.clear_ready(),
             // Whether something is there is looked at each time.
             Self::Bytes => {}
-            Self::Room(is_awaited) => is_awaited.store(true, Ordering::Relaxed),
+            Self::Room(is_full) => is_full.store(true, Ordering::Relaxed),
         }
     }
 }
@@ -81,18 +106,20 @@ impl<C: Carrier> Watched<C> {
     /// # Errors
     /// The system has no room for it.
     pub(crate) fn new(carrier: C) -> io::Result<Self> {
-        let bell = match carrier.stream() {
-            Some(stream) => stream.room_bell()?,
-            None => None,
+        let room = match carrier.stream() {
+            Some(stream) => match stream.room_bell()? {
+                Some(bell) => Room::Bell(RoomBell::new(bell)?),
+                None => Room::System,
+            },
+            None => Room::Nobody(Again::default()),
         };
-        let interest = match (&bell, carrier.stream()) {
-            (Some(_), _) => Interest::READABLE,
-            (None, Some(_)) => Interest::READABLE | Interest::WRITABLE,
-            (None, None) => Interest::READABLE | Interest::WRITABLE | Interest::ERROR,
+        let interest = match &room {
+            Room::System => Interest::READABLE | Interest::WRITABLE,
+            Room::Bell(_) => Interest::READABLE,
+            Room::Nobody(_) => Interest::READABLE | Interest::ERROR,
         };
-        let bells = bell.map(RoomBell::new).transpose()?;
         Ok(Self {
-            bells,
+            room,
             carrier: watch(carrier, interest)?,
         })
     }
@@ -116,9 +143,9 @@ impl<C: Carrier> Watched<C> {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Readiness<'_, C>>> {
-        let memory = match &self.bells {
-            None => None,
-            Some(_) => self.get_ref().stream(),
+        let memory = match &self.room {
+            Room::System | Room::Nobody(_) => None,
+            Room::Bell(_) => self.get_ref().stream(),
         };
         let Some(memory) = memory else {
             return self.carrier.poll_read_ready(cx).map_ok(Readiness::Socket);
@@ -135,8 +162,17 @@ impl<C: Carrier> Watched<C> {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Readiness<'_, C>>> {
-        let (Some(bell), Some(memory)) = (&self.bells, self.get_ref().stream()) else {
-            return self.carrier.poll_write_ready(cx).map_ok(Readiness::Socket);
+        let (bell, memory) = match (&self.room, self.get_ref().stream()) {
+            (Room::Bell(bell), Some(memory)) => (bell, memory),
+            (Room::Nobody(again), _) => {
+                return match again.must_wait(cx) {
+                    true => Poll::Pending,
+                    false => Poll::Ready(Ok(Readiness::Room(&again.is_full))),
+                };
+            }
+            (Room::System | Room::Bell(_), _) => {
+                return self.carrier.poll_write_ready(cx).map_ok(Readiness::Socket);
+            }
         };
         while bell.is_awaited.load(Ordering::Relaxed) {
             if !memory.park_sender() {
@@ -157,6 +193,20 @@ impl RoomBell {
             watched: watch(bell, Interest::READABLE)?,
             is_awaited: AtomicBool::new(false),
         })
+    }
+}
+
+impl Again {
+    /// Has the task called soon if the last attempt found no room; whoever is called earlier may try again then.
+    fn must_wait(&self, cx: &mut Context<'_>) -> bool {
+        if !self.is_full.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = Instant::now() + LOOK_AGAIN;
+        let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        timer.as_mut().reset(at);
+        timer.as_mut().poll(cx).is_pending()
     }
 }
 

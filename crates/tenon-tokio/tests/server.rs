@@ -426,12 +426,3 @@ async fn limits_hold() {
     })
     .await;
 }
-
-#[tokio::test]
-async fn datagrams_are_refused_when_the_server_starts() {
-    let builder = tenon::Server::builder()
-        .listen("udp://127.0.0.1:0")
-        .unwrap();
-    let error = Server::start(builder.service(Obliging)).await.unwrap_err();
-    assert!(error.to_string().contains("streams"), "{error}");
-}

@@ -29,8 +29,6 @@ pub struct Carrier {
     /// Where a server is to listen.
     listen: fn() -> String,
     pub protocols: &'static [Protocol],
-    /// Whether there are servers and clients of tasks.
-    has_tasks: bool,
     /// Whether anybody who has a socket can stand between the ends, or in place of one.
     pub is_plain: bool,
     /// Bytes of the largest message, if messages are not cut.
@@ -42,22 +40,12 @@ pub struct Carrier {
     pub no_connection: Option<&'static str>,
 }
 
-impl Carrier {
-    fn ends(&self) -> &'static [End] {
-        match self.has_tasks {
-            true => &[End::Threads, End::Tasks],
-            false => &[End::Threads],
-        }
-    }
-}
-
 /// Everything that carries messages.
 pub const CARRIERS: [Carrier; 6] = [
     Carrier {
         name: "tcp",
         listen: || format!("tcp://{}:0", fresh_host()),
         protocols: &[Protocol::Onc, Protocol::Lean],
-        has_tasks: true,
         is_plain: true,
         message_max: None,
         has_check: false,
@@ -67,7 +55,6 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "unix",
         listen: || format!("unix://{}", fresh_path().display()),
         protocols: &[Protocol::Onc, Protocol::Lean],
-        has_tasks: true,
         is_plain: true,
         message_max: None,
         has_check: false,
@@ -77,7 +64,6 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "udp",
         listen: || format!("udp://{}:0", fresh_host()),
         protocols: &[Protocol::Onc],
-        has_tasks: true,
         is_plain: true,
         message_max: Some(65_507),
         has_check: false,
@@ -87,7 +73,6 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "exchange",
         listen: || "udp://127.0.0.1:0".to_owned(),
         protocols: &[Protocol::Lean],
-        has_tasks: true,
         is_plain: true,
         message_max: None,
         has_check: true,
@@ -99,7 +84,6 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "shm",
         listen: || format!("shm://{}", fresh_path().display()),
         protocols: &[Protocol::Lean],
-        has_tasks: true,
         is_plain: false,
         message_max: None,
         has_check: false,
@@ -109,7 +93,6 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "xdp",
         listen: server_address,
         protocols: &[Protocol::Lean],
-        has_tasks: false,
         is_plain: false,
         message_max: None,
         has_check: true,
@@ -125,6 +108,8 @@ pub enum End {
     Threads,
     Tasks,
 }
+
+const ENDS: [End; 2] = [End::Threads, End::Tasks];
 
 /// How a server carries calls out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,13 +153,13 @@ pub fn rows() -> Vec<Row> {
     let there = CARRIERS.iter();
     for carrier in there.filter(|carrier| carrier.name != "xdp" || networks::are_allowed()) {
         for protocol in carrier.protocols {
-            for server in carrier.ends() {
-                for client in carrier.ends() {
+            for server in ENDS {
+                for client in ENDS {
                     rows.push(Row {
                         protocol: *protocol,
                         carrier,
-                        client: *client,
-                        server: *server,
+                        client,
+                        server,
                     });
                 }
             }
@@ -252,9 +237,12 @@ impl Row {
                         (ServerBuilder::from(builder).service(Patient(service)), 4)
                     }
                 };
-                let runtime = runtime(blocking);
-                let server = runtime.block_on(builder.start()).unwrap();
-                Server::Tasks(server, runtime)
+                // The threads of a run time are in the network of the one that makes it.
+                at_server(&address, || {
+                    let runtime = runtime(blocking);
+                    let server = runtime.block_on(builder.start()).unwrap();
+                    Server::Tasks(server, runtime)
+                })
             }
         }
     }
@@ -281,12 +269,12 @@ impl Row {
                 let connect = || tenon::Client::connect_with(&address, PROGRAM, VERSION, options);
                 Client::Threads(at_client(&address, connect).unwrap())
             }
-            End::Tasks => {
+            End::Tasks => at_client(&address, || {
                 let runtime = runtime(4);
                 let client = tenon_tokio::Client::connect_with(&address, PROGRAM, VERSION, options);
                 let client = runtime.block_on(client);
                 Client::Tasks(client.unwrap(), runtime)
-            }
+            }),
         };
         client.of(interface()).within(PATIENCE)
     }

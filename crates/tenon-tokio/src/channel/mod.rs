@@ -104,12 +104,6 @@ impl Channel {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address.clone()));
         }
-        if let Address::Xdp(_) = address {
-            let message =
-                "a channel of tasks does not go there: use lean+udp://, or tenon::Channel";
-            let error = io::Error::new(io::ErrorKind::Unsupported, message);
-            return Err(state::unreachable_at(address, error));
-        }
         let deadline = Timer::start(connect_timeout(&options)).deadline();
         let opened = driver::open(address, deadline).await;
         let line = opened

@@ -154,7 +154,7 @@ impl Line {
             asked,
             to,
             is_done: false,
-            _room: room,
+            room: Some(room),
         }
     }
 
@@ -197,7 +197,7 @@ pub(super) struct Completion {
     to: To,
     is_done: bool,
     /// Room among the calls of the server.
-    _room: OwnedSemaphorePermit,
+    room: Option<OwnedSemaphorePermit>,
 }
 
 impl Completion {
@@ -241,6 +241,8 @@ impl Completion {
     /// Answers with a reply that is sealed.
     pub(super) fn deliver(&mut self, reply: Buffer, used: Buffer) {
         self.is_done = true;
+        // Whoever is answered finds the room that the call has left.
+        self.room = None;
         if let Some(job) = self.lean_job() {
             lock(&self.line.lean_calls).finish(job.caller.id);
         }

@@ -42,17 +42,23 @@ impl Socket {
         inbox.fill(|room| self.recv_until(room, deadline.into()))
     }
 
-    /// Receives into the inbox what is there; says whether there may be more.
+    /// Receives into the inbox what is there, of what was found to be readable; says whether there may be more.
     ///
     /// # Errors
     /// `WouldBlock` if nothing is; the end of a stream.
     #[inline]
     pub fn try_receive(&self, inbox: &mut Inbox) -> io::Result<bool> {
         let mut may_have_more = true;
-        inbox.fill(|room| {
-            let received = self.try_recv(room)?;
-            may_have_more = received.length == room.len() || matches!(self, Self::Packets(_));
-            Ok(received)
+        inbox.fill(|room| match self {
+            Self::Stream(stream) => {
+                let received = stream.try_recv(room)?;
+                may_have_more = received == room.len();
+                Ok(Came::one(received))
+            }
+            Self::Packets(socket) => match socket.try_recv_ready(room) {
+                Err(refused) if is_refusal(&refused) => receive_behind(refused, socket, room),
+                done => done,
+            },
         })?;
         Ok(may_have_more)
     }

@@ -1,0 +1,486 @@
+//! Servers of tasks at UDP addresses: messages of ONC RPC, each carried out once, and the packet exchange.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+#[path = "../../tenon/tests/common/relay.rs"]
+mod relay;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::gate::{fresh_gate, open};
+use common::{
+    ECHO, HOLD, Held, Obliging, PATIENCE, PROGRAM, Patient, VERSION, call, connect,
+    connect_blocking, eventually, every_way, hold, in_time,
+};
+use relay::{Faults, Relay};
+use tenon::wire::{Decoder, Encoder};
+use tenon::{CallError, CallInfo, Refusal, ServerLimits, Service};
+use tenon_tokio::{Answer, AsyncService, Call, Server, ServerBuilder};
+use tokio::task::{JoinSet, spawn_blocking};
+
+/// How calls are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Inline,
+    Threads,
+    Tasks,
+    InOrder,
+}
+
+const KINDS: [Kind; 4] = [Kind::Inline, Kind::Threads, Kind::Tasks, Kind::InOrder];
+
+/// Those that look at what comes while a call is carried out.
+const WAITING: [Kind; 3] = [Kind::Threads, Kind::Tasks, Kind::InOrder];
+
+fn at_port() -> tenon::ServerBuilder {
+    tenon::Server::builder()
+        .listen("udp://127.0.0.1:0")
+        .unwrap()
+}
+
+/// A server of the test's service, and what became of the calls that were held in tasks.
+async fn serve(kind: Kind, builder: tenon::ServerBuilder) -> (Arc<Server>, Arc<Held>) {
+    let patient = Patient::default();
+    let held = Arc::clone(&patient.held);
+    let tasks = ServerBuilder::from;
+    let builder = match kind {
+        Kind::Inline => tasks(builder.service(Obliging)),
+        Kind::Threads => tasks(builder.service_on_workers(Obliging)),
+        Kind::Tasks => tasks(builder).service(patient),
+        Kind::InOrder => tasks(builder).service_in_order(patient),
+    };
+    (Arc::new(builder.start().await.unwrap()), held)
+}
+
+fn place(server: &Server) -> SocketAddr {
+    let address = server.addresses()[0].to_string();
+    address["udp://".len()..].parse().unwrap()
+}
+
+/// A client that does nothing by itself.
+struct Caller(UdpSocket);
+
+impl Caller {
+    async fn of(server: &Server) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(place(server)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(socket)
+    }
+
+    fn send(&self, xid: u32, procedure: u16, arguments: &[u32]) {
+        let mut words = vec![xid, 0, 2, PROGRAM, VERSION, procedure.into(), 0, 0, 0, 0];
+        words.extend(arguments);
+        let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+        self.0.send(&bytes).unwrap();
+    }
+
+    /// The words of the next reply.
+    async fn receive(&self) -> Vec<u32> {
+        let socket = self.0.try_clone().unwrap();
+        let received = spawn_blocking(move || {
+            let mut room = vec![0; 1 << 16];
+            let length = socket.recv(&mut room).unwrap();
+            room.truncate(length);
+            room
+        });
+        let bytes = received.await.unwrap();
+        let words = bytes.chunks(4);
+        words
+            .map(|word| u32::from_be_bytes(word.try_into().unwrap()))
+            .collect()
+    }
+}
+
+fn success(xid: u32, results: &[u32]) -> Vec<u32> {
+    [&[xid, 1, 0, 0, 0, 0], results].concat()
+}
+
+/// Counts its calls, and returns the number of this one and as many words as it is asked for.
+#[derive(Clone, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+impl Counting {
+    fn count(&self, out: &mut Encoder<'_>, words: u32) {
+        out.put(self.0.fetch_add(1, Ordering::SeqCst) as u32);
+        (0..words).for_each(|word| out.put(word));
+    }
+}
+
+impl Service for Counting {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn call(
+        &self,
+        _call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        let words = arguments.get::<u32>()?;
+        self.count(result, words);
+        Ok(())
+    }
+}
+
+struct CountingTasks(Counting);
+
+impl AsyncService for CountingTasks {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let words = call.decode(|input| input.get::<u32>())?;
+        tokio::task::yield_now().await;
+        call.answer(|out| {
+            self.0.count(out, words);
+            Ok(())
+        })
+    }
+}
+
+async fn serve_counting(kind: Kind) -> (Server, Counting) {
+    let counting = Counting::default();
+    // Over datagrams this is to mean nothing.
+    let builder = at_port().fragment_max(1);
+    let tasks = ServerBuilder::from;
+    let builder = match kind {
+        Kind::Inline => tasks(builder.service(counting.clone())),
+        Kind::Threads => tasks(builder.service_on_workers(counting.clone())),
+        Kind::Tasks => tasks(builder).service(CountingTasks(counting.clone())),
+        Kind::InOrder => tasks(builder).service_in_order(CountingTasks(counting.clone())),
+    };
+    (builder.start().await.unwrap(), counting)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_repeated_is_carried_out_once() {
+    for kind in KINDS {
+        let (server, counting) = serve_counting(kind).await;
+        let caller = Caller::of(&server).await;
+        for xid in 0..3 {
+            for _ in 0..4 {
+                caller.send(xid, ECHO, &[2]);
+                assert_eq!(
+                    caller.receive().await,
+                    success(xid, &[xid, 0, 1]),
+                    "{kind:?}"
+                );
+            }
+        }
+        assert_eq!(counting.0.load(Ordering::SeqCst), 3, "{kind:?}");
+        assert_eq!(server.counters().duplicates_answered, 9, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_repeated_while_it_is_carried_out_is_answered_once() {
+    for kind in WAITING {
+        let (server, _) = serve(kind, at_port()).await;
+        let (caller, gate) = (Caller::of(&server).await, fresh_gate());
+        for _ in 0..3 {
+            caller.send(1, HOLD, &[gate]);
+        }
+        eventually("two are dropped", || {
+            server.counters().datagrams_dropped == 2
+        })
+        .await;
+        open(gate);
+        assert_eq!(caller.receive().await, success(1, &[gate]), "{kind:?}");
+        caller.send(2, ECHO, &[7]);
+        assert_eq!(caller.receive().await, success(2, &[7]), "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_does_not_fit_into_a_datagram_is_refused() {
+    for kind in KINDS {
+        let (server, _) = serve_counting(kind).await;
+        let caller = Caller::of(&server).await;
+        let most = (65_507 - 24) / 4 - 1;
+        caller.send(1, ECHO, &[most]);
+        let reply = caller.receive().await;
+        assert_eq!(reply.len() as u32, 6 + 1 + most, "{kind:?}");
+        for _ in 0..2 {
+            caller.send(2, ECHO, &[most + 1]);
+            // SYSTEM_ERR, which is remembered as any other.
+            assert_eq!(caller.receive().await, [2, 1, 0, 0, 0, 5], "{kind:?}");
+        }
+        assert_eq!(server.counters().replies_too_large, 1, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_there_is_no_room_for_is_dropped_or_refused_and_the_server_serves_on() {
+    for kind in WAITING {
+        let limits = ServerLimits {
+            calls_in_flight: 1,
+            ..ServerLimits::default()
+        };
+        let (server, _) = serve(kind, at_port().limits(limits)).await;
+        let lean = connect(&format!("lean+udp://{}", place(&server))).await;
+        assert_eq!(
+            in_time(call(&lean, ECHO, b"four")).await.unwrap(),
+            b"four",
+            "{kind:?}"
+        );
+        let (caller, gate) = (Caller::of(&server).await, fresh_gate());
+        caller.send(1, HOLD, &[gate]);
+        eventually("the call", || server.counters().calls == 2).await;
+        caller.send(2, ECHO, &[7]);
+        eventually("one is dropped", || {
+            server.counters().datagrams_dropped == 1
+        })
+        .await;
+        let refused = in_time(call(&lean, ECHO, b"four")).await.unwrap_err();
+        assert!(
+            matches!(refused, CallError::Exception(_)),
+            "{kind:?}: {refused:?}"
+        );
+        open(gate);
+        assert_eq!(caller.receive().await, success(1, &[gate]), "{kind:?}");
+        // It was not carried out before.
+        caller.send(2, ECHO, &[7]);
+        assert_eq!(caller.receive().await, success(2, &[7]), "{kind:?}");
+        assert_eq!(
+            in_time(call(&lean, ECHO, b"four")).await.unwrap(),
+            b"four",
+            "{kind:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_through_a_relay_that_loses_doubles_delays_and_reorders_are_carried_out_once() {
+    const TASKS: usize = 6;
+    const CALLS: usize = 12;
+    for kind in KINDS {
+        let (server, _) = serve(kind, at_port()).await;
+        let faults = Faults {
+            loss: 50,
+            duplication: 100,
+            delay_us: 2000,
+        };
+        let relay = Relay::before(place(&server), faults);
+        let address = format!("lean+udp://{}", relay.address);
+        let client = connect(&address).await.with_timeout(PATIENCE);
+        let mut calls = JoinSet::new();
+        for task in 0..TASKS {
+            let client = client.clone();
+            calls.spawn(async move {
+                for number in 0..CALLS {
+                    let size = match number % 6 {
+                        0 => 100_000,
+                        3 => 9000,
+                        _ => 100 * number,
+                    };
+                    let sent = vec![(task * CALLS + number) as u8; size];
+                    assert!(call(&client, ECHO, &sent).await.unwrap() == sent);
+                }
+            });
+        }
+        in_time(calls.join_all()).await;
+        assert!(relay.lost() > 0);
+        assert_eq!(server.counters().calls, (TASKS * CALLS) as u64, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_and_tasks_share_a_port() {
+    for kind in KINDS {
+        let (server, _) = serve(kind, at_port()).await;
+        let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+        let mut callers = JoinSet::new();
+        for address in every_way(server.addresses()) {
+            let sizes: &[usize] = match address.starts_with("lean") {
+                true => &[0, 4, 1400, 1500, 70_000, 3_000_000],
+                false => &[0, 4, 1400, 60_000],
+            };
+            for _ in 0..4 {
+                let (address, large) = (address.clone(), large.clone());
+                callers.spawn(async move {
+                    let client = connect(&address).await.with_timeout(PATIENCE);
+                    for size in sizes {
+                        let echoed = call(&client, ECHO, &large[..*size]).await.unwrap();
+                        assert!(echoed == large[..*size], "{kind:?}, {address}: {size}");
+                    }
+                });
+            }
+            let large = large.clone();
+            callers.spawn_blocking(move || {
+                let client = connect_blocking(&address).with_timeout(PATIENCE);
+                for size in sizes {
+                    let echoed = common::call_blocking(&client, ECHO, &large[..*size]).unwrap();
+                    assert!(echoed == large[..*size], "{kind:?}, {address}: {size}");
+                }
+            });
+        }
+        in_time(callers.join_all()).await;
+        assert_eq!(server.counters().panics, 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_given_up_ends_where_it_waits() {
+    for kind in [Kind::Tasks, Kind::InOrder] {
+        let (server, held) = serve(kind, at_port()).await;
+        let client = connect(&format!("lean+udp://{}", place(&server))).await;
+        let gate = fresh_gate();
+        let mut holding = JoinSet::new();
+        for _ in 0..3 {
+            let client = client.clone();
+            holding.spawn(async move { hold(&client, gate).await });
+        }
+        eventually("the calls", || server.counters().calls == 3).await;
+        holding.shutdown().await;
+        // Those that wait for their turn are never begun.
+        let begun = match kind {
+            Kind::InOrder => 1,
+            Kind::Inline | Kind::Threads | Kind::Tasks => 3,
+        };
+        eventually("they end", || held.over.load(Ordering::SeqCst) == begun).await;
+        assert_eq!(
+            in_time(call(&client, ECHO, b"four")).await.unwrap(),
+            b"four",
+            "{kind:?}"
+        );
+        assert_eq!(held.over.load(Ordering::SeqCst), begun, "{kind:?}");
+        assert_eq!(held.to_the_end.load(Ordering::SeqCst), 0, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_are_carried_out_one_after_the_other_where_that_is_asked_for() {
+    for kind in [Kind::Tasks, Kind::InOrder] {
+        let (server, _) = serve(kind, at_port()).await;
+        for address in every_way(server.addresses()) {
+            let client = connect(&address).await;
+            let (gate, before) = (fresh_gate(), server.counters().calls);
+            let held = tokio::spawn({
+                let client = client.clone();
+                async move { hold(&client, gate).await }
+            });
+            eventually("the first", || server.counters().calls == before + 1).await;
+            let other = tokio::spawn({
+                let client = client.clone();
+                async move { call(&client, ECHO, b"four").await }
+            });
+            eventually("the second", || server.counters().calls == before + 2).await;
+            match kind {
+                Kind::Tasks => drop(in_time(other).await.unwrap().unwrap()),
+                Kind::InOrder | Kind::Inline | Kind::Threads => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    assert!(!other.is_finished(), "{address}: it overtook the first");
+                    open(gate);
+                    in_time(other).await.unwrap().unwrap();
+                }
+            }
+            open(gate);
+            in_time(held).await.unwrap().unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shutting_down_answers_what_was_begun_to_the_last_packet() {
+    /// Returns a lot when the gate is open.
+    struct Large(u32);
+    impl AsyncService for Large {
+        fn program(&self) -> u32 {
+            PROGRAM
+        }
+
+        fn version(&self) -> u32 {
+            VERSION
+        }
+
+        fn interface(&self) -> Option<Arc<tenon::lean::Interface>> {
+            Some(Arc::new(common::interface()))
+        }
+
+        async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+            while !common::gate::is_open(self.0) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            call.answer_lean(|out| {
+                out.room(2_000_000).fill(7);
+                Ok(())
+            })
+        }
+    }
+
+    let gate = fresh_gate();
+    let builder = ServerBuilder::from(at_port()).service(Large(gate));
+    let server = Arc::new(builder.start().await.unwrap());
+    let client = connect(&format!("lean+udp://{}", place(&server))).await;
+    let client = client.with_timeout(PATIENCE);
+    let mut calls = JoinSet::new();
+    for _ in 0..4 {
+        let client = client.clone();
+        calls.spawn(async move { call(&client, ECHO, b"").await });
+    }
+    eventually("the calls", || server.counters().calls == 4).await;
+    let stopping = tokio::spawn({
+        let server = Arc::clone(&server);
+        async move { server.shutdown(PATIENCE).await }
+    });
+    // It begins nothing any more, and waits for the calls.
+    in_time(async { while call(&client, 0, b"").await.is_ok() {} }).await;
+    assert!(!stopping.is_finished());
+    open(gate);
+    for answered in in_time(calls.join_all()).await {
+        assert!(answered.unwrap() == vec![7; 2_000_000]);
+    }
+    in_time(stopping).await.unwrap();
+    let late = client.with_timeout(Duration::from_millis(50));
+    assert!(in_time(call(&late, ECHO, b"")).await.is_err());
+    UdpSocket::bind(place(&server)).expect("the port is free again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shutting_down_waits_no_longer_than_it_is_told() {
+    for kind in [Kind::Tasks, Kind::InOrder] {
+        let (server, _) = serve(kind, at_port()).await;
+        let client = connect(&format!("lean+udp://{}", place(&server))).await;
+        let gate = fresh_gate();
+        let held = tokio::spawn(async move { hold(&client, gate).await });
+        eventually("the call", || server.counters().calls == 1).await;
+        in_time(server.shutdown(Duration::from_millis(20))).await;
+        let error = in_time(held).await.unwrap().unwrap_err();
+        assert!(matches!(error, CallError::Disconnected { .. }), "{error:?}");
+        assert!(error.may_have_executed());
+        open(gate);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_message_is_dropped() {
+    for kind in KINDS {
+        let (server, _) = serve(kind, at_port()).await;
+        let caller = Caller::of(&server).await;
+        for junk in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0x7f; 40], &[0; 3]] {
+            caller.0.send(junk).unwrap();
+        }
+        let lean = connect(&format!("lean+udp://{}", place(&server))).await;
+        assert_eq!(
+            in_time(call(&lean, ECHO, b"four")).await.unwrap(),
+            b"four",
+            "{kind:?}"
+        );
+        caller.send(1, ECHO, &[7]);
+        assert_eq!(caller.receive().await, success(1, &[7]), "{kind:?}");
+    }
+}
