@@ -1,6 +1,8 @@
 //! Clients that are not ours call our server: rpcgen's stubs on libtirpc over TCP, UDP and a Unix
 //! socket, and python-vxi11's rpc.py over TCP and UDP. They check every answer themselves.
 
+use std::time::Duration;
+
 use tenon::wire::{Buffer, Decoder, Encoder};
 use tenon::{Refusal, Service};
 use tenon_interop::compiled::hprpc::HprpcVersionService;
@@ -87,5 +89,6 @@ fn libtirpc_calls_servers_of_tasks() {
             peer("hprpc_client").check(&addresses, transport);
             peer("torture_client").check(&addresses, transport);
         }
+        runtime.block_on(server.shutdown(Duration::from_secs(60)));
     }
 }

@@ -25,6 +25,10 @@ pub struct Duplicates {
 
 /// What a datagram asks for.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is looked at where it is made, and most are calls"
+)]
 pub enum Wanted<'m> {
     /// Nothing that is to be answered now.
     Nothing,
