@@ -79,6 +79,7 @@ impl Socket {
         Ok(socket_error(&self.fd)??)
     }
 
+    #[inline]
     pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         Ok(retry(|| net::send(&self.fd, bytes, flags))?)
@@ -115,7 +116,7 @@ impl Socket {
         until: Until,
         mut receive: impl FnMut(RecvFlags) -> io::Result<T>,
     ) -> io::Result<T> {
-        let left = until.left();
+        let left = until.left;
         if left.is_zero() {
             return receive(RecvFlags::DONTWAIT).map_err(late);
         }
@@ -132,10 +133,12 @@ impl Socket {
 
     /// Makes every receive that blocks give up after `limit` exactly; the kernel is told when it
     /// does not know yet.
+    #[inline]
     pub(crate) fn give_up_after(&self, limit: Duration) -> io::Result<()> {
         Ok(self.receive_timeout.set_exactly(self.fd.as_fd(), limit)?)
     }
 
+    #[inline]
     pub(crate) fn recv(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         Ok(retry(|| {
             net::recv(&self.fd, &mut *room, flags).map(|(_, bytes)| bytes)
@@ -198,6 +201,7 @@ impl AsRawFd for Socket {
 }
 
 /// Repeats what a signal interrupted.
+#[inline]
 pub(crate) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {

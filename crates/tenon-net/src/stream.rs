@@ -208,7 +208,7 @@ impl Stream {
         let until = until.into();
         match &self.0 {
             Kind::Socket { socket, family } => {
-                let until = match family.polls() && !socket.sleep(until.left()) {
+                let until = match family.polls() && !socket.sleep(until.left) {
                     true => Until::from(until.deadline),
                     false => until,
                 };

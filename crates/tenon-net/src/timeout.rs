@@ -22,12 +22,14 @@ impl ReceiveTimeout {
 
     /// Makes sure that a receive returns within `left`, or a millisecond if that is longer.
     /// One thread at a time receives, so there is no race to win.
+    #[inline]
     pub(crate) fn lower(&self, fd: BorrowedFd<'_>, left: Duration) -> rustix::io::Result<()> {
-        let wanted = coarse_ms(left);
-        if self.0.load(Ordering::Relaxed) <= wanted {
-            return Ok(());
+        let whole_ms = left.as_secs().saturating_mul(1000);
+        let left_ms = whole_ms.saturating_add(left.subsec_millis().into());
+        match self.0.load(Ordering::Relaxed) <= left_ms.max(1) {
+            true => Ok(()),
+            false => self.set(fd, coarse_ms(left)),
         }
-        self.set(fd, wanted)
     }
 
     /// Makes a receive wait for `left`, as coarsely as [`lower`](Self::lower) does.
@@ -40,6 +42,7 @@ impl ReceiveTimeout {
     }
 
     /// Makes a receive wait for `limit`, in whole milliseconds and at least one.
+    #[inline]
     pub(crate) fn set_exactly(
         &self,
         fd: BorrowedFd<'_>,
@@ -54,6 +57,7 @@ impl ReceiveTimeout {
         self.set(fd, wanted)
     }
 
+    #[cold]
     fn set(&self, fd: BorrowedFd<'_>, limit_ms: u64) -> rustix::io::Result<()> {
         set_socket_timeout(fd, Timeout::Recv, Some(Duration::from_millis(limit_ms)))?;
         self.0.store(limit_ms, Ordering::Relaxed);

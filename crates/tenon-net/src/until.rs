@@ -2,29 +2,47 @@
 
 use std::time::{Duration, Instant};
 
-/// A deadline, and a moment before now: who knows one that has just passed spares a look at the clock.
-/// A wait may end later than at the deadline by as much as that moment is past.
+/// A deadline, and how much time was left at a moment before now: who knows one that has just passed spares a
+/// look at the clock. A wait may end later than at the deadline by as much as that moment is past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Until {
     /// When the wait is over.
     pub deadline: Instant,
-    /// When somebody looked at the clock.
-    pub seen: Instant,
+    /// What was left when somebody looked at the clock.
+    pub left: Duration,
 }
 
 impl From<Instant> for Until {
     fn from(deadline: Instant) -> Self {
-        Self {
-            deadline,
-            seen: Instant::now(),
-        }
+        Self::seen(deadline, Instant::now())
     }
 }
 
 impl Until {
-    /// What was left when somebody looked.
+    /// Until `deadline`, if the clock was `seen` last.
     #[inline]
-    pub(crate) fn left(self) -> Duration {
-        self.deadline.saturating_duration_since(self.seen)
+    pub fn seen(deadline: Instant, seen: Instant) -> Self {
+        Self {
+            deadline,
+            left: deadline.saturating_duration_since(seen),
+        }
+    }
+
+    /// Until `other`, if that is earlier.
+    #[inline]
+    pub fn or_earlier(self, other: Instant) -> Self {
+        match other < self.deadline {
+            true => Self {
+                deadline: other,
+                left: self.left.saturating_sub(self.deadline - other),
+            },
+            false => self,
+        }
+    }
+
+    /// Whether nothing was left.
+    #[inline]
+    pub fn is_over(self) -> bool {
+        self.left.is_zero()
     }
 }

@@ -48,6 +48,7 @@ impl Buffer {
 
     /// Gives storage above `bytes` back to the allocator, so that one large message does not
     /// pin its memory to an idle connection. What is written stays.
+    #[inline]
     pub fn shrink_to(&mut self, bytes: usize) {
         if self.capacity() > bytes {
             self.storage.shrink_to(bytes);

@@ -246,6 +246,36 @@ impl Draft {
         buffer.as_mut_slice()[self.start..].first_chunk_mut()
     }
 
+    /// Bytes that the message has if it ends where the buffer does.
+    #[inline]
+    pub fn size(self, buffer: &Buffer) -> usize {
+        let length = buffer.len() - self.start - HEADER;
+        HEADER + length + padding_of(length)
+    }
+
+    /// Ends a call as [`seal`](Self::seal) does, and gives it its number and its service as
+    /// [`stamp`](Self::stamp) does.
+    ///
+    /// # Panics
+    /// The message is no longer in `buffer`.
+    #[inline]
+    pub fn finish(self, buffer: &mut Buffer, id: u32, service: u16) {
+        let length = buffer.len() - self.start - HEADER;
+        pad(buffer, length);
+        let header = Header {
+            id,
+            service,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            ..self.header
+        };
+        if let Some(bytes) = self.header_in(buffer) {
+            let (first, second) = bytes.split_at_mut(HEADER / 2);
+            let field = self.order.bytes_of_u32(header.length);
+            first.copy_from_slice(&header.first_half(self.order));
+            second.copy_from_slice(&header.second_half(self.order, field));
+        }
+    }
+
     /// Ends the message where the buffer ends: writes its length and its padding. Returns its bytes.
     /// One of 4 GiB and more has no length; it is over every limit.
     ///

@@ -16,23 +16,14 @@ pub(super) fn take_spare() -> Option<Buffer> {
     SPARE.try_with(Cell::take).ok().flatten()
 }
 
-/// Keeps a buffer for this thread's next call, or returns it if the thread has one.
+/// Keeps a buffer for this thread's next call, and returns the one that the thread had, if it had one.
 #[inline]
 fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
-    let keep = |spare: &Cell<Option<Buffer>>| match spare.take() {
-        None => {
-            buffer.clear();
-            buffer.shrink_to(Buffers::SIZE_MAX);
-            spare.set(Some(buffer));
-            None
-        }
-        kept => {
-            spare.set(kept);
-            Some(buffer)
-        }
-    };
+    buffer.clear();
+    buffer.shrink_to(Buffers::SIZE_MAX);
     // A thread that ends keeps nothing.
-    SPARE.try_with(keep).ok().flatten()
+    let replaced = SPARE.try_with(|spare| spare.replace(Some(buffer)));
+    replaced.ok().flatten()
 }
 
 /// Buffers to be used again.

@@ -106,6 +106,7 @@ impl Connection {
     }
 
     /// As [`Socket::try_send`].
+    #[inline]
     pub(super) fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
         self.socket.try_send(call, sent)
     }

@@ -15,7 +15,7 @@ use tenon_wire::Buffer;
 use super::Timer;
 use super::broken::Broken;
 use super::exchange::ExchangeEngine;
-use super::form::{Form, Started};
+use super::form::{Form, LeanForm, Started};
 use super::inbox::Received;
 use super::sending::Obstacle;
 use super::slots::SlotId;
@@ -397,6 +397,37 @@ fn take_in_onc<'m>(
 }
 
 impl LeanEngine {
+    /// Puts a call in flight if it is the only one, and there is nothing to be said in front of it.
+    #[inline(always)]
+    pub(super) fn start_alone(
+        &mut self,
+        form: &LeanForm<'_>,
+        size: usize,
+        timer: &Timer,
+        slot: SlotId,
+    ) -> Option<Started> {
+        let calls = &mut self.calls;
+        if calls.in_flight() > 0 {
+            return None;
+        }
+        let service = calls.bind(form.interface).ok()?;
+        if calls.has_transmit() {
+            return None;
+        }
+        let outgoing = lean::Outgoing {
+            service,
+            procedure: form.procedure,
+            size,
+            deadline: timer.deadline,
+        };
+        let id = calls.start(&outgoing, slot).ok()?;
+        Some(Started {
+            id,
+            service,
+            procedure: form.procedure,
+        })
+    }
+
     #[inline]
     fn take_in<'m>(&mut self, message: &Message<'m>) -> Result<Meaning<'m>, Broken> {
         Ok(match self.calls.handle_message(message)? {

@@ -4,7 +4,6 @@ use std::sync::MutexGuard;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tenon_net::Until;
 use tenon_wire::Buffer;
 
 use super::engine::is_late;
@@ -117,8 +116,7 @@ impl Ticket {
         limit: Duration,
         watcher: impl Watcher,
     ) -> Result<Option<Results>, CallError> {
-        let Timer { deadline, seen, .. } = Timer::start(limit);
-        let until = Until { deadline, seen };
+        let until = Timer::start(limit).until();
         let locked = Locked(self.channel.lock());
         let Some(reply) = (self.channel).receive(locked, &self.flight, until, watcher)? else {
             return Ok(None);

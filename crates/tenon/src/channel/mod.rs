@@ -12,6 +12,7 @@
 //! One lock guards the bookkeeping. It is never held over a system call that waits, nor over code
 //! of the user.
 
+mod alone;
 mod back_off;
 mod batch;
 mod bell;

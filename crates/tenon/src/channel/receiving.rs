@@ -10,7 +10,7 @@ use tenon_net::{Until, is_deadline};
 use tenon_proto::lean::{ByteOrder, Stamps};
 use tenon_proto::onc::client::Timeout;
 
-use super::Channel;
+use super::{Channel, Timer};
 use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk, InPlace};
@@ -136,15 +136,12 @@ impl Channel {
         until: Until,
         watcher: impl Watcher,
     ) -> Result<Option<Reply<'t>>, CallError> {
-        let Until {
-            deadline: until,
-            mut seen,
-        } = until;
+        let mut until = until;
         let Locked(mut state) = locked;
         loop {
             // The peer may lack this very call.
             if state.has_front() {
-                state = self.send_front(state, until);
+                state = self.send_front(state, until.deadline);
             }
             if state.has_packets() {
                 state.flush_packets();
@@ -152,31 +149,28 @@ impl Channel {
             let next_timeout = match self.next_step(state, flight) {
                 Step::Finish(outcome) => return self.finish(flight, outcome).map(Some),
                 Step::Read(reader, next_timeout) => {
-                    let until = Until {
-                        deadline: until.min(next_timeout),
-                        seen,
-                    };
-                    if let Some(reply) = reader.read(flight, until, watcher)? {
+                    let earlier = until.or_earlier(next_timeout);
+                    if let Some(reply) = reader.read(flight, earlier, watcher)? {
                         return Ok(Some(reply));
                     }
                     next_timeout
                 }
                 Step::Sleep(bell, next_timeout) => {
-                    bell.wait(&self.listeners(), until.min(next_timeout));
+                    bell.wait(&self.listeners(), until.deadline.min(next_timeout));
                     watcher.at(Progress::Received);
                     next_timeout
                 }
             };
             let now = Instant::now();
-            seen = now;
-            if now >= next_timeout.min(until) {
+            until = Until::seen(until.deadline, now);
+            if now >= next_timeout.min(until.deadline) {
                 // The reader's role may have been offered to this caller while it slept. If the
                 // caller leaves now, the offer is for the next one.
                 let _offer = Offer(self);
                 if now >= next_timeout {
                     self.handle_timeout(flight, now)?;
                 }
-                if now >= until {
+                if until.is_over() {
                     let outcome = self.lock().slots.fetch(flight.slot);
                     return outcome
                         .map(|outcome| self.finish(flight, outcome))
@@ -201,7 +195,7 @@ impl Channel {
 
     /// Becomes the reader of the line, if nobody is.
     #[inline]
-    fn read(&self, state: &mut State) -> Option<Reader<'_>> {
+    pub(super) fn read(&self, state: &mut State) -> Option<Reader<'_>> {
         Some(Reader {
             desk: Some(state.take_desk()?),
             channel: self,
@@ -326,10 +320,10 @@ impl<'t> Reader<'t> {
                 }
                 Ok(None) => {
                     if has_received {
-                        until.seen = Instant::now();
+                        until = until.deadline.into();
                     }
                     // A peer that never pauses would be read for ever.
-                    match has_received && until.seen >= until.deadline {
+                    match has_received && until.is_over() {
                         true => Ok(false),
                         false => self.receive(until),
                     }
@@ -346,6 +340,33 @@ impl<'t> Reader<'t> {
                     return Ok(None);
                 }
             }
+        }
+    }
+
+    /// Whether something has come already.
+    #[inline]
+    pub(super) fn is_at_hand(&self) -> bool {
+        !self.desk().inbox.is_empty()
+    }
+
+    /// Receives once, as long as the call has time, and says whether something came. If the connection broke, all
+    /// calls have been told.
+    #[inline]
+    pub(super) fn receive_alone(&mut self, timer: &Timer) -> bool {
+        match self.desk_mut().receive(timer.until_from_start()) {
+            Ok(()) => true,
+            Err(error) => {
+                self.not_received(error);
+                false
+            }
+        }
+    }
+
+    #[cold]
+    fn not_received(&self, error: io::Error) {
+        if !is_deadline(&error) {
+            let connection = &self.desk().connection;
+            self.channel.lock().break_line(connection, &error.into());
         }
     }
 
@@ -422,7 +443,7 @@ impl<'t> Reader<'t> {
     /// `call`, and says whether it is: what most callers wait for shows without a look at all that could have
     /// come. The bookkeeping hears of it when the reader leaves, and takes the lock in any case.
     #[inline]
-    fn take_own(&mut self, call: &Started, slot: SlotId) -> bool {
+    pub(super) fn take_own(&mut self, call: &Started, slot: SlotId) -> bool {
         let desk = self.desk_mut();
         let Some((place, order)) = desk.inbox.take_reply(call) else {
             return false;

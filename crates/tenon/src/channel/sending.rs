@@ -85,9 +85,10 @@ impl Unsent {
 
 impl Channel {
     /// Makes a call: sends it and waits for its reply. It is given up if none comes.
+    #[inline]
     pub(crate) fn call(
         &self,
-        message: Buffer,
+        mut message: Buffer,
         form: &Form<'_>,
         timer: Timer,
         watcher: impl Watcher,
@@ -96,9 +97,33 @@ impl Channel {
             channel: self,
             flight: Flight::of(timer),
         };
-        let locked = self.send(&mut call.flight, message, form, watcher)?;
-        let Timer { deadline, seen, .. } = call.flight.timer;
-        self.wait(locked, &call.flight, Until { deadline, seen }, watcher)
+        let mut locked = None;
+        match self.call_alone(&mut call.flight, &mut message, form, &mut locked, watcher) {
+            Some(reader) => Ok(Reply::InPlace(reader)),
+            None => self.call_beside(&mut call.flight, message, form, locked, watcher),
+        }
+    }
+
+    /// The same for a call that is not alone, or was sent and got something else than its reply.
+    #[cold]
+    #[inline(never)]
+    fn call_beside<'c>(
+        &'c self,
+        flight: &mut Flight,
+        message: Buffer,
+        form: &Form<'_>,
+        locked: Option<Locked<'c>>,
+        watcher: impl Watcher,
+    ) -> Result<Reply<'c>, CallError> {
+        let locked = match *flight.is_over.get_mut() {
+            true => self.send(flight, message, form, locked, watcher)?,
+            false => {
+                flight.timer.look();
+                locked.unwrap_or_else(|| Locked(self.lock()))
+            }
+        };
+        let until = flight.timer.until();
+        self.wait(locked, flight, until, watcher)
     }
 
     /// Sends a call whose reply is fetched some time, by whoever has the ticket.
@@ -110,7 +135,7 @@ impl Channel {
         watcher: impl Watcher,
     ) -> Result<Ticket, CallError> {
         let mut flight = Flight::of(timer);
-        drop(self.send(&mut flight, message, form, watcher)?);
+        drop(self.send(&mut flight, message, form, None, watcher)?);
         Ok(Ticket {
             channel: self.clone(),
             flight,
@@ -118,22 +143,29 @@ impl Channel {
     }
 
     /// Sends a call. If the connection turns out to be gone before the call is sent whole, the call
-    /// goes over a new one.
+    /// goes over a new one. The bookkeeping may be locked already.
     #[inline]
-    fn send(
-        &self,
+    fn send<'s>(
+        &'s self,
         flight: &mut Flight,
         mut message: Buffer,
         form: &Form<'_>,
+        locked: Option<Locked<'s>>,
         watcher: impl Watcher,
-    ) -> Result<Locked<'_>, CallError> {
+    ) -> Result<Locked<'s>, CallError> {
         let size = form.prepare(&mut message, self.address(), self.options())?;
         if self.is_exchange() {
+            drop(locked);
             return self.send_packets(flight, message, form, watcher);
         }
         let timer = &mut flight.timer;
+        let mut locked = locked;
         loop {
-            let (state, turn) = self.take_turn(form, size, timer)?;
+            let state = match locked.take() {
+                Some(Locked(state)) => state,
+                None => self.lock(),
+            };
+            let (state, turn) = self.take_turn(state, form, size, timer)?;
             form.stamp(&mut message, turn.started, timer);
             let packet = form::packet(self.address(), &message);
             let mut state = match self.send_in_turn(state, &turn, packet, timer, watcher) {
@@ -219,13 +251,13 @@ impl Channel {
 
     /// Becomes the one who sends, with a call in flight.
     #[inline]
-    fn take_turn(
-        &self,
+    fn take_turn<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
         form: &Form<'_>,
         size: usize,
         timer: &mut Timer,
-    ) -> Result<(MutexGuard<'_, State>, Turn), CallError> {
-        let mut state = self.lock();
+    ) -> Result<(MutexGuard<'s, State>, Turn), CallError> {
         loop {
             let obstacle = match state.take_turn(self, form, size, timer) {
                 Ok(turn) => return Ok((state, turn)),
@@ -416,7 +448,7 @@ impl Channel {
 
 impl State {
     #[inline]
-    fn obstacle(&self, now: Instant) -> Option<Obstacle> {
+    pub(super) fn obstacle(&self, now: Instant) -> Option<Obstacle> {
         match &self.line {
             None => Some(Obstacle::NoLine),
             Some(line) if line.is_sending => Some(Obstacle::SomebodySends),

@@ -103,8 +103,14 @@ impl Slots {
     pub(super) fn release(&mut self, id: SlotId) -> Option<Outcome> {
         self.free.push(id);
         let slot = &mut self.slots[id.0];
-        slot.sleeper = None;
-        slot.outcome.take()
+        // Mostly there is neither, and an outcome is large.
+        if slot.sleeper.is_some() {
+            slot.sleeper = None;
+        }
+        match slot.outcome.is_some() {
+            true => slot.outcome.take(),
+            false => None,
+        }
     }
 
     /// What has become of the call. Its owner is awake.
@@ -137,7 +143,15 @@ impl Slots {
 
     /// Who has slept longest and still has nothing: the next reader, to be woken.
     #[must_use]
+    #[inline]
     pub(super) fn next_reader(&mut self) -> Option<Sleeper> {
+        match self.queue.is_empty() {
+            true => None,
+            false => self.next_of_queue(),
+        }
+    }
+
+    fn next_of_queue(&mut self) -> Option<Sleeper> {
         while let Some(id) = self.queue.pop_front() {
             let slot = &mut self.slots[id.0];
             slot.is_queued = false;

@@ -107,6 +107,7 @@ impl Socket {
     ///
     /// # Errors
     /// `WouldBlock` when nothing fits.
+    #[inline]
     pub fn try_send(&self, call: &[u8], sent: usize) -> io::Result<usize> {
         match self {
             Self::Stream(stream) => stream.try_send(&call[sent..]),

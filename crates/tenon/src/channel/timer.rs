@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use tenon_net::Until;
+
 use crate::error::CallError;
 
 /// The time that a call has.
@@ -27,6 +29,21 @@ impl Timer {
             limit,
             deadline: started + limit.min(Self::NEVER),
             seen: started,
+        }
+    }
+
+    /// Until when to wait, as of the last look at the clock.
+    #[inline]
+    pub(super) fn until(&self) -> Until {
+        Until::seen(self.deadline, self.seen)
+    }
+
+    /// The same right behind the begin, when nobody has waited since.
+    #[inline]
+    pub(super) fn until_from_start(&self) -> Until {
+        Until {
+            deadline: self.deadline,
+            left: self.limit,
         }
     }
 
