@@ -121,13 +121,28 @@ impl Socket {
             return receive(RecvFlags::DONTWAIT).map_err(late);
         }
         self.receive_timeout.lower(self.fd.as_fd(), left)?;
+        match receive(RecvFlags::empty()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.receive_on(until.deadline, receive)
+            }
+            done => done,
+        }
+    }
+
+    /// The same when the kernel has woken this thread for nothing.
+    #[cold]
+    fn receive_on<T>(
+        &self,
+        deadline: Instant,
+        mut receive: impl FnMut(RecvFlags) -> io::Result<T>,
+    ) -> io::Result<T> {
         loop {
+            let left = time_left(deadline)?;
+            self.receive_timeout.set_to(self.fd.as_fd(), left)?;
             match receive(RecvFlags::empty()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
             }
-            let left = time_left(until.deadline)?;
-            self.receive_timeout.set_to(self.fd.as_fd(), left)?;
         }
     }
 

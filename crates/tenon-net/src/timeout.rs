@@ -24,9 +24,7 @@ impl ReceiveTimeout {
     /// One thread at a time receives, so there is no race to win.
     #[inline]
     pub(crate) fn lower(&self, fd: BorrowedFd<'_>, left: Duration) -> rustix::io::Result<()> {
-        let whole_ms = left.as_secs().saturating_mul(1000);
-        let left_ms = whole_ms.saturating_add(left.subsec_millis().into());
-        match self.0.load(Ordering::Relaxed) <= left_ms.max(1) {
+        match self.0.load(Ordering::Relaxed) <= millis(left).max(1) {
             true => Ok(()),
             false => self.set(fd, coarse_ms(left)),
         }
@@ -48,9 +46,7 @@ impl ReceiveTimeout {
         fd: BorrowedFd<'_>,
         limit: Duration,
     ) -> rustix::io::Result<()> {
-        let wanted = u64::try_from(limit.as_millis())
-            .unwrap_or(u64::MAX - 1)
-            .max(1);
+        let wanted = millis(limit).clamp(1, u64::MAX - 1);
         if self.0.load(Ordering::Relaxed) == wanted {
             return Ok(());
         }
@@ -63,6 +59,12 @@ impl ReceiveTimeout {
         self.0.store(limit_ms, Ordering::Relaxed);
         Ok(())
     }
+}
+
+#[inline]
+fn millis(time: Duration) -> u64 {
+    let whole = time.as_secs().saturating_mul(1000);
+    whole.saturating_add(time.subsec_millis().into())
 }
 
 /// The greatest power of two of milliseconds within `left`, so that neighbouring deadlines share

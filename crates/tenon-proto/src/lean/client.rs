@@ -267,7 +267,7 @@ impl<W> ClientEngine<W> {
     ///
     /// # Errors
     /// The server refused it already, or there are no numbers left.
-    #[inline]
+    #[inline(always)]
     pub fn bind(&mut self, interface: &Arc<Interface>) -> Result<u16, BindError> {
         let mut bindings = self.bindings.iter();
         let known = bindings.position(|binding| binding.is_of(interface));
@@ -296,7 +296,7 @@ impl<W> ClientEngine<W> {
     ///
     /// # Errors
     /// It cannot be started now, and why.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, call: &Outgoing, waiter: W) -> Result<u32, NotStarted> {
         self.check(call)?;
         let id = self.calls.insert(Pending {
@@ -309,7 +309,7 @@ impl<W> ClientEngine<W> {
         Ok(id)
     }
 
-    #[inline]
+    #[inline(always)]
     fn check(&self, call: &Outgoing) -> Result<(), NotStarted> {
         let (message_max, calls_max) = match &self.peer {
             Some(peer) => (peer.message_max, peer.calls_max),

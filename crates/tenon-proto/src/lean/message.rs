@@ -258,7 +258,7 @@ impl Draft {
     ///
     /// # Panics
     /// The message is no longer in `buffer`.
-    #[inline]
+    #[inline(always)]
     pub fn finish(self, buffer: &mut Buffer, id: u32, service: u16) {
         let length = buffer.len() - self.start - HEADER;
         pad(buffer, length);

@@ -30,10 +30,19 @@ pub struct MessageReader {
     /// Where in the stream `start` is.
     at: u64,
     awaited: Awaited,
-    /// Where what follows the header of the message begins that was handed out last.
-    last: Option<usize>,
+    /// The message that was handed out last.
+    last: Option<Last>,
     order: ByteOrder,
     limit: usize,
+}
+
+/// A message that was handed out.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    /// Where what follows its header begins.
+    begin: usize,
+    /// Bytes of its body, if that is known to be all that follows.
+    body: Option<usize>,
 }
 
 /// What begins at `start`.
@@ -85,6 +94,10 @@ impl MessageReader {
     #[inline]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.rewind();
+        // Mostly: whatever there is has room for a header.
+        if self.awaited == Awaited::Header && self.is_between_messages() && self.capacity() > 0 {
+            return may_have(self.capacity()).then(|| self.storage.room());
+        }
         let lacks_room = self.storage.lacks(self.wanted());
         let capacity = match lacks_room {
             true => self.storage.capacity_with_room(self.start),
@@ -128,7 +141,7 @@ impl MessageReader {
         }
         self.awaited = Awaited::Header;
         let begin = self.start + HEADER;
-        self.last = Some(begin);
+        self.last = Some(Last { begin, body: None });
         self.start += length;
         self.at += length as u64;
         Ok(Some(Incoming::Message(self.message_of(header, begin))))
@@ -156,17 +169,21 @@ impl MessageReader {
     pub fn take_common(&mut self, header: CommonHeader) -> &[u8] {
         let begin = self.start + HEADER;
         let length = header.message_length();
-        self.last = Some(begin);
+        let body = header.length() as usize;
+        self.last = Some(Last {
+            begin,
+            body: Some(body),
+        });
         self.start += length as usize;
         self.at += length;
-        self.storage.get(begin..begin + header.length() as usize)
+        self.storage.get(begin..begin + body)
     }
 
     /// The message that [`next_message`](Self::next_message) handed out last, as long as nothing was
     /// received since.
     #[inline]
     pub fn message(&self) -> Option<Message<'_>> {
-        let begin = self.last?;
+        let Last { begin, .. } = self.last?;
         let bytes = self.storage.get(begin - HEADER..begin).first_chunk()?;
         let header = Header::decode(bytes, self.order).ok()?;
         Some(self.message_of(header, begin))
@@ -185,18 +202,17 @@ impl MessageReader {
     /// The body of that message; nothing if there is none, or what stands in front of it makes no sense.
     #[inline]
     pub fn body(&self) -> &[u8] {
-        let Some(begin) = self.last else {
-            return &[];
-        };
-        let header = self.storage.get(begin - HEADER..begin).first_chunk();
-        match header.and_then(|header| CommonHeader::of(header, self.order)) {
-            Some(common) => self.storage.get(begin..begin + common.length() as usize),
-            None => self.body_behind_flags(),
+        match self.last {
+            Some(Last {
+                begin,
+                body: Some(bytes),
+            }) => self.storage.get(begin..begin + bytes),
+            Some(Last { body: None, .. }) => self.body_of_message(),
+            None => &[],
         }
     }
 
-    #[cold]
-    fn body_behind_flags(&self) -> &[u8] {
+    fn body_of_message(&self) -> &[u8] {
         let parts = self.message().and_then(|message| message.parts().ok());
         parts.map_or(&[], |parts| parts.body)
     }
@@ -213,6 +229,7 @@ impl MessageReader {
     }
 
     /// Bytes of memory that the reader has.
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.storage.capacity()
     }

@@ -142,6 +142,13 @@ impl Caller {
         self.procedure
     }
 
+    /// Appends an answer with a result of no bytes.
+    #[inline]
+    pub(super) fn put_empty(self, buffer: &mut Buffer) {
+        let header = self.header(Kind::Reply, Flags::default());
+        *buffer.chunk() = header.encode(self.order);
+    }
+
     #[inline]
     fn header(self, kind: Kind, flags: Flags) -> Header {
         Header {

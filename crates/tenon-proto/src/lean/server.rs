@@ -147,6 +147,12 @@ impl Common {
         self.caller.procedure == NULL_PROCEDURE
     }
 
+    /// Appends the answer to one of procedure 0: a result of no bytes, which every client takes in.
+    #[inline]
+    pub fn answer_null(self, out: &mut Buffer) {
+        self.caller.put_empty(out);
+    }
+
     /// The call, which has these arguments.
     #[inline]
     pub fn call(self, arguments: &[u8]) -> Call<'_> {

@@ -35,15 +35,9 @@ impl Channel {
         watcher: impl Watcher,
     ) -> Option<Reader<'c>> {
         let mut reader = self.send_alone(flight, message, form, locked, watcher)?;
-        if !reader.is_at_hand() && !reader.receive_alone(&flight.timer) {
-            return None;
-        }
-        watcher.at(Step::Received);
-        if !reader.take_own(&flight.started, flight.slot) {
-            return None;
-        }
-        *flight.is_over.get_mut() = true;
-        Some(reader)
+        let is_answered = reader.read_alone(flight, watcher);
+        *flight.is_over.get_mut() = is_answered;
+        is_answered.then_some(reader)
     }
 
     /// Sends it and becomes the reader.

@@ -31,7 +31,7 @@ pub(super) struct Connection {
 pub(super) struct Desk {
     pub(super) connection: Arc<Connection>,
     pub(super) inbox: Inbox,
-    waiter: Waiter,
+    pub(super) waiter: Waiter,
     /// The results of the reader's own call, once they have come.
     pub(super) own: InPlace,
     /// That call, if the bookkeeping still has it in flight.
@@ -75,8 +75,23 @@ impl Connection {
     }
 
     /// Receives, waiting in the way of this channel. A part of what is received `has_begun` to come.
-    #[inline]
-    fn wait_for_bytes(
+    #[inline(always)]
+    pub(super) fn wait_for_bytes(
+        &self,
+        waiter: &mut Waiter,
+        room: &mut [u8],
+        has_begun: bool,
+        until: Until,
+    ) -> io::Result<Came> {
+        if waiter.always_sleeps() && !has_begun {
+            self.waits.blocks();
+            return self.socket.recv_until(room, until);
+        }
+        self.look_for_bytes(waiter, room, has_begun, until)
+    }
+
+    /// The same in whatever way there is.
+    fn look_for_bytes(
         &self,
         waiter: &mut Waiter,
         room: &mut [u8],

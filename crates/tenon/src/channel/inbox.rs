@@ -169,18 +169,23 @@ impl Inbox {
                 0 => return Err(end_of_stream(records.is_between_records())),
                 bytes => records.filled(bytes),
             },
-            Reader::Messages(messages) => match receive(messages.room()).map(|came| came.length) {
-                Ok(0) => return Err(end_of_messages(messages)),
-                Ok(bytes) => messages.filled(bytes),
-                Err(error) if is_for_now(&error) => {
-                    return Err(error);
-                }
-                Err(error) => return Err(may_not_be_lean(messages, error)),
-            },
+            Reader::Messages(messages) => {
+                let came = receive(messages.room());
+                fill_messages(messages, came.map(|came| came.length))?;
+            }
             Reader::Datagram(last) => last.fill(receive)?,
             Reader::Packets(packets) => packets.came.fill(receive)?,
         }
         Ok(())
+    }
+
+    /// The reader of the lean protocol over a stream, if that is what is received.
+    #[inline]
+    pub(super) fn messages(&mut self) -> Option<&mut MessageReader> {
+        match &mut self.0 {
+            Reader::Messages(messages) => Some(messages),
+            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => None,
+        }
     }
 
     /// The next that has been received whole.
@@ -243,12 +248,7 @@ impl Inbox {
     pub fn take_reply(&mut self, call: &Started) -> Option<(Range<usize>, ByteOrder)> {
         let results = match &mut self.0 {
             Reader::Messages(messages) => {
-                let header = messages.find_common()?;
-                if !header.is_reply_to(call.id, call.service, call.procedure) {
-                    return None;
-                }
-                let results = 0..messages.take_common(header).len();
-                return Some((results, ByteOrder::NATIVE));
+                return Some((take_lean_reply(messages, call)?, ByteOrder::NATIVE));
             }
             Reader::Records(records) => {
                 let results = results_of(records.find_whole()?, call.id)?;
@@ -315,6 +315,37 @@ impl Inbox {
     }
 }
 
+/// Notes how much was received into the room of `messages`.
+///
+/// # Errors
+/// Nothing was; the end of the stream.
+#[inline]
+pub(super) fn fill_messages(
+    messages: &mut MessageReader,
+    received: io::Result<usize>,
+) -> io::Result<()> {
+    match received {
+        Ok(0) => Err(end_of_messages(messages)),
+        Ok(bytes) => {
+            messages.filled(bytes);
+            Ok(())
+        }
+        Err(error) if is_for_now(&error) => Err(error),
+        Err(error) => Err(may_not_be_lean(messages, error)),
+    }
+}
+
+/// As [`Inbox::take_reply`], of the lean protocol.
+#[inline]
+pub(super) fn take_lean_reply(
+    messages: &mut MessageReader,
+    call: &Started,
+) -> Option<Range<usize>> {
+    let header = messages.find_common()?;
+    let is_meant = header.is_reply_to(call.id, call.service, call.procedure);
+    is_meant.then(|| 0..messages.take_common(header).len())
+}
+
 /// Where in a message of ONC RPC the results are, if it is a successful reply to this call: it ends with them.
 #[inline]
 fn results_of(message: &[u8], xid: u32) -> Option<Range<usize>> {
@@ -322,11 +353,13 @@ fn results_of(message: &[u8], xid: u32) -> Option<Range<usize>> {
     (replied == xid).then_some(message.len() - results.len()..message.len())
 }
 
+#[cold]
 fn end_of_messages(messages: &MessageReader) -> io::Error {
     may_not_be_lean(messages, end_of_stream(messages.is_between_messages()))
 }
 
 /// A peer that breaks a connection off without a word may never have heard of the protocol.
+#[cold]
 fn may_not_be_lean(messages: &MessageReader, error: io::Error) -> io::Error {
     const HINT: &str = "the peer has not said that it speaks the lean protocol; \
                         if it speaks ONC RPC, connect to tcp:// or unix://";

@@ -10,13 +10,14 @@ use tenon_net::{Until, is_deadline};
 use tenon_proto::lean::{ByteOrder, Stamps};
 use tenon_proto::onc::client::Timeout;
 
-use super::{Channel, Timer};
+use super::Channel;
 use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk, InPlace};
 use super::engine::Meaning;
 use super::flight::{Flight, Locked};
 use super::form::Started;
+use super::inbox::{fill_messages, take_lean_reply};
 use super::sending::GLANCE;
 use super::slots::{Outcome, Results, SlotId};
 use super::state::State;
@@ -343,23 +344,38 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether something has come already.
-    #[inline]
-    pub(super) fn is_at_hand(&self) -> bool {
-        !self.desk().inbox.is_empty()
-    }
-
-    /// Receives once, as long as the call has time, and says whether something came. If the connection broke, all
-    /// calls have been told.
-    #[inline]
-    pub(super) fn receive_alone(&mut self, timer: &Timer) -> bool {
-        match self.desk_mut().receive(timer.until_from_start()) {
-            Ok(()) => true,
-            Err(error) => {
+    /// Reads the reply to the call of `flight`, sent just now, if nothing else comes before it, and says whether
+    /// it is on the desk. If the connection broke, all calls have been told.
+    #[inline(always)]
+    pub(super) fn read_alone(&mut self, flight: &Flight, watcher: impl Watcher) -> bool {
+        let Desk {
+            connection,
+            inbox,
+            waiter,
+            own,
+            answered,
+        } = self.desk_mut();
+        let Some(messages) = inbox.messages() else {
+            return false;
+        };
+        if messages.is_between_messages() {
+            let until = flight.timer.until_from_start();
+            let came = connection.wait_for_bytes(waiter, messages.room(), false, until);
+            if let Err(error) = fill_messages(messages, came.map(|came| came.length)) {
                 self.not_received(error);
-                false
+                return false;
             }
         }
+        watcher.at(Progress::Received);
+        let Some(place) = take_lean_reply(messages, &flight.started) else {
+            return false;
+        };
+        *own = InPlace {
+            place,
+            order: ByteOrder::NATIVE,
+        };
+        *answered = Some((flight.started.id, flight.slot));
+        true
     }
 
     #[cold]
@@ -443,7 +459,7 @@ impl<'t> Reader<'t> {
     /// `call`, and says whether it is: what most callers wait for shows without a look at all that could have
     /// come. The bookkeeping hears of it when the reader leaves, and takes the lock in any case.
     #[inline]
-    pub(super) fn take_own(&mut self, call: &Started, slot: SlotId) -> bool {
+    fn take_own(&mut self, call: &Started, slot: SlotId) -> bool {
         let desk = self.desk_mut();
         let Some((place, order)) = desk.inbox.take_reply(call) else {
             return false;
@@ -526,7 +542,7 @@ impl<'t> Reader<'t> {
 
 impl State {
     /// Ends a call whose owner has its reply, which may have been told that the connection broke meanwhile.
-    #[inline]
+    #[inline(always)]
     fn end_answered(&mut self, id: u32, slot: SlotId) {
         if self.engine.handle_success(id, slot) {
             self.back_off.reset();

@@ -448,18 +448,17 @@ impl Channel {
 
 impl State {
     #[inline]
-    pub(super) fn obstacle(&self, now: Instant) -> Option<Obstacle> {
-        match &self.line {
+    pub(super) fn obstacle(&mut self, now: Instant) -> Option<Obstacle> {
+        match &mut self.line {
             None => Some(Obstacle::NoLine),
             Some(line) if line.is_sending => Some(Obstacle::SomebodySends),
-            Some(line) if now > line.used_at + REST => Some(Obstacle::Rested),
-            Some(_) => None,
+            Some(line) => line.has_rested(now).then_some(Obstacle::Rested),
         }
     }
 
     /// Whether a call may begin now.
     #[inline]
-    pub(super) fn check(&self, channel: &Channel, timer: &Timer) -> Result<(), Unstarted> {
+    pub(super) fn check(&mut self, channel: &Channel, timer: &Timer) -> Result<(), Unstarted> {
         if let Some(obstacle) = self.obstacle(timer.started) {
             return Err(Unstarted::Obstacle(obstacle));
         }

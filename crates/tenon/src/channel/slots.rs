@@ -90,12 +90,18 @@ impl Slots {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self) -> SlotId {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::new(self.waiting));
-            SlotId(self.slots.len() - 1)
-        })
+        match self.free.pop() {
+            Some(id) => id,
+            None => self.add(),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self) -> SlotId {
+        self.slots.push(Slot::new(self.waiting));
+        SlotId(self.slots.len() - 1)
     }
 
     /// Ends the use of a slot; what came for it and was not fetched is returned.

@@ -14,6 +14,7 @@ use super::broken::Broken;
 use super::buffers::Buffers;
 use super::connection::{Connection, Desk};
 use super::engine::Engine;
+use super::sending::REST;
 use super::slots::{Outcome, SlotId, Slots};
 use crate::options::ChannelOptions;
 use crate::trains::Trains;
@@ -54,6 +55,23 @@ pub(super) struct Line {
     /// rest of something that is sent in part.
     pub(super) front: Buffer,
     pub(super) used_at: Instant,
+    /// Until when it surely has not rested: later than this is looked at `used_at`.
+    rests_after: Instant,
+}
+
+impl Line {
+    /// Whether it has not been used for so long at `now` that it is to be looked at.
+    #[inline]
+    pub(super) fn has_rested(&mut self, now: Instant) -> bool {
+        now > self.rests_after && self.has_rested_since(now)
+    }
+
+    /// The same by when it was used last, which is asked once in a while.
+    #[cold]
+    fn has_rested_since(&mut self, now: Instant) -> bool {
+        self.rests_after = self.used_at + REST;
+        now > self.rests_after
+    }
 }
 
 impl State {
@@ -76,12 +94,14 @@ impl State {
     pub(super) fn connected(&mut self, desk: Box<Desk>) {
         self.connections += 1;
         self.engine.renew(desk.connection.is_here());
+        let now = Instant::now();
         self.line = Some(Line {
             connection: Arc::clone(&desk.connection),
             desk: Some(desk),
             is_sending: false,
             front: Buffer::default(),
-            used_at: Instant::now(),
+            used_at: now,
+            rests_after: now,
         });
     }
 

@@ -188,19 +188,17 @@ impl Connection {
             if self.reception.may_end() {
                 return Ok(progress);
             }
-            let answered = match self.reception.next_common_call(core) {
+            match self.reception.next_common_call(core) {
+                Some((call, _)) if call.is_null() => call.answer_null(&mut self.replies),
                 Some((call, arguments)) => {
                     let replies = &mut self.replies;
-                    lean::answer_common(call, arguments, core, &self.line, replies)?
+                    self.held = lean::answer_common(call, arguments, core, &self.line, replies)?;
                 }
                 None => match self.answer_next(core)? {
-                    Some(answered) => answered,
+                    Some(Answered::Done) => {}
+                    Some(Answered::NoRoom(job)) => self.held = Some(job),
                     None => return Ok(progress),
                 },
-            };
-            match answered {
-                Answered::Done => {}
-                Answered::NoRoom(job) => self.held = Some(job),
             }
             progress = Progress::Complete;
             if self.replies.len() > REPLIES_MAX {
@@ -250,7 +248,7 @@ impl Connection {
         if std::mem::take(&mut self.has_stamps) {
             lean::stamp_replies(&mut self.replies);
         }
-        let sent = self.line.send(self.replies.as_slice(), core);
+        let sent = self.line.send_attended(self.replies.as_slice(), core);
         self.replies.clear();
         sent.map_err(Reason::of_sending)
     }

@@ -74,6 +74,10 @@ impl Core {
         if !may_wait() {
             return receive(None);
         }
+        if waiter.always_sleeps() && !has_begun {
+            self.tally.waits.blocks();
+            return receive(Some(LINGER));
+        }
         let company = Company {
             spinners: &self.spinners,
             looking,

@@ -176,7 +176,7 @@ pub(super) fn answer(
     Ok(Answered::Done)
 }
 
-/// The same for a call of the commonest form, and its arguments.
+/// The same for a call of the commonest form, which is not of procedure 0, and its arguments.
 #[inline]
 pub(super) fn answer_common(
     common: Common,
@@ -184,11 +184,7 @@ pub(super) fn answer_common(
     core: &Core,
     line: &Arc<Line>,
     replies: &mut Buffer,
-) -> Result<Answered, Reason> {
-    if common.is_null() {
-        Reply::begin(replies, common.caller).seal(replies);
-        return Ok(Answered::Done);
-    }
+) -> Result<Option<Job>, Reason> {
     match core.services.lean_execution(common.service) {
         Execution::Inline => {
             let Common { service, caller } = common;
@@ -201,9 +197,12 @@ pub(super) fn answer_common(
                 found_at: None,
             };
             execute_plain(&job, arguments, core, line.origin(), replies);
-            Ok(Answered::Done)
+            Ok(None)
         }
-        Execution::Workers => hand_to_worker(&common.call(arguments), core, line, replies),
+        Execution::Workers => match hand_to_worker(&common.call(arguments), core, line, replies)? {
+            Answered::Done => Ok(None),
+            Answered::NoRoom(job) => Ok(Some(job)),
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
@@ -28,15 +28,11 @@ pub(super) struct Line {
     pub(super) in_flight: AtomicUsize,
     /// Of a lean client: its calls that wait for a worker or are executed by one.
     pub(super) lean_calls: Mutex<Calls<()>>,
-    sending: Mutex<Sending>,
-    registry: Arc<Lines>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sending {
-    Possible,
+    /// Taken by whoever sends, as others might.
+    sending: Mutex<()>,
     /// A record was cut off in the middle: whatever followed would be taken for its rest.
-    Broken,
+    is_broken: AtomicBool,
+    registry: Arc<Lines>,
 }
 
 impl Line {
@@ -49,15 +45,15 @@ impl Line {
 
     /// Sends what may as well remain unsaid, if nobody else sends and there is room for it at once.
     pub(super) fn send_at_once(&self, bytes: &[u8]) {
-        let Ok(mut sending) = self.sending.try_lock() else {
+        let Ok(_turn) = self.sending.try_lock() else {
             return;
         };
-        if *sending == Sending::Broken {
+        if self.is_broken.load(Ordering::Relaxed) {
             return;
         }
         // Whoever has gone need not be told.
         if matches!(self.stream.try_send(bytes), Ok(sent) if sent < bytes.len()) {
-            *sending = Sending::Broken;
+            self.is_broken.store(true, Ordering::Relaxed);
         }
     }
 
@@ -68,23 +64,60 @@ impl Line {
     /// # Errors
     /// `TimedOut` when patience has run out; what the socket reports.
     pub(super) fn send(&self, records: &[u8], core: &Core) -> io::Result<()> {
-        let mut sending = lock(&self.sending);
-        if *sending == Sending::Broken {
+        let _turn = lock(&self.sending);
+        self.send_in_turn(records, core)
+    }
+
+    /// The same for the thread that attends the connection: it need not wait for its turn if nobody else has the line.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    #[inline]
+    pub(super) fn send_attended(self: &Arc<Self>, records: &[u8], core: &Core) -> io::Result<()> {
+        match self.is_shared() {
+            true => self.send(records, core),
+            false => self.send_in_turn(records, core),
+        }
+    }
+
+    /// Whether somebody may send beside the one who asks and attends the connection: a worker, who has a clone of
+    /// the line for each call. Nobody else makes clones but who hangs up or ends the receiving, and sends nothing.
+    #[inline]
+    fn is_shared(self: &Arc<Self>) -> bool {
+        let is_shared = Arc::strong_count(self) > 1;
+        // What a worker did before it let go is seen.
+        fence(Ordering::Acquire);
+        is_shared
+    }
+
+    #[inline]
+    fn send_in_turn(&self, records: &[u8], core: &Core) -> io::Result<()> {
+        if self.is_broken.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let sent = self.send_all(records, core);
+        match self.stream.try_send(records) {
+            Ok(sent) if sent == records.len() => Ok(()),
+            begun => self.send_on(records, begun, core),
+        }
+    }
+
+    /// Sends what was not sent at once.
+    #[cold]
+    fn send_on(&self, records: &[u8], begun: io::Result<usize>, core: &Core) -> io::Result<()> {
+        let sent = self.send_rest(records, begun, core);
         if sent.is_err() {
-            *sending = Sending::Broken;
+            self.is_broken.store(true, Ordering::Relaxed);
             self.hang_up();
         }
         sent
     }
 
-    fn send_all(&self, records: &[u8], core: &Core) -> io::Result<()> {
+    fn send_rest(&self, records: &[u8], begun: io::Result<usize>, core: &Core) -> io::Result<()> {
+        let mut step = begun;
         let mut since = None;
         let mut sent = 0;
-        while sent < records.len() {
-            match self.stream.try_send(&records[sent..]) {
+        loop {
+            match step {
                 Ok(bytes) => sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let since = *since.get_or_insert_with(Instant::now);
@@ -92,8 +125,11 @@ impl Line {
                 }
                 Err(error) => return Err(error),
             }
+            match sent < records.len() {
+                true => step = self.stream.try_send(&records[sent..]),
+                false => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     /// Waits until more can be sent. Looks now and then whether others need the thread more, this
@@ -164,7 +200,8 @@ impl Lines {
             stream,
             in_flight: AtomicUsize::new(0),
             lean_calls: Mutex::new(Calls::new(calls_max)),
-            sending: Mutex::new(Sending::Possible),
+            sending: Mutex::default(),
+            is_broken: AtomicBool::new(false),
             registry: Arc::clone(self),
         });
         open.insert(id, Arc::downgrade(&line));

@@ -26,8 +26,9 @@ pub(crate) struct WaitTally {
 }
 
 impl WaitTally {
+    /// Somebody sleeps until something comes.
     #[inline]
-    pub(super) fn blocks(&self) {
+    pub(crate) fn blocks(&self) {
         add(&self.blocks, 1);
     }
 

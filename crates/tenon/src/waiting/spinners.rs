@@ -1,6 +1,6 @@
 //! How many threads may look for messages at the same time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon_net::Transport;
 
@@ -10,15 +10,21 @@ use super::processors;
 /// memory.
 pub(crate) const LOOKS: u32 = 128;
 
+/// Most threads that look at the same time, however many processors there are.
+const SEATS: usize = 64;
+
 /// The threads that look for messages now. There is always room for one; beyond that they leave a
 /// processor to everybody else, their peers perhaps, and who does not look at a socket leaves one to
 /// somebody who does.
+///
+/// Each has a seat of its own, and not only a place in a number: who leaves is in a hurry, and leaves a seat by a
+/// plain store.
 #[derive(Debug)]
-pub(crate) struct Spinners(AtomicUsize);
+pub(crate) struct Spinners([AtomicBool; SEATS]);
 
 /// One who looks. Dropping it makes room for another.
 #[derive(Debug)]
-pub(super) struct Spinner<'s>(&'s Spinners);
+pub(super) struct Spinner<'s>(&'s AtomicBool);
 
 /// What somebody looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +66,7 @@ impl Looking {
 
 impl Spinners {
     pub(crate) const fn new() -> Self {
-        Self(AtomicUsize::new(0))
+        Self([const { AtomicBool::new(false) }; SEATS])
     }
 
     /// Those of all channels of the process.
@@ -77,15 +83,17 @@ impl Spinners {
 
     #[inline]
     fn enter_below(&self, most: usize) -> Option<Spinner<'_>> {
-        let before = self.0.fetch_add(1, Ordering::Relaxed);
-        let spinner = Spinner(self);
-        (before < most).then_some(spinner)
+        let seats = &self.0[..most.min(SEATS)];
+        let is_mine = |seat: &&AtomicBool| {
+            !seat.load(Ordering::Relaxed) && !seat.swap(true, Ordering::Relaxed)
+        };
+        seats.iter().find(is_mine).map(Spinner)
     }
 }
 
 impl Drop for Spinner<'_> {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 

@@ -53,6 +53,12 @@ impl Waiter {
         }
     }
 
+    /// Whether waits for what has not begun to come are slept through, whatever was learned.
+    #[inline]
+    pub(crate) fn always_sleeps(&self) -> bool {
+        self.policy == Waiting::Block
+    }
+
     /// Repeats `attempt` for a moment, for the rest of a message that has begun: whoever sends it is
     /// awake, and mostly at it. Sleeping takes longer than that, under any policy. None if it does
     /// not come, or mostly has not.
@@ -143,7 +149,6 @@ impl Waiter {
         let mut is_contended = false;
         let mut now = begin;
         loop {
-            hint::spin_loop();
             let outcome = attempt();
             let has_come = !is_nothing(&outcome);
             if has_come && !is_contended {
@@ -170,6 +175,7 @@ impl Waiter {
                 let is_taken = offer_processor(now);
                 is_contended = is_taken && patience.is_some();
             }
+            hint::spin_loop();
         }
     }
 
