@@ -52,32 +52,40 @@ impl<A: PartialEq> Trains<A> {
         if let Some(to) = self.kept_for.take() {
             return Some((self.train(), to));
         }
-        let to = match self.next.take() {
+        let first = self.next.take();
+        let mut to = match first {
             None => {
                 self.bytes.clear();
-                poll(&mut self.bytes)?
+                None
             }
             Some((start, to)) => {
                 self.keep_from(start);
-                to
+                Some(to)
             }
         };
-        let size = self.bytes.len();
-        let mut end = size;
-        while end + size <= BYTES_MAX && end < size * PACKETS_MAX {
+        let (mut end, mut size) = (self.bytes.len(), self.bytes.len());
+        // Asked for in one place: whoever is asked is large, and part of this then.
+        while end + size <= BYTES_MAX && (end == 0 || end < size * PACKETS_MAX) {
             let Some(other) = poll(&mut self.bytes) else {
                 break;
             };
             let length = self.bytes.len() - end;
-            if other != to || length > size {
-                self.next = Some((end, other));
-                break;
+            match &to {
+                None => {
+                    (to, size) = (Some(other), length);
+                }
+                Some(to) if other != *to || length > size => {
+                    self.next = Some((end, other));
+                    break;
+                }
+                Some(_) => {}
             }
             end += length;
             if length < size {
                 break;
             }
         }
+        let to = to?;
         (self.train, self.size) = (0..end, size);
         Some((self.train(), to))
     }

@@ -27,6 +27,7 @@ pub(super) enum Asked<'m> {
 
 impl<'m> Question<'m> {
     /// Reads the request of the `sequence`th call of its lane.
+    #[inline]
     pub(super) fn read(
         bytes: &'m [u8],
         order: ByteOrder,
@@ -123,6 +124,7 @@ impl<'m> Answered<'m> {
     }
 }
 
+#[inline]
 fn expect(message: &Message<'_>, kinds: &[Kind], sequence: u32) -> Result<(), Violation> {
     let header = message.header;
     if !kinds.contains(&header.kind) {
@@ -138,6 +140,7 @@ fn expect(message: &Message<'_>, kinds: &[Kind], sequence: u32) -> Result<(), Vi
     Ok(())
 }
 
+#[inline]
 fn expect_end(message: &Message<'_>, rest: &[u8]) -> Result<(), Violation> {
     match rest.len() {
         0 => Ok(()),

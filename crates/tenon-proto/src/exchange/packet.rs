@@ -1,5 +1,6 @@
 //! The header of every packet, and the check over all of it.
 
+use crc_fast::crc32_iscsi;
 use tenon_wire::Buffer;
 
 /// Bytes of the header of a packet.
@@ -169,7 +170,7 @@ pub(super) fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), Ignored> {
         Some(parts) if is_packet(datagram) => parts,
         _ => return Err(Ignored::Stranger),
     };
-    if crc32c::crc32c(&datagram[MAGIC_AT..]) != u32_at(header, 0) {
+    if crc32_iscsi(&datagram[MAGIC_AT..]) != u32_at(header, 0) {
         return Err(Ignored::Damaged);
     }
     let kind = PacketKind::of(header[6]).ok_or(Ignored::Malformed)?;
@@ -222,7 +223,7 @@ impl Prototype {
         bytes[28..].copy_from_slice(&header.fragments.to_be_bytes());
         body(out);
         let packet = &mut out.as_mut_slice()[start..];
-        let check = crc32c::crc32c(&packet[MAGIC_AT..]);
+        let check = crc32_iscsi(&packet[MAGIC_AT..]);
         packet[..MAGIC_AT].copy_from_slice(&check.to_be_bytes());
     }
 }

@@ -98,6 +98,7 @@ impl Learnt {
 impl Sending {
     /// Takes a message, in exchange for an empty buffer, to be sent in fragments of so many bytes.
     /// The first `prefix_length` bytes of the whole are written by `prefix`.
+    #[inline]
     pub(super) fn begin(
         &mut self,
         message: &mut Buffer,
@@ -105,18 +106,30 @@ impl Sending {
         prefix: impl FnOnce(&mut Buffer),
     ) {
         self.forget();
-        std::mem::swap(&mut self.message, message);
+        self.take(message);
         self.restart(fragment_bytes, prefix);
     }
 
+    /// Takes a message, in exchange for an empty buffer, which is to be [begun](Self::restart). There is none
+    /// that was not [forgotten](Self::forget).
+    #[inline]
+    pub(super) fn take(&mut self, message: &mut Buffer) {
+        std::mem::swap(&mut self.message, message);
+    }
+
     /// Begins to send the same message anew.
+    #[inline]
     pub(super) fn restart(&mut self, fragment_bytes: usize, prefix: impl FnOnce(&mut Buffer)) {
         self.prefix.clear();
         prefix(&mut self.prefix);
         self.fragment_bytes = fragment_bytes.max(FRAGMENT_MIN);
-        let count = self.bytes().div_ceil(self.fragment_bytes);
-        self.count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-        let largest = self.fragment_bytes.min(self.bytes());
+        let bytes = self.bytes();
+        // A division takes longer than all else here, and most messages are short.
+        self.count = match bytes <= self.fragment_bytes {
+            true => 1,
+            false => u32::try_from(bytes.div_ceil(self.fragment_bytes)).unwrap_or(u32::MAX),
+        };
+        let largest = self.fragment_bytes.min(bytes);
         self.weight = largest.div_ceil(DATAGRAM_DEFAULT).max(1) as u32;
         (self.arrived_below, self.next) = (0, 0);
         self.flights.clear();
@@ -124,6 +137,7 @@ impl Sending {
     }
 
     /// Drops the message. Its memory is [still there](Self::spare).
+    #[inline]
     pub(super) fn forget(&mut self) {
         self.message.clear();
         self.prefix.clear();
@@ -179,6 +193,7 @@ impl Sending {
     }
 
     /// The fragment that is to be sent next.
+    #[inline]
     pub(super) fn next_fragment(&mut self) -> Option<u32> {
         while let Some(&fragment) = self.lost.front() {
             match self.flight(fragment).map(|flight| flight.fate) {
@@ -191,6 +206,7 @@ impl Sending {
     }
 
     /// Whether nothing can be sent behind this fragment before something arrives.
+    #[inline]
     pub(super) fn is_end(&self, fragment: u32) -> bool {
         let window_end = self.arrived_below.saturating_add(WINDOW);
         fragment + 1 == self.count || fragment + 1 >= window_end
@@ -201,6 +217,7 @@ impl Sending {
         self.flights.get(index as usize)
     }
 
+    #[inline]
     fn flight_mut(&mut self, fragment: u32) -> Option<&mut Flight> {
         let index = fragment.checked_sub(self.arrived_below)?;
         self.flights.get_mut(index as usize)
@@ -213,6 +230,7 @@ impl Sending {
 
     /// A fragment is sent, as the `order`th of all packets. Says whether it is under way in addition
     /// to those that were.
+    #[inline]
     pub(super) fn sent(&mut self, fragment: u32, order: u64, now: Instant) -> bool {
         if fragment == self.next {
             self.next += 1;
@@ -233,6 +251,7 @@ impl Sending {
     }
 
     /// Appends a fragment's bytes.
+    #[inline]
     pub(super) fn put(&self, fragment: u32, out: &mut Buffer) {
         let begin = fragment as usize * self.fragment_bytes;
         let end = (begin + self.fragment_bytes).min(self.bytes());
@@ -245,6 +264,7 @@ impl Sending {
     }
 
     /// All has arrived, as the answer says.
+    #[inline]
     pub(super) fn all_arrived(&mut self, now: Instant) -> Learnt {
         let mut learnt = Learnt::default();
         self.arrive_below(self.count, now, &mut learnt);
@@ -271,6 +291,7 @@ impl Sending {
     }
 
     /// The latest order among those that have arrived before `below`.
+    #[inline]
     fn arrive_below(&mut self, below: u32, now: Instant, learnt: &mut Learnt) -> Option<u64> {
         let mut latest = None;
         while self.arrived_below < below {
@@ -316,6 +337,7 @@ impl Sending {
 }
 
 /// A flight has arrived; its order if that is news.
+#[inline]
 fn arrive(flight: &mut Flight, now: Instant, learnt: &mut Learnt) -> Option<u64> {
     match std::mem::replace(&mut flight.fate, Fate::Arrived) {
         Fate::Arrived => return None,

@@ -30,61 +30,75 @@ impl Default for Patience {
     }
 }
 
-/// RFC 6298: a clock's granularity.
-const GRANULARITY: Duration = Duration::from_millis(1);
+/// RFC 6298: a clock's granularity, in nanoseconds.
+const GRANULARITY: u64 = 1_000_000;
 
 /// The estimate of the round trip (RFC 6298). Karn's rule is its callers': they measure only what was
-/// sent once.
+/// sent once. Every answer is measured, so it reckons in nanoseconds: a `Duration` divides for whatever is
+/// done with it.
 #[derive(Debug)]
 pub(super) struct RoundTrip {
     patience: Patience,
+    most: u64,
     /// Smoothed, and its variation.
-    measured: Option<(Duration, Duration)>,
+    measured: Option<(u64, u64)>,
+    /// How long to wait if nothing was in vain.
+    wait: u64,
 }
 
 impl RoundTrip {
     pub(super) fn new(patience: Patience) -> Self {
         Self {
             patience,
+            most: nanoseconds(patience.most),
             measured: None,
+            wait: nanoseconds(patience.initial.max(patience.least)),
         }
     }
 
-    /// RFC 6298, 2.2 and 2.3.
+    /// RFC 6298, 2.2 to 2.4.
+    #[inline]
     pub(super) fn measure(&mut self, trip: Duration) {
-        self.measured = Some(match self.measured {
+        let trip = nanoseconds(trip);
+        let (smoothed, variation) = match self.measured {
             None => (trip, trip / 2),
             Some((smoothed, variation)) => {
                 let difference = smoothed.abs_diff(trip);
                 (
-                    smoothed * 7 / 8 + trip / 8,
-                    variation * 3 / 4 + difference / 4,
+                    smoothed - smoothed / 8 + trip / 8,
+                    variation - variation / 4 + difference / 4,
                 )
             }
-        });
+        };
+        self.measured = Some((smoothed, variation));
+        let wait = smoothed.saturating_add(variation.saturating_mul(4).max(GRANULARITY));
+        self.wait = wait.max(nanoseconds(self.patience.least));
     }
 
     pub(super) fn smoothed(&self) -> Option<Duration> {
-        self.measured.map(|(smoothed, _)| smoothed)
+        self.measured
+            .map(|(smoothed, _)| Duration::from_nanos(smoothed))
     }
 
     /// How long to wait when so many waits were in vain: doubled for each (RFC 6298, 5.5), and up to
     /// an eighth longer by chance, so that those that failed together do not try again together.
+    #[inline]
     pub(super) fn wait(&self, in_vain: u32, chance: &mut Chance) -> Duration {
-        let wait = match self.measured {
-            None => self.patience.initial,
-            Some((smoothed, variation)) => smoothed + (variation * 4).max(GRANULARITY),
-        };
-        let wait = wait.max(self.patience.least);
-        let wait = wait.saturating_mul(1 << in_vain.min(16));
-        chance.lengthen(wait.min(self.patience.most))
+        let wait = self.wait.saturating_mul(1 << in_vain.min(16));
+        chance.lengthen(wait.min(self.most))
     }
 
     /// How long to wait between two probes when so many were answered.
     pub(super) fn probe(&self, answered: u32, chance: &mut Chance) -> Duration {
         let wait = self.wait(answered, chance);
-        wait.min(chance.lengthen(self.patience.probe))
+        wait.min(chance.lengthen(nanoseconds(self.patience.probe)))
     }
+}
+
+/// The most is more than five hundred years.
+#[inline]
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// SplitMix64 (Steele, Lea, Flood), from a seed: good enough for what nobody need not foresee.
@@ -92,6 +106,7 @@ impl RoundTrip {
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
+    #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -99,7 +114,10 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    fn lengthen(&mut self, wait: Duration) -> Duration {
-        wait + wait / 8 * (self.next() % 256) as u32 / 256
+    /// So many nanoseconds, and up to an eighth more.
+    #[inline]
+    fn lengthen(&mut self, wait: u64) -> Duration {
+        let more = wait / 8 / 256 * (self.next() % 256);
+        Duration::from_nanos(wait.saturating_add(more))
     }
 }

@@ -240,7 +240,7 @@ pub struct CommonHeader {
 impl CommonHeader {
     /// The header that has these bytes, if it is of this form.
     #[inline]
-    pub(super) fn of(bytes: &[u8; HEADER], order: ByteOrder) -> Option<Self> {
+    pub(crate) fn of(bytes: &[u8; HEADER], order: ByteOrder) -> Option<Self> {
         let [a, b, c, d, e, f, g, h, second @ ..] = *bytes;
         let header = Self {
             first: u64::from_ne_bytes([a, b, c, d, e, f, g, h]),

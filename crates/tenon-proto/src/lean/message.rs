@@ -37,6 +37,7 @@ pub struct Parts<'m> {
 impl<'m> Message<'m> {
     /// The message that `bytes` begin with, `at` bytes into what was received, and what stands behind
     /// it.
+    #[inline]
     pub(crate) fn split(
         bytes: &'m [u8],
         at: u64,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tenon_proto::exchange::client::CallId;
+use tenon_proto::exchange::client::{CallId, ClientCounters};
 use tenon_proto::exchange::server::{Farewell, ServerEvent, ServerLimits};
-use tenon_proto::exchange::{Failure, PacketKind, Reason};
+use tenon_proto::exchange::{Failure, Ignored, PACKET_HEADER, PacketKind, Reason};
 use tenon_proto::lean::client::{BindError, ReplyError};
 use tenon_proto::lean::{ByteOrder, Interface, Status};
 
@@ -31,6 +31,85 @@ fn a_call_takes_two_packets_once_the_ends_know_each_other() {
         }
         assert_eq!(pair.server.counters().conversations, 1);
     }
+}
+
+#[test]
+fn the_commonest_answer_shows_by_a_few_words_and_no_other_does() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    let before = pair.client.counters();
+    let id = pair.start(&message(ORDER, 7, b"results"));
+    let call = pair.take_from_client();
+    let key = pair.bring_to_server(&call).unwrap();
+    pair.answer(key, b"results");
+    let answer = pair.take_from_server();
+    for bit in 0..answer.len() * 8 {
+        let mut spoiled = answer.clone();
+        spoiled[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(
+            pair.client.take_common(pair.now, &spoiled, id),
+            None,
+            "{bit}"
+        );
+    }
+    for length in 0..answer.len() {
+        let cut = &answer[..length];
+        assert_eq!(pair.client.take_common(pair.now, cut, id), None, "{length}");
+    }
+    assert_eq!(pair.client.take_common(pair.now, &call, id), None);
+    assert_eq!(
+        (pair.client.counters(), pair.client.in_flight()),
+        (before_with_a_call(before), 1)
+    );
+    let place = pair.client.take_common(pair.now, &answer, id).unwrap();
+    assert_eq!(&answer[PACKET_HEADER..][place], b"results");
+    assert_eq!(
+        (pair.client.in_flight(), pair.client.lanes_in_use()),
+        (0, 0)
+    );
+    assert_eq!(pair.client.counters().successes, before.successes + 1);
+    // It has had its answer, and what comes again is looked at as anything is.
+    assert_eq!(pair.client.take_common(pair.now, &answer, id), None);
+    pair.bring_to_client(&answer);
+    assert_eq!(pair.client.counters().ignored.of(Ignored::Repeated), 1);
+    assert_eq!(pair.call(b"the next"), 2);
+}
+
+fn before_with_a_call(before: ClientCounters) -> ClientCounters {
+    ClientCounters {
+        calls: before.calls + 1,
+        ..before
+    }
+}
+
+#[test]
+fn an_answer_to_another_call_or_in_another_order_is_not_the_commonest() {
+    let mut first = pair();
+    first.call(b"warm up");
+    let ids = [0, 1].map(|_| first.start(&message(ORDER, 7, b"one of two")));
+    let calls = [0, 1].map(|_| first.poll_client().unwrap());
+    let keys = calls.map(|call| first.bring_to_server(&call).unwrap());
+    first.answer(keys[0], b"one of two");
+    let answer = first.take_from_server();
+    assert_eq!(first.client.take_common(first.now, &answer, ids[1]), None);
+    assert!(
+        first
+            .client
+            .take_common(first.now, &answer, ids[0])
+            .is_some()
+    );
+
+    let other = ORDERS.into_iter().find(|order| *order != ORDER).unwrap();
+    let mut second = Pair::new(ORDER, other);
+    second.call(b"warm up");
+    let id = second.start(&message(ORDER, 7, b"swapped"));
+    let call = second.take_from_client();
+    let key = second.bring_to_server(&call).unwrap();
+    second.answer(key, b"swapped");
+    let answer = second.take_from_server();
+    assert_eq!(second.client.take_common(second.now, &answer, id), None);
+    second.bring_to_client(&answer);
+    assert_eq!(second.results.last().unwrap(), b"swapped");
 }
 
 #[test]

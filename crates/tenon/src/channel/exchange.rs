@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -111,6 +112,18 @@ impl ExchangeEngine {
         }
         self.started[slot.index()] = Some((id, *timer));
         Ok(())
+    }
+
+    /// Takes in a packet if it is the answer to the call of `slot` and of the commonest form, and says where its
+    /// results are. What it is otherwise is left to [`take_in`](Self::take_in).
+    #[inline]
+    pub(super) fn take_common(&mut self, packet: &[u8], slot: SlotId) -> Option<Range<usize>> {
+        let started = self.started.get_mut(slot.index())?;
+        let (id, _) = (*started)?;
+        let place = self.calls.take_common(Instant::now(), packet, id)?;
+        *started = None;
+        self.fault = None;
+        Some(place)
     }
 
     /// Takes in a packet.

@@ -211,6 +211,28 @@ impl Inbox {
         }
     }
 
+    /// The packet that has come next, unless it is one of many.
+    #[inline]
+    pub fn single_packet(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Reader::Packets(packets) => {
+                let packet = packets.came.next_packet()?;
+                (!is_one_of_many(packet)).then_some(packet)
+            }
+            Reader::Records(_) | Reader::Messages(_) | Reader::Datagram(_) => None,
+        }
+    }
+
+    /// Leaves that packet behind, in which an answer was found: it is the message that came last.
+    #[inline]
+    pub fn take_single_packet(&mut self) {
+        if let Reader::Packets(packets) = &mut self.0 {
+            packets.came.advance();
+            packets.taken.whole.clear();
+            packets.taken.stamps = None;
+        }
+    }
+
     /// Whether packets have come that are still to be handed out.
     #[inline]
     pub fn has_more_packets(&self) -> bool {

@@ -2,6 +2,7 @@
 //! reader has brought it or has left.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -14,7 +15,7 @@ use super::Channel;
 use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
 use super::connection::{Connection, Desk, InPlace};
-use super::engine::Meaning;
+use super::engine::{Engine, Meaning};
 use super::flight::{Flight, Locked};
 use super::form::Started;
 use super::inbox::{fill_messages, take_lean_reply};
@@ -460,12 +461,35 @@ impl<'t> Reader<'t> {
     /// come. The bookkeeping hears of it when the reader leaves, and takes the lock in any case.
     #[inline]
     fn take_own(&mut self, call: &Started, slot: SlotId) -> bool {
+        if self.desk().inbox.single_packet().is_some() {
+            return self.take_own_packet(slot);
+        }
         let desk = self.desk_mut();
         let Some((place, order)) = desk.inbox.take_reply(call) else {
             return false;
         };
         desk.own = InPlace { place, order };
         desk.answered = Some((call.id, slot));
+        true
+    }
+
+    /// The same of the packet exchange, where only the bookkeeping knows what a packet is.
+    #[inline]
+    fn take_own_packet(&mut self, slot: SlotId) -> bool {
+        let channel = self.channel;
+        let desk = self.desk_mut();
+        let mut state = channel.lock();
+        let Some(place) = state.take_common(desk, slot) else {
+            return false;
+        };
+        channel.hint(&state);
+        if state.has_packets() {
+            state.flush_packets();
+        }
+        drop(state);
+        desk.inbox.take_single_packet();
+        let order = ByteOrder::NATIVE;
+        desk.own = InPlace { place, order };
         true
     }
 
@@ -541,6 +565,23 @@ impl<'t> Reader<'t> {
 }
 
 impl State {
+    /// Ends the call of `slot` if the packet that has come next is its answer and of the commonest form; where
+    /// its results are.
+    #[inline]
+    fn take_common(&mut self, desk: &Desk, slot: SlotId) -> Option<Range<usize>> {
+        // What came over a connection that is given up says nothing of the one that follows it.
+        if !self.is_line(&desk.connection) {
+            return None;
+        }
+        let Engine::Exchange(engine) = &mut self.engine else {
+            return None;
+        };
+        let place = engine.take_common(desk.inbox.single_packet()?, slot)?;
+        self.back_off.reset();
+        self.release(slot);
+        Some(place)
+    }
+
     /// Ends a call whose owner has its reply, which may have been told that the connection broke meanwhile.
     #[inline(always)]
     fn end_answered(&mut self, id: u32, slot: SlotId) {

@@ -56,13 +56,16 @@ impl<W> Core<W> {
         let lane = &mut self.lanes[usize::from(number)];
         lane.begin(pending);
         self.calling += 1;
-        lane.sending.begin(message, usize::MAX, |_| {});
+        lane.sending.take(message);
         self.spare.lend_message(message);
         self.counters.calls += 1;
         match self.link {
             Link::Open(_) => self.prepare(number),
-            Link::Idle => self.greet(now),
-            Link::Greeting(_) => {}
+            Link::Idle => {
+                lane.sending.restart(usize::MAX, |_| {});
+                self.greet(now);
+            }
+            Link::Greeting(_) => lane.sending.restart(usize::MAX, |_| {}),
         }
         Ok(id)
     }
@@ -182,7 +185,6 @@ impl<W> Core<W> {
             self.bytes -= lane.assembly.bytes();
             lane.assembly.clear();
         }
-        self.has_waiting = true;
         self.wake();
     }
 

@@ -1,5 +1,6 @@
 //! What comes from the server.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::exchange::failure::Reason;
 use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind, decode};
 use crate::exchange::sending::Learnt;
 use crate::lean::client::ReplyError;
-use crate::lean::{BindRefusal, ByteOrder, Exception, Extensions, Kind};
+use crate::lean::{BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind};
 use crate::storage::Storage;
 
 /// An answer that is sent later than so many microseconds after its call says so by this number.
@@ -146,6 +147,20 @@ impl<W> Core<W> {
                 return Err(Ignored::Repeated);
             }
         }
+        self.hear_reply(now, header);
+        let lane = &mut self.lanes[usize::from(header.lane)];
+        if header.fragments == 1 && header.fragment == 0 && !lane.assembly.is_begun() {
+            lane.answer_count = 1;
+            let (lane, datagram) = (header.lane, Some(body));
+            return Ok(Some(Complete { lane, datagram }));
+        }
+        self.assemble(now, header, body, taken)
+    }
+
+    /// A fragment of an answer says that the request has arrived.
+    #[inline]
+    fn hear_reply(&mut self, now: Instant, header: &Header) {
+        let lane = &mut self.lanes[usize::from(header.lane)];
         lane.heard();
         let learnt = lane.sending.all_arrived(now);
         let held = match header.detail {
@@ -154,13 +169,40 @@ impl<W> Core<W> {
         };
         self.confirm();
         self.learn(now, &learnt, held);
-        let lane = &mut self.lanes[usize::from(header.lane)];
-        if header.fragments == 1 && header.fragment == 0 && !lane.assembly.is_begun() {
-            lane.answer_count = 1;
-            let (lane, datagram) = (header.lane, Some(body));
-            return Ok(Some(Complete { lane, datagram }));
+    }
+
+    /// Ends the call `id` if `datagram` is its answer and of the commonest form: one packet, and in it nothing
+    /// but the results, whose place in what stands behind the packet's header is returned. None says no more
+    /// than that [`take_in`](Self::take_in) has to look at it.
+    #[inline]
+    pub(super) fn take_common(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        id: CallId,
+    ) -> Option<Range<usize>> {
+        let (header, body) = decode(datagram).ok()?;
+        let is_single = header.kind == PacketKind::Reply && header.fragments == 1;
+        if !is_single || header.flags != 0 || header.fragment != 0 || header.lane != id.lane {
+            return None;
         }
-        self.assemble(now, header, body, taken)
+        let lane = self.lane_of(&header).ok()?;
+        let Stage::Calling(pending) = &lane.stage else {
+            return None;
+        };
+        let called = (pending.service, pending.procedure);
+        if pending.serial != id.serial || lane.assembly.is_begun() || lane.owes_ack {
+            return None;
+        }
+        let common = CommonHeader::of(body.first_chunk()?, self.peer?.order)?;
+        let is_reply = common.is_reply_to(header.sequence, called.0, called.1);
+        if !is_reply || common.message_length() != body.len() as u64 {
+            return None;
+        }
+        self.hear_reply(now, &header);
+        self.counters.successes += 1;
+        self.end(header.lane);
+        Some(HEADER..HEADER + common.length() as usize)
     }
 
     fn assemble<'d>(

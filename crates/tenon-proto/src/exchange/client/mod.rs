@@ -12,6 +12,7 @@ mod outgoing;
 mod timers;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -371,6 +372,19 @@ impl<W> ClientEngine<W> {
         taken: &'d mut Whole,
     ) -> Option<Answer<'d, W>> {
         self.core.take_in(now, datagram, &mut taken.0)
+    }
+
+    /// Ends the call `id` if `datagram` is its answer and of the commonest form: a single packet, and in it
+    /// nothing but the results. Where they stand behind the packet's [header](super::PACKET_HEADER). None says
+    /// nothing: what else it may be is found out by the methods above.
+    #[inline]
+    pub fn take_common(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        id: CallId,
+    ) -> Option<Range<usize>> {
+        self.core.take_common(now, datagram, id)
     }
 
     /// Appends the next datagram that is to be sent; false if there is none.

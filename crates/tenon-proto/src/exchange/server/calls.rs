@@ -24,7 +24,7 @@ impl<A: Address> Core<A> {
         if u32::from(header.lane) >= lanes_max {
             return Err(Ignored::Malformed);
         }
-        let Some(conversation) = self.conversations.get_mut(&header.conversation) else {
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
             return Err(Ignored::Stale);
         };
         let (index, is_new) = conversation.lane_for(header, bytes_max, now)?;
@@ -87,7 +87,7 @@ impl<A: Address> Core<A> {
                 return Err(Ignored::Repeated);
             }
         }
-        let Some(conversation) = self.conversations.get_mut(&header.conversation) else {
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
             return Err(Ignored::Stale);
         };
         let lane = &mut conversation.lanes[index];
@@ -102,7 +102,7 @@ impl<A: Address> Core<A> {
 
     fn assemble(&mut self, header: &Header, index: usize, body: &[u8]) -> Result<Taken, Ignored> {
         let total = self.bytes + body.len();
-        let Some(conversation) = self.conversations.get_mut(&header.conversation) else {
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
             return Err(Ignored::Stale);
         };
         let of_conversation = conversation.bytes + body.len();
@@ -169,7 +169,7 @@ impl<A: Address> Core<A> {
     }
 
     fn handle_cancel(&mut self, header: &Header, index: usize) -> Result<(), Ignored> {
-        let Some(conversation) = self.conversations.get_mut(&header.conversation) else {
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
             return Err(Ignored::Stale);
         };
         let lane = &mut conversation.lanes[index];
@@ -202,7 +202,7 @@ impl<A: Address> Core<A> {
         body: &[u8],
     ) -> Result<(), Ignored> {
         let arrived = Arrived::get(header.fragment, body)?;
-        let Some(conversation) = self.conversations.get_mut(&header.conversation) else {
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
             return Err(Ignored::Stale);
         };
         let is_awaited = matches!(conversation.lanes[index].stage, Stage::Answered);
@@ -217,7 +217,7 @@ impl<A: Address> Core<A> {
     }
 
     pub(super) fn lane(&mut self, conversation: u64, index: usize) -> Result<&mut Lane, Ignored> {
-        let conversation = self.conversations.get_mut(&conversation);
+        let conversation = self.conversations.get_mut(conversation);
         let lane = conversation.and_then(|conversation| conversation.lanes.get_mut(index));
         lane.ok_or(Ignored::Stale)
     }
@@ -230,7 +230,7 @@ impl<A: Address> Core<A> {
     }
 
     pub(super) fn make_ready(&mut self, conversation: u64, lane: u16) {
-        let Some(found) = self.conversations.get_mut(&conversation) else {
+        let Some(found) = self.conversations.get_mut(conversation) else {
             return;
         };
         if let Some(lane) = found.lane_mut(lane)
@@ -242,7 +242,7 @@ impl<A: Address> Core<A> {
 
     /// Lanes that waited for room in the window of their conversation.
     pub(super) fn wake(&mut self, id: u64) {
-        let Some(conversation) = self.conversations.get_mut(&id) else {
+        let Some(conversation) = self.conversations.get_mut(id) else {
             return;
         };
         if conversation.congestion.has_room() && std::mem::take(&mut conversation.has_waiting) {
@@ -257,7 +257,7 @@ impl<A: Address> Core<A> {
 
     /// Counts anew what a call keeps.
     pub(super) fn charge(&mut self, conversation: u64, index: usize) {
-        let Some(conversation) = self.conversations.get_mut(&conversation) else {
+        let Some(conversation) = self.conversations.get_mut(conversation) else {
             return;
         };
         let lane = &mut conversation.lanes[index];

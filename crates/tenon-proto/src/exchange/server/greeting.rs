@@ -71,7 +71,7 @@ impl<A: Address> Core<A> {
         header: &Header,
         body: &'d [u8],
     ) -> Result<&'d [u8], Ignored> {
-        match self.conversations.get_mut(&header.conversation) {
+        match self.conversations.get_mut(header.conversation) {
             Some(conversation) if conversation.peer == from => {
                 conversation.heard_at = now;
                 match header.has(OPENS) {

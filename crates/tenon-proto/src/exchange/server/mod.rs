@@ -7,6 +7,7 @@
 
 mod calls;
 mod conversation;
+mod conversations;
 mod greeting;
 mod outgoing;
 mod requests;
@@ -18,7 +19,6 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use foldhash::fast::RandomState;
 use tenon_wire::Buffer;
 
 use crate::exchange::assembly::{Assembly, whole};
@@ -31,7 +31,7 @@ use crate::exchange::{PREFIX_MAX, datagram_max};
 use crate::lean::Preamble;
 use crate::lean::server::{Call, Catalog};
 use crate::storage::Storage;
-use conversation::Conversation;
+use conversations::Conversations;
 
 /// The address of a peer.
 pub trait Address: Copy + Eq + Hash + Debug {
@@ -183,9 +183,7 @@ struct Core<A> {
     cookies: Cookies,
     incarnation: u32,
     started: Instant,
-    /// Who finds out how to name conversations so that they collide makes a packet cost as much as there
-    /// are conversations of one host, which are few.
-    conversations: HashMap<u64, Conversation<A>, RandomState>,
+    conversations: Conversations<A>,
     hosts: HashMap<A, usize>,
     /// Calls that have something to send.
     ready: VecDeque<(u64, u16)>,
@@ -239,7 +237,7 @@ impl<A: Address> ServerEngine<A> {
                 cookies: Cookies::new(secrets.key, now, limits.cookie),
                 incarnation: secrets.incarnation,
                 started: now,
-                conversations: HashMap::default(),
+                conversations: Conversations::default(),
                 hosts: HashMap::new(),
                 ready: VecDeque::new(),
                 timed: Vec::new(),
@@ -342,9 +340,9 @@ impl<A: Address> ServerEngine<A> {
 
     /// Packets of answers that are taken to be under way, to all clients together.
     pub fn under_way(&self) -> u32 {
-        let conversations = self.core.conversations.values();
+        let conversations = self.core.conversations.iter();
         conversations
-            .map(|conversation| conversation.congestion.under_way())
+            .map(|(_, conversation)| conversation.congestion.under_way())
             .sum()
     }
 

@@ -13,7 +13,7 @@ impl<A: Address> Core<A> {
     pub(super) fn say_goodbye(&mut self, to: Farewell) {
         let told = self.conversations.iter();
         let told = told.filter(|(_, conversation)| to == Farewell::ToAll || conversation.is_idle());
-        self.leaving = told.map(|(id, _)| *id).collect();
+        self.leaving = told.map(|(id, _)| id).collect();
     }
 
     /// Appends the last packet of a conversation.
@@ -21,7 +21,7 @@ impl<A: Address> Core<A> {
     fn put_goodbye(&mut self, out: &mut Buffer) -> Option<A> {
         loop {
             let id = self.leaving.pop()?;
-            let Some(conversation) = self.conversations.get(&id) else {
+            let Some(conversation) = self.conversations.get(id) else {
                 continue;
             };
             conversation.put_goodbye(self.incarnation, out);
@@ -46,7 +46,7 @@ impl<A: Address> Core<A> {
             let Some((id, number)) = self.ready.pop_front() else {
                 return self.put_goodbye(out);
             };
-            let Some(conversation) = self.conversations.get_mut(&id) else {
+            let Some(conversation) = self.conversations.get_mut(id) else {
                 continue;
             };
             let Some(index) = conversation.index_of(number) else {

@@ -18,7 +18,7 @@ impl<A: Address> Core<A> {
         message: &'m [u8],
         catalog: &Catalog,
     ) -> Option<Request<'m>> {
-        let conversation = self.conversations.get_mut(&key.conversation)?;
+        let conversation = self.conversations.get_mut(key.conversation)?;
         let index = conversation.index_of(key.lane)?;
         let asked = Question::read(message, conversation.client.order, key.sequence);
         let question = match asked {
@@ -113,7 +113,7 @@ impl<A: Address> Core<A> {
 
     fn make_owing(&mut self, key: CallKey) {
         let header = Header::plain(PacketKind::Ack, key.conversation, key.lane, key.sequence);
-        let conversation = self.conversations.get(&key.conversation);
+        let conversation = self.conversations.get(key.conversation);
         let index = conversation.and_then(|conversation| conversation.index_of(key.lane));
         if let Some(index) = index {
             self.charge(key.conversation, index);
@@ -128,7 +128,7 @@ impl<A: Address> Core<A> {
     }
 
     pub(super) fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {
-        let Some(conversation) = self.conversations.get_mut(&key.conversation) else {
+        let Some(conversation) = self.conversations.get_mut(key.conversation) else {
             return false;
         };
         let Some(lane) = conversation.lane_mut(key.lane) else {
@@ -159,7 +159,7 @@ impl<A: Address> Core<A> {
     }
 
     fn send_answer(&mut self, key: CallKey, message: &mut Buffer) {
-        let Some(conversation) = self.conversations.get_mut(&key.conversation) else {
+        let Some(conversation) = self.conversations.get_mut(key.conversation) else {
             return;
         };
         let Some(index) = conversation.index_of(key.lane) else {

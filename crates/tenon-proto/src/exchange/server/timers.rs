@@ -8,7 +8,7 @@ use super::{Address, CallKey, Core, ServerEvent};
 impl<A: Address> Core<A> {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let timers = self.timed.iter().filter_map(|(id, number)| {
-            let lane = self.conversations.get(id)?.lane(*number)?;
+            let lane = self.conversations.get(*id)?.lane(*number)?;
             lane.timer
         });
         let sweep = (!self.conversations.is_empty()).then_some(self.sweep_at);
@@ -28,7 +28,7 @@ impl<A: Address> Core<A> {
 
     /// Whether the answer is still to be waited for.
     fn handle_lane_timeout(&mut self, now: Instant, id: u64, number: u16) -> bool {
-        let Some(conversation) = self.conversations.get_mut(&id) else {
+        let Some(conversation) = self.conversations.get_mut(id) else {
             return false;
         };
         let Some(index) = conversation.index_of(number) else {
@@ -61,7 +61,7 @@ impl<A: Address> Core<A> {
         let over = over.filter(|(_, conversation)| {
             now >= conversation.heard_at + retention && now >= conversation.cookie_expiry
         });
-        let over: Vec<u64> = over.map(|(id, _)| *id).collect();
+        let over: Vec<u64> = over.map(|(id, _)| id).collect();
         for id in over {
             self.forget(id);
         }
@@ -72,7 +72,7 @@ impl<A: Address> Core<A> {
     }
 
     pub(super) fn forget(&mut self, id: u64) {
-        let Some(conversation) = self.conversations.remove(&id) else {
+        let Some(conversation) = self.conversations.remove(id) else {
             return;
         };
         self.bytes -= conversation.bytes;
