@@ -326,8 +326,9 @@ by all. tonic, tarpc and Cap'n Proto run on one thread, which is what they are f
 one core; TCP_NODELAY is set everywhere, and nothing is compressed. Tenon's client has many calls in
 flight by starting them one after the other and taking the answers in order, in one thread. iceoryx2 moves
 memory in which the other end reads and marshals nothing, and both its ends look all the time; Tenon moves typed
-values, which are checked and owned at both ends. tarpc beside greetings in shared memory goes over a Unix socket. Bytes are
-those of a call and its answer, with all headers but those of TCP. A dash: the contestant cannot take
+values, which are checked and owned at both ends. volo goes through shared memory by its shmipc, whose ends wake each
+other by eventfds, as it recommends for small messages. tarpc beside greetings in shared memory goes over a Unix
+socket. Bytes are those of a call and its answer, with all headers but those of TCP. A dash: the contestant cannot take
 part (libtirpc carries no more than 8000 bytes over UDP and has one call in flight on a connection; others
 do not speak UDP; protobuf's C++ for 8192 members does not compile, and what tarpc and Cap'n Proto derive
 and generate for more than 1024 takes rustc too long).

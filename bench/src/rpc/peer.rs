@@ -25,7 +25,7 @@ pub enum Peer {
     Tarpc,
     /// Cap'n Proto in Rust; every member is built and owned, as with the others.
     Capnp,
-    /// volo: Thrift in Rust.
+    /// volo: Thrift in Rust; in shared memory by its shmipc.
     Volo,
     /// iceoryx2: requests and responses in shared memory, which it moves and does not marshal.
     Iceoryx2,
@@ -82,7 +82,9 @@ impl Peer {
             Peer::Iceoryx2 if row.mode != Mode::Spin => Some("is made to look all the time here"),
             Peer::Iceoryx2 => None,
             Peer::Tarpc if row.is_greetings_in_memory() => None,
-            _ if row.transport == Transport::Shm => Some("goes through sockets"),
+            _ if row.transport == Transport::Shm && self != Peer::Volo => {
+                Some("goes through sockets")
+            }
             _ if [Transport::Exchange, Transport::Xdp].contains(&row.transport) => {
                 Some("does not speak the packet exchange")
             }

@@ -7,6 +7,9 @@ use tenon_bench_asynchronous::peer::{Answer, Peer, measure_echo, record};
 use tenon_bench_asynchronous::{Address, Outcome, run_client};
 use tenon_bench_volo::bench::{BenchClient, BenchClientBuilder};
 use volo::net;
+use volo::net::shmipc::config::{Config, DEFAULT_SESSION_MANAGER_CONFIG, SessionManagerConfig};
+
+use crate::memory_at;
 
 struct Client(BenchClient);
 
@@ -16,14 +19,24 @@ pub fn run(arguments: &[String]) -> Outcome {
         let address = match address {
             Address::Tcp(socket) => net::Address::Ip(socket.parse()?),
             Address::Unix(path) => net::Address::Unix(SocketAddr::from_pathname(path)?),
-            Address::Udp(_) | Address::Shm(_) | Address::Xdp(_) => {
-                return Err("streams of sockets only".into());
+            Address::Shm(path) => {
+                wake_as_recommended();
+                net::Address::Shmipc(memory_at(&path)?)
             }
+            Address::Udp(_) | Address::Xdp(_) => return Err("no packets".into()),
         };
         Ok(Client(
             BenchClientBuilder::new("bench").address(address).build(),
         ))
     })
+}
+
+/// Has the ends of shared memory wake each other as shmipc recommends it for small messages. Servers do as they are
+/// asked.
+fn wake_as_recommended() {
+    let config = Config::new().with_v4_eventfd();
+    let config = SessionManagerConfig::new().with_config(config);
+    DEFAULT_SESSION_MANAGER_CONFIG.store(Arc::new(config));
 }
 
 macro_rules! echo {

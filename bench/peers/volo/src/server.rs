@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use pilota::{Bytes, FastStr};
 use tenon_bench_asynchronous::operation::{greeting, max_result, rand_nums};
-use tenon_bench_asynchronous::{Listener, Outcome, run_server};
+use tenon_bench_asynchronous::{Listener, Outcome, block_on, run_server};
 use tenon_bench_volo::bench::{Bench, BenchServer, LargeData128};
 use volo::net::incoming::DefaultIncoming;
+use volo::net::shmipc;
 use volo_thrift::ServerError;
+
+use crate::memory_at;
 
 type Answer<T> = Result<T, ServerError>;
 
@@ -42,12 +45,31 @@ impl Bench for Operations {
 
 /// Runs the server.
 pub fn run(arguments: &[String]) -> Outcome {
+    match arguments {
+        [listen] if listen.starts_with("shm=") => {
+            block_on(serve_in_memory(&listen["shm=".len()..]))
+        }
+        _ => serve_sockets(arguments),
+    }
+}
+
+async fn serve_in_memory(path: &str) -> Outcome {
+    let listener = shmipc::Listener::listen(memory_at(path)?, None).await?;
+    println!("shm {path}\nready");
+    serve(DefaultIncoming::from(listener)).await
+}
+
+async fn serve(incoming: DefaultIncoming) -> Outcome {
+    let outcome = BenchServer::new(Operations).run(incoming).await;
+    outcome.map_err(|error| error.to_string().into())
+}
+
+fn serve_sockets(arguments: &[String]) -> Outcome {
     run_server(arguments, async |listener| {
         let incoming = match listener {
             Listener::Tcp(listener) => DefaultIncoming::from(listener),
             Listener::Unix(listener) => DefaultIncoming::from(listener),
         };
-        let outcome = BenchServer::new(Operations).run(incoming).await;
-        outcome.map_err(|error| error.to_string().into())
+        serve(incoming).await
     })
 }
