@@ -36,6 +36,11 @@ impl Failure {
         }
     }
 
+    /// What went wrong, if stderr has not heard of it yet.
+    pub fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or_default()
+    }
+
     /// Tells stderr and hands out the exit status.
     pub fn report(self) -> ExitCode {
         if let Some(message) = self.message {

@@ -181,6 +181,10 @@ pub struct DemoArgs {
     /// Only serve, and print the addresses
     #[arg(long, conflicts_with_all = ["calls", "json"])]
     pub serve: bool,
+
+    /// Serve at this address alone
+    #[arg(long, value_name = "ADDRESS", requires = "serve", hide = true)]
+    pub at: Option<String>,
 }
 
 fn parse_program(text: &str) -> Result<ProgramVersion, String> {

@@ -2,17 +2,20 @@
 //! read at run time.
 
 mod client;
+mod networks;
 mod process;
 mod report;
 mod service;
 
 use std::io::{self, Read};
 
-use tenon::{Address, Protocol, Waiting};
+use tenon::{Address, Protocol};
 use tenon_exec::Interface;
 use tenon_idl::Options;
 
-use self::process::ServerProcess;
+use self::client::Figure;
+use self::networks::Networks;
+use self::process::{Places, ServerProcess};
 use crate::args::DemoArgs;
 use crate::commands::{connect, dynamic};
 use crate::failure::Failure;
@@ -23,7 +26,7 @@ const TEXT: &str = include_str!("../../../../../interfaces/demo.x");
 
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     match args.serve {
-        true => serve(args.wait.policy()),
+        true => serve(args),
         false => demonstrate(args),
     }
 }
@@ -58,10 +61,13 @@ impl Interfaces {
 }
 
 /// The server process: prints its addresses, serves until the end of input.
-fn serve(waiting: Waiting) -> Result<(), Failure> {
+fn serve(args: &DemoArgs) -> Result<(), Failure> {
     let directory = process::private_directory()?;
-    let socket = directory.path().join("demo.sock");
-    let server = service::start(Interfaces::read()?, &socket, waiting)?;
+    let addresses = match &args.at {
+        Some(address) => vec![address.clone()],
+        None => service::addresses(directory.path()),
+    };
+    let server = service::start(Interfaces::read()?, &addresses, args.wait.policy())?;
     for address in server.addresses() {
         output::print(&format!("{address}\n"))?;
     }
@@ -79,30 +85,62 @@ fn wait_for_end_of_input() -> io::Result<()> {
 fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
     let interfaces = Interfaces::read()?;
     let waiting = args.wait.policy();
-    let server = ServerProcess::start(waiting)?;
+    let server = ServerProcess::start(waiting, Places::Usual)?;
     eprintln!(
         "{FILE} read; server process {} serves it, client process {} calls it",
         server.id(),
         std::process::id()
     );
+    let mut figures = call(&interfaces, &server, args)?;
+    server.stop()?;
+    figures.extend(call_past_the_kernel(&interfaces, args)?);
+    match args.json {
+        true => output::print_json(&report::as_json(&figures), false),
+        false => output::print(&report::as_table(&figures)),
+    }
+}
+
+/// Calls a server at all its addresses.
+fn call(
+    interfaces: &Interfaces,
+    server: &ServerProcess,
+    args: &DemoArgs,
+) -> Result<Vec<Figure>, Failure> {
     let mut figures = Vec::new();
     for address in server.addresses() {
         let addresses = by_both_protocols(connect::address(address)?);
         for address in &addresses {
             eprintln!("  {address}: {} calls of each procedure", args.calls);
         }
-        figures.extend(client::measure(
-            &interfaces,
-            &addresses,
-            args.calls,
-            waiting,
-        )?);
+        let waiting = args.wait.policy();
+        let measured = client::measure(interfaces, &addresses, args.calls, waiting);
+        figures.extend(measured?);
     }
+    Ok(figures)
+}
+
+/// Calls another server from one network to another, both of this process's own. Where that is not allowed it is
+/// left out, and why is said.
+fn call_past_the_kernel(interfaces: &Interfaces, args: &DemoArgs) -> Result<Vec<Figure>, Failure> {
+    let waiting = args.wait.policy();
+    let there = Networks::make()
+        .map_err(Failure::from)
+        .and_then(|networks| {
+            let address = Networks::server_address();
+            let start = || ServerProcess::start(waiting, Places::Only(&address));
+            let server = networks.at_server(start)??;
+            Ok((networks, server))
+        });
+    let (networks, server) = match there {
+        Ok(there) => there,
+        Err(failure) => {
+            eprintln!("  xdp is left out: {}", failure.message());
+            return Ok(Vec::new());
+        }
+    };
+    let figures = networks.at_client(|| call(interfaces, &server, args))??;
     server.stop()?;
-    match args.json {
-        true => output::print_json(&report::as_json(&figures), false),
-        false => output::print(&report::as_table(&figures)),
-    }
+    Ok(figures)
 }
 
 /// The addresses of one place by the protocols that lead there.

@@ -10,8 +10,24 @@ use tenon::Waiting;
 
 use crate::failure::Failure;
 
-/// How many addresses a server announces: TCP, UDP, Unix and shared memory.
-const ADDRESSES: usize = 4;
+/// Where a server listens.
+#[derive(Clone, Copy)]
+pub enum Places<'a> {
+    /// At what every process may listen at: TCP, UDP, a Unix socket and shared memory.
+    Usual,
+    /// At this address alone.
+    Only(&'a str),
+}
+
+impl Places<'_> {
+    /// How many addresses the server announces.
+    fn count(self) -> usize {
+        match self {
+            Self::Usual => 4,
+            Self::Only(_) => 1,
+        }
+    }
+}
 
 /// A child that serves. It ends when this process does, for then its input ends.
 pub struct ServerProcess {
@@ -21,22 +37,27 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     /// Starts this program again as the server, which waits so, and reads where it listens.
-    pub fn start(waiting: Waiting) -> Result<Self, Failure> {
+    pub fn start(waiting: Waiting, places: Places<'_>) -> Result<Self, Failure> {
+        let at: &[&str] = match &places {
+            Places::Usual => &[],
+            Places::Only(address) => &["--at", address],
+        };
         let mut child = Command::new(std::env::current_exe()?)
             .args(["demo", "--serve", "--wait", &waiting.to_string()])
+            .args(at)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| Failure::new(format!("cannot start the server process: {error}")))?;
         let mut addresses = Vec::new();
         if let Some(output) = child.stdout.take() {
-            let lines = BufReader::new(output).lines().take(ADDRESSES);
+            let lines = BufReader::new(output).lines().take(places.count());
             addresses = lines.collect::<io::Result<_>>()?;
         }
         let server = Self { child, addresses };
-        match server.addresses.len() {
-            ADDRESSES => Ok(server),
-            _ => Err(Failure::new("the server process ended before it served")),
+        match server.addresses.len() == places.count() {
+            true => Ok(server),
+            false => Err(Failure::new("the server process ended before it served")),
         }
     }
 

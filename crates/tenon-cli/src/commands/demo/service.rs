@@ -16,13 +16,26 @@ use crate::failure::Failure;
 const PERSON: i32 = 1;
 const MACHINE: i32 = 2;
 
-/// Serves the interface over TCP, UDP and a Unix socket at `path`, by both protocols, and in shared
-/// memory beside it.
-pub fn start(interfaces: Interfaces, path: &Path, waiting: Waiting) -> Result<Server, Failure> {
-    let unix = format!("unix://{}", path.display());
-    let shm = format!("shm://{}", path.with_extension("shm").display());
+/// Where the interface is served if nothing is said: over TCP, UDP and a Unix socket in `directory`, by both
+/// protocols, and in shared memory beside it.
+pub fn addresses(directory: &Path) -> Vec<String> {
+    let file = |name| directory.join(name).display().to_string();
+    vec![
+        "tcp://127.0.0.1:0".to_owned(),
+        "udp://127.0.0.1:0".to_owned(),
+        format!("unix://{}", file("demo.sock")),
+        format!("shm://{}", file("demo.shm")),
+    ]
+}
+
+/// Serves the interface at these addresses.
+pub fn start(
+    interfaces: Interfaces,
+    addresses: &[String],
+    waiting: Waiting,
+) -> Result<Server, Failure> {
     let mut builder = Server::builder().waiting(waiting);
-    for address in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix, &shm] {
+    for address in addresses {
         builder = builder.listen(address).map_err(Failure::new)?;
     }
     builder
