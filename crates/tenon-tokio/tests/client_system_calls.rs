@@ -73,6 +73,22 @@ fn one_call_sends_receives_and_waits_once() {
     }
 }
 
+/// What there is of packets only a receive in vain says.
+#[test]
+fn one_call_in_packets_receives_once_more() {
+    const CALLS: u32 = 1000;
+    let builder = tenon::Server::builder()
+        .listen("udp://127.0.0.1:0")
+        .unwrap();
+    let server = builder.service(Obliging).start().unwrap();
+    for address in every_way(server.addresses()) {
+        let most = u64::from(CALLS) * 42 / 10;
+        expect_system_calls("child_one_at_a_time", &address, CALLS, |counts| {
+            sends(counts) == u64::from(CALLS) && all(counts) <= most
+        });
+    }
+}
+
 #[test]
 fn calls_that_are_ready_together_are_sent_together() {
     const ROUNDS: u32 = 20;
