@@ -88,11 +88,11 @@ async fn calls_of_tasks_are_accounted_for_at_a_server_of_threads() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_tasks_are_accounted_for_at_a_server_of_tasks() {
-    let ready = |builder: tenon::ServerBuilder| ServerBuilder::from(builder);
+    let listening = || listening().listen("udp://127.0.0.1:0").unwrap();
     for builder in [
-        ready(listening().service(Obliging)),
-        ready(listening().service_on_workers(Obliging)),
-        ready(listening()).service(Patient::default()),
+        ServerBuilder::from(listening().service(Obliging)),
+        listening().service_on_workers(Obliging).into(),
+        ServerBuilder::from(listening()).service(Patient::default()),
     ] {
         let server = builder.start().await.unwrap();
         for address in every_way(server.addresses()) {
