@@ -1,6 +1,6 @@
 //! Calls and serves the operations of the section `rpc` by Tenon on tokio: one thread at each end.
 //!
-//! usage: `tenon_tokio server tcp|unix=PATH`, or
+//! usage: `tenon_tokio server tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT`, or
 //! `tenon_tokio client PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
 
 use std::future::pending;
@@ -26,7 +26,9 @@ fn main() -> Outcome {
 fn serve(arguments: &[String]) -> Outcome {
     end_with_parent()?;
     let [transport] = arguments else {
-        return Err("usage: tenon_tokio server tcp|unix=PATH".into());
+        return Err(
+            "usage: tenon_tokio server tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT".into(),
+        );
     };
     let builder = Server::builder()
         .listen(&listen_url(transport))?

@@ -93,7 +93,11 @@ impl System {
             System::Tenon(Variant::Udp) if row.transport != Transport::Xdp => {
                 Some("stands beside what goes past the kernel")
             }
-            System::Tenon(Variant::Main | Variant::Udp) if row.transport == Transport::Xdp => None,
+            System::Tenon(Variant::Main | Variant::Udp | Variant::Tokio)
+                if row.transport == Transport::Xdp =>
+            {
+                None
+            }
             System::Tenon(_) | System::Raw if row.transport == Transport::Xdp => {
                 Some("does not go past the kernel, or is tenon there")
             }
@@ -101,9 +105,7 @@ impl System {
             System::Tenon(Variant::Onc) if row.transport == Transport::Shm => {
                 Some("goes through sockets")
             }
-            System::Tenon(Variant::Onc | Variant::Tokio)
-                if row.transport == Transport::Exchange =>
-            {
+            System::Tenon(Variant::Onc) if row.transport == Transport::Exchange => {
                 Some("does not speak the packet exchange")
             }
             System::Tenon(Variant::Tcp) if row.transport != Transport::Exchange => {
@@ -117,7 +119,7 @@ impl System {
                 Some("is tenon there")
             }
             System::Tenon(Variant::Tokio) if !row.transport.is_stream() => {
-                Some("serves no datagrams")
+                Some("speaks the packet exchange in datagrams")
             }
             System::Tenon(_) => None,
             System::Raw if row.mode.in_flight() > 1 => Some("has one call at a time"),
