@@ -177,6 +177,12 @@ impl Caller {
         self.decoding
     }
 
+    /// The time that a call has.
+    #[inline]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// The time of a call that is made now.
     #[inline]
     pub fn timer(&self) -> Timer {

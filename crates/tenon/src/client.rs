@@ -177,7 +177,7 @@ impl Client {
         watcher: impl Watcher,
     ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let timer = self.caller.timer();
+        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         let form = match self.write(&mut message, procedure, encode, watcher) {
             Ok(form) => form,
@@ -242,7 +242,7 @@ impl Client {
         watcher: impl Watcher,
     ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let timer = self.caller.timer();
+        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         let form = match self.write_lean(&mut message, procedure, encode, watcher) {
             Ok(form) => form,
@@ -300,7 +300,7 @@ impl Client {
     ) -> Result<C::Result, CallError> {
         let procedure = C::PROCEDURE;
         let _span = self.span(procedure);
-        let timer = self.caller.timer();
+        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         let form = match self.write_by_protocol(&mut message, call, watcher) {
             Ok(form) => form,
@@ -372,7 +372,7 @@ impl Client {
         call: &C,
         watcher: impl Watcher,
     ) -> Result<Ticket, CallError> {
-        let timer = self.caller.timer();
+        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         match self.write_by_protocol(&mut message, call, watcher) {
             Ok(form) => self.channel.start(message, &form, timer, watcher),
@@ -386,7 +386,7 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         watcher: impl Watcher,
     ) -> Result<Ticket, CallError> {
-        let timer = self.caller.timer();
+        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         match self.write_lean(&mut message, procedure, encode, watcher) {
             Ok(form) => self.channel.start(message, &form, timer, watcher),
@@ -400,7 +400,7 @@ impl Client {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         watcher: impl Watcher,
     ) -> Result<Ticket, CallError> {
-        let timer = self.caller.timer();
+        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         match self.write(&mut message, procedure, encode, watcher) {
             Ok(form) => self.channel.start(message, &form, timer, watcher),
@@ -459,8 +459,17 @@ impl Client {
         error
     }
 
-    #[inline]
-    fn span(&self, procedure: u32) -> tracing::span::EnteredSpan {
+    /// None if nobody wants to know.
+    #[inline(always)]
+    fn span(&self, procedure: u32) -> Option<tracing::span::EnteredSpan> {
+        match tracing::level_filters::LevelFilter::current() >= tracing::Level::TRACE {
+            true => Some(self.entered_span(procedure)),
+            false => None,
+        }
+    }
+
+    #[cold]
+    fn entered_span(&self, procedure: u32) -> tracing::span::EnteredSpan {
         let (program, version) = (self.program(), self.version());
         tracing::trace_span!("call", program, version, procedure).entered()
     }

@@ -309,6 +309,33 @@ impl<W> ClientEngine<W> {
         Ok(id)
     }
 
+    /// The number that a call of `size` bytes gets if it is [started](Self::start_alone) next and is the only one in
+    /// flight then. None if it would not be, or may not be started.
+    #[inline(always)]
+    pub fn next_alone(&self, size: usize) -> Option<u32> {
+        let message_max = match &self.peer {
+            Some(peer) => peer.message_max,
+            None => MESSAGE_MIN,
+        };
+        // Every server takes one call.
+        let is_alone = self.calls.len() + self.given_up == 0;
+        let is_open = !self.is_closed && self.last_accepted.is_none();
+        let may = is_alone && is_open && size as u64 <= u64::from(message_max);
+        may.then(|| self.calls.next_of_none())
+    }
+
+    /// Puts the call in flight that [`next_alone`](Self::next_alone) gave its number.
+    #[inline(always)]
+    pub fn start_alone(&mut self, service: u16, procedure: u16, deadline: Instant, waiter: W) {
+        self.calls.insert(Pending {
+            deadline,
+            service,
+            procedure,
+            waiter,
+        });
+        self.counters.calls += 1;
+    }
+
     #[inline(always)]
     fn check(&self, call: &Outgoing) -> Result<(), NotStarted> {
         let (message_max, calls_max) = match &self.peer {

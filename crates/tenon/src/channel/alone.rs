@@ -56,7 +56,7 @@ impl Channel {
         let timer = &flight.timer;
         let size = form.draft.size(message);
         let mut state = self.lock();
-        let Some((started, slot)) = state.start_alone(form, size, timer, self.options()) else {
+        let Some(started) = state.may_start_alone(form, size, timer, self.options()) else {
             *locked = Some(Locked(state));
             return None;
         };
@@ -72,14 +72,15 @@ impl Channel {
             Err(_) => {
                 // The next attempt finds the same, and knows what to do.
                 message.truncate(written);
-                state.withdraw(started.id, slot);
                 *locked = Some(Locked(state));
                 return None;
             }
         }
         watcher.at(Step::Sent);
+        // What follows takes its time while the peer is at the call; nobody can have seen the bookkeeping without it.
         line.used_at = timer.started;
         let is_whole = line.front.is_empty();
+        let slot = state.start_alone(&started, timer);
         state.buffers.keep(mem::take(message));
         flight.begin(started, slot, None);
         match is_whole {
@@ -90,38 +91,36 @@ impl Channel {
 }
 
 impl State {
-    /// Puts a call in flight that is alone.
+    /// What a call has to carry that may be sent alone.
     #[inline(always)]
-    fn start_alone(
+    fn may_start_alone(
         &mut self,
         form: &LeanForm<'_>,
         size: usize,
         timer: &Timer,
         options: &ChannelOptions,
-    ) -> Option<(Started, SlotId)> {
+    ) -> Option<Started> {
         let is_free = self.obstacle(timer.started).is_none()
             && !self.has_front()
             && self.has_desk()
             && self.batches == 0
             && self.waiting_to_send == 0;
-        if !is_free || size > options.send_max.min(SHORT) || options.calls_max == 0 {
-            return None;
+        match &mut self.engine {
+            Engine::Lean(engine) if is_free => {
+                let is_allowed = size <= options.send_max.min(SHORT) && options.calls_max > 0;
+                is_allowed.then(|| engine.may_start_alone(form, size))?
+            }
+            Engine::Lean(_) | Engine::Onc(_) | Engine::Exchange(_) => None,
         }
-        let Engine::Lean(engine) = &mut self.engine else {
-            return None;
-        };
-        let slot = self.slots.take();
-        let started = engine.start_alone(form, size, timer, slot);
-        if started.is_none() {
-            self.release(slot);
-        }
-        started.map(|started| (started, slot))
     }
 
-    /// Takes a call back of which nothing was sent.
-    #[cold]
-    fn withdraw(&mut self, id: u32, slot: SlotId) {
-        self.engine.withdraw(id);
-        self.release(slot);
+    /// Puts that call in flight.
+    #[inline(always)]
+    fn start_alone(&mut self, started: &Started, timer: &Timer) -> SlotId {
+        let slot = self.slots.take();
+        if let Engine::Lean(engine) = &mut self.engine {
+            engine.start_alone(started, timer, slot);
+        }
+        slot
     }
 }

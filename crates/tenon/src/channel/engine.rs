@@ -397,35 +397,27 @@ fn take_in_onc<'m>(
 }
 
 impl LeanEngine {
-    /// Puts a call in flight if it is the only one, and there is nothing to be said in front of it.
+    /// What a call has to carry that is the only one in flight if it is [started](Self::start_alone) next. None if
+    /// it may not be started, or there is something to be said in front of it.
     #[inline(always)]
-    pub(super) fn start_alone(
-        &mut self,
-        form: &LeanForm<'_>,
-        size: usize,
-        timer: &Timer,
-        slot: SlotId,
-    ) -> Option<Started> {
+    pub(super) fn may_start_alone(&mut self, form: &LeanForm<'_>, size: usize) -> Option<Started> {
         let calls = &mut self.calls;
-        if calls.in_flight() > 0 {
-            return None;
-        }
         let service = calls.bind(form.interface).ok()?;
         if calls.has_transmit() {
             return None;
         }
-        let outgoing = lean::Outgoing {
-            service,
-            procedure: form.procedure,
-            size,
-            deadline: timer.deadline,
-        };
-        let id = calls.start(&outgoing, slot).ok()?;
         Some(Started {
-            id,
+            id: calls.next_alone(size)?,
             service,
             procedure: form.procedure,
         })
+    }
+
+    /// Puts that call in flight.
+    #[inline(always)]
+    pub(super) fn start_alone(&mut self, started: &Started, timer: &Timer, slot: SlotId) {
+        self.calls
+            .start_alone(started.service, started.procedure, timer.deadline, slot);
     }
 
     #[inline]

@@ -44,7 +44,7 @@ pub(super) struct Locked<'c>(pub(super) MutexGuard<'c, State>);
 
 impl Flight {
     /// A call that is not sent yet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(timer: Timer) -> Self {
         Self {
             started: Started::default(),

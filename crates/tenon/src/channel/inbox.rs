@@ -306,6 +306,17 @@ impl Inbox {
         }
     }
 
+    /// What is at `place` in the [message](Self::message), where the results of a call are: of a lean one all of it.
+    #[inline]
+    pub fn results(&self, place: &Range<usize>) -> &[u8] {
+        match &self.0 {
+            Reader::Messages(messages) => messages.body(),
+            Reader::Records(_) | Reader::Datagram(_) | Reader::Packets(_) => {
+                self.message().get(place.clone()).unwrap_or_default()
+            }
+        }
+    }
+
     /// What the message that [`next_received`](Self::next_received) returned last says of the way of
     /// its call.
     pub fn stamps(&self) -> Option<Stamps> {

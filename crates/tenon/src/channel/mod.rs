@@ -37,8 +37,9 @@ mod waiting;
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tenon_net::Address;
+use tenon_net::{Address, Protocol, Transport};
 use tenon_proto::onc::client::ClientCounters;
 use tenon_wire::Buffer;
 
@@ -82,6 +83,8 @@ struct Shared {
     peer: Condvar,
     waits: Arc<WaitTally>,
     listening: WaitTally,
+    /// Whether nothing is measured by when a call began.
+    counts_ticks: bool,
 }
 
 /// What a channel has done so far.
@@ -132,6 +135,12 @@ impl Channel {
                 peer: Condvar::new(),
                 waits,
                 listening: WaitTally::default(),
+                counts_ticks: match address.transport() {
+                    Transport::Tcp | Transport::Unix | Transport::Shm => {
+                        address.protocol() == Protocol::Lean
+                    }
+                    Transport::Udp | Transport::Xdp => false,
+                },
             }),
         };
         let greeted = channel.greet(&timer);
@@ -159,6 +168,15 @@ impl Channel {
         ChannelCounters {
             waits_for_reader: self.shared.listening.snapshot(),
             ..counters(&state.engine, state.connections, waits)
+        }
+    }
+
+    /// The time of a call that begins now and has as long as `limit`.
+    #[inline]
+    pub(crate) fn timer(&self, limit: Duration) -> Timer {
+        match self.shared.counts_ticks {
+            true => Timer::start_at_tick(limit),
+            false => Timer::start(limit),
         }
     }
 

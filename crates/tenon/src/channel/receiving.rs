@@ -43,8 +43,7 @@ impl Reply<'_> {
         match self {
             Self::InPlace(reader) => {
                 let desk = reader.desk();
-                let message = desk.inbox.message();
-                message.get(desk.own.place.clone()).unwrap_or_default()
+                desk.inbox.results(&desk.own.place)
             }
             Self::Copied { results, .. } => results.bytes.as_slice(),
         }

@@ -85,7 +85,7 @@ impl Unsent {
 
 impl Channel {
     /// Makes a call: sends it and waits for its reply. It is given up if none comes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call(
         &self,
         mut message: Buffer,

@@ -105,7 +105,7 @@ impl Slots {
     }
 
     /// Ends the use of a slot; what came for it and was not fetched is returned.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, id: SlotId) -> Option<Outcome> {
         self.free.push(id);
         let slot = &mut self.slots[id.0];

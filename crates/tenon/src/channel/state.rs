@@ -176,9 +176,18 @@ impl State {
     }
 
     /// Ends the use of a slot whose call is no longer in flight.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, slot: SlotId) {
-        if let Some(Outcome::Answered(Ok(results))) = self.slots.release(slot) {
+        if let Some(outcome) = self.slots.release(slot) {
+            self.forget(outcome);
+        }
+    }
+
+    /// Keeps the memory of what came for a call that nobody wants any more.
+    #[cold]
+    #[inline(never)]
+    fn forget(&mut self, outcome: Outcome) {
+        if let Outcome::Answered(Ok(results)) = outcome {
             self.buffers.put(results.bytes);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenon_net::Until;
+use tenon_net::{Ticks, Until};
 
 use crate::error::CallError;
 
@@ -20,6 +20,9 @@ impl Timer {
     /// Far enough away to be never, near enough to be computed with.
     const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+    /// From how much on a tick of the clock more does not matter.
+    const SECONDS: Duration = Duration::from_secs(1);
+
     /// The time of a call that begins now and has as long as `limit`.
     #[inline]
     pub fn start(limit: Duration) -> Self {
@@ -28,6 +31,23 @@ impl Timer {
             started,
             limit,
             deadline: started + limit.min(Self::NEVER),
+            seen: started,
+        }
+    }
+
+    /// The same of a call that has seconds, by the clock's last tick: its deadline is later by a tick at most, and
+    /// not earlier.
+    #[inline]
+    pub(super) fn start_at_tick(limit: Duration) -> Self {
+        if limit < Self::SECONDS {
+            return Self::start(limit);
+        }
+        let ticks = Ticks::get();
+        let started = ticks.last();
+        Self {
+            started,
+            limit,
+            deadline: started + (limit.min(Self::NEVER) + ticks.tick()),
             seen: started,
         }
     }
@@ -65,7 +85,8 @@ impl Timer {
 
     /// How much is left.
     pub fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        left.min(self.limit)
     }
 
     /// What the call is told whose time has run out.

@@ -188,7 +188,7 @@ impl Connection {
             if self.reception.may_end() {
                 return Ok(progress);
             }
-            match self.reception.next_common_call(core) {
+            match self.reception.next_common_call(&self.line.tally) {
                 Some((call, _)) if call.is_null() => call.answer_null(&mut self.replies),
                 Some((call, arguments)) => {
                     let replies = &mut self.replies;

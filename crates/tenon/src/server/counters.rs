@@ -87,12 +87,20 @@ impl Tick {
         self.add(1);
     }
 
+    /// One more, where nobody else counts at the same time.
+    #[inline]
+    pub(super) fn up_alone(&self) {
+        let next = self.get().wrapping_add(1);
+        self.0.store(next, Ordering::Relaxed);
+    }
+
     /// One less.
     pub fn down(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// How many.
+    #[inline]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -100,6 +108,35 @@ impl Tick {
     fn add(&self, more: u64) {
         if more > 0 {
             self.0.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What is counted of one connection by the thread that attends it, which is one at a time: so a count is a plain
+/// store, and none that other processors have to hear of at once.
+#[derive(Debug, Default)]
+pub(super) struct LineTally {
+    /// As [`Tally::calls`].
+    pub(super) calls: Tick,
+    /// As [`Tally::pings`].
+    pub(super) pings: Tick,
+}
+
+impl Tally {
+    /// Adds what was counted of a connection that is gone.
+    pub(super) fn add_line(&self, line: &LineTally) {
+        self.calls.add(line.calls.get());
+        self.pings.add(line.pings.get());
+    }
+}
+
+impl ServerCounters {
+    /// The same with what was counted of a connection.
+    pub(super) fn with_line(self, line: &LineTally) -> Self {
+        Self {
+            calls: self.calls + line.calls.get(),
+            pings: self.pings + line.pings.get(),
+            ..self
         }
     }
 }

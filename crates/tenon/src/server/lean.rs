@@ -12,6 +12,7 @@ use tenon_proto::lean::{Message, Reason as Farewell};
 use tenon_wire::Buffer;
 
 use super::core::Core;
+use super::counters::LineTally;
 use super::limits::ServerLimits;
 use super::line::Line;
 use super::lock;
@@ -86,12 +87,12 @@ impl LeanReception {
     /// The next that has come whole, if it is a call of the commonest form, and its arguments: what it is shows
     /// without a look at all that it could be.
     #[inline]
-    pub fn next_common_call(&mut self, offer: &Offer) -> Option<(Common, &[u8])> {
+    pub(super) fn next_common_call(&mut self, tally: &LineTally) -> Option<(Common, &[u8])> {
         let header = self.reader.find_common()?;
         let common = self.engine.handle_common(header)?;
         match common.is_null() {
-            true => offer.tally.pings.up(),
-            false => offer.tally.calls.up(),
+            true => tally.pings.up_alone(),
+            false => tally.calls.up_alone(),
         }
         Some((common, self.reader.take_common(header)))
     }

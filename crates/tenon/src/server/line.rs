@@ -11,7 +11,7 @@ use tenon_net::{Ready, Stream, is_deadline};
 use tenon_proto::lean::Calls;
 
 use super::core::Core;
-use super::counters::Tally;
+use super::counters::{LineTally, ServerCounters, Tally};
 use super::lock;
 use super::reason::Reason;
 use super::services::Origin;
@@ -32,6 +32,7 @@ pub(super) struct Line {
     sending: Mutex<()>,
     /// A record was cut off in the middle: whatever followed would be taken for its rest.
     is_broken: AtomicBool,
+    pub(super) tally: Arc<LineTally>,
     registry: Arc<Lines>,
 }
 
@@ -165,7 +166,11 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        lock(&self.registry.open).remove(&self.id);
+        let mut open = lock(&self.registry.open);
+        open.remove(&self.id);
+        // Under the lock: whoever asks finds it counted once.
+        self.registry.tally.add_line(&self.tally);
+        drop(open);
         self.registry.tally.connections_open.down();
     }
 }
@@ -173,8 +178,14 @@ impl Drop for Line {
 /// The connections that are open.
 #[derive(Debug)]
 pub(super) struct Lines {
-    open: Mutex<HashMap<usize, Weak<Line>>>,
+    open: Mutex<HashMap<usize, Open>>,
     tally: Arc<Tally>,
+}
+
+#[derive(Debug)]
+struct Open {
+    line: Weak<Line>,
+    tally: Arc<LineTally>,
 }
 
 impl Lines {
@@ -202,9 +213,14 @@ impl Lines {
             lean_calls: Mutex::new(Calls::new(calls_max)),
             sending: Mutex::default(),
             is_broken: AtomicBool::new(false),
+            tally: Arc::default(),
             registry: Arc::clone(self),
         });
-        open.insert(id, Arc::downgrade(&line));
+        let entry = Open {
+            line: Arc::downgrade(&line),
+            tally: Arc::clone(&line.tally),
+        };
+        open.insert(id, entry);
         self.tally.connections_open.up();
         Ok(line)
     }
@@ -213,6 +229,16 @@ impl Lines {
     /// takes itself off the list.
     pub(super) fn all(&self) -> Vec<Arc<Line>> {
         let open = lock(&self.open);
-        open.values().filter_map(Weak::upgrade).collect()
+        let lines = open.values().filter_map(|open| open.line.upgrade());
+        lines.collect()
+    }
+
+    /// What has been counted so far, of all connections that there are and were, and beside them.
+    pub(super) fn counters(&self) -> ServerCounters {
+        let open = lock(&self.open);
+        let lines = open.values();
+        lines.fold(self.tally.snapshot(), |counters, open| {
+            counters.with_line(&open.tally)
+        })
     }
 }

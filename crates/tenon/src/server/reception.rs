@@ -7,9 +7,9 @@ use tenon_proto::onc::record::RecordReader;
 use tenon_proto::sniff::{Sniffed, sniff};
 use tenon_wire::Buffer;
 
+use super::counters::LineTally;
 use super::lean::LeanReception;
 use super::limits::ServerLimits;
-use super::offer::Offer;
 use super::reason::Reason;
 
 /// Bytes that are received at once while the protocol is not known: whichever it is, the first room of
@@ -63,9 +63,9 @@ impl Reception {
 
     /// As [`LeanReception::next_common_call`].
     #[inline]
-    pub fn next_common_call(&mut self, offer: &Offer) -> Option<(Common, &[u8])> {
+    pub(super) fn next_common_call(&mut self, tally: &LineTally) -> Option<(Common, &[u8])> {
         match self {
-            Self::Lean(lean) => lean.next_common_call(offer),
+            Self::Lean(lean) => lean.next_common_call(tally),
             Self::Onc(_) | Self::Unknown(_) => None,
         }
     }

@@ -122,7 +122,7 @@ impl Server {
 
     /// What the server has seen so far.
     pub fn counters(&self) -> ServerCounters {
-        self.core.tally.snapshot()
+        self.core.lines.counters()
     }
 
     /// Serves until somebody else has shut the server down.
