@@ -285,6 +285,44 @@ fn an_interpreter_finds_out_about_operations() {
 }
 
 #[test]
+fn an_interpreter_moves_a_message_that_is_an_array_at_once() {
+    let text = "
+        struct ints { int values<>; };
+        struct mixed { int number; hyper far; };
+        struct many { mixed all<>; };
+        struct flags { bool all<>; };
+        struct text { string all<>; };
+        struct more { int values<>; int last; };
+    ";
+    let schema = schema(text);
+    let names = ["ints", "many", "flags", "text", "more"];
+    let plans = plans(&schema, Representation::XDR, Pass::ALL, Moves::default());
+    let all = names.map(|name| equations(&schema, &plans, Engine::Interpreter, name));
+    expect![[r#"
+        -- encode
+        ints = w + s(4 |values|)
+        -- decode
+        ints = w + a(4 |values|) + s(4 |values|)
+        -- encode
+        many = B + e + c + L_i + A + |all| × (2 e + 2 L_i + f)
+        -- decode
+        many = B + e + c + L_i + A + a(16 |all|) + |all| × (2 e + 2 L_i + f)
+        -- encode
+        flags = B + e + c + L_i + A + |all| × (L_i + v + f)
+        -- decode
+        flags = B + e + c + L_i + A + a(|all|) + |all| × (L_i + v + f)
+        -- encode
+        text = B + e + c + L_i + A + b(|all|)
+        -- decode
+        text = B + e + c + L_i + A + a(|all|) + b(|all|)
+        -- encode
+        more = B + 3 e + 2 c + 2 L_i + A + s(4 |values|)
+        -- decode
+        more = B + 3 e + 2 c + 2 L_i + A + a(4 |values|) + s(4 |values|)
+    "#]].assert_eq(&all.concat());
+}
+
+#[test]
 fn lean_numbers_are_copied_and_not_swapped() {
     let schema = schema(PAPER);
     let plans = plans(&schema, Representation::LEAN, Pass::ALL, Moves::default());

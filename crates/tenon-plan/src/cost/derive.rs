@@ -58,10 +58,10 @@ impl<'a> Deriving<'a> {
         let layout = Layout::of_type(self.schema, id);
         let body = Body::new(self, &owner, layout, String::new());
         let terms = match is_link(self.schema, id) {
-            true => body.list(&Place::it(), true, id),
-            false => body.terms(&self.plans.of_type(id).body),
+            true => begun(body.list(&Place::it(), true, id)),
+            false => body.message(&self.plans.of_type(id).body),
         };
-        begun(owner, terms)
+        Equation { owner, terms }
     }
 
     fn named(&self, plan: &Plan, id: TypeId) -> Equation {
@@ -86,8 +86,8 @@ impl<'a> Deriving<'a> {
         ];
         messages.map(|(layout, plan)| {
             let owner = procedure.name.clone();
-            let terms = Body::new(self, &owner, layout, String::new()).terms(&plan.body);
-            begun(owner, terms)
+            let terms = Body::new(self, &owner, layout, String::new()).message(&plan.body);
+            Equation { owner, terms }
         })
     }
 
@@ -164,9 +164,16 @@ impl<'a> Deriving<'a> {
     }
 }
 
-fn begun(owner: String, mut terms: Vec<Term>) -> Equation {
+fn begun(mut terms: Vec<Term>) -> Vec<Term> {
     terms.insert(0, Term::Times(1, Symbol::Begin));
-    Equation { owner, terms }
+    terms
+}
+
+/// The terms of an array that is moved at once: of what comes once there is but the beginning.
+fn whole(mut terms: Vec<Term>) -> Vec<Term> {
+    terms.retain(|term| !matches!(term, Term::Times(..)));
+    terms.insert(0, Term::Times(1, Symbol::Whole));
+    terms
 }
 
 fn once(symbols: impl IntoIterator<Item = Symbol>) -> Vec<Term> {
@@ -191,6 +198,29 @@ impl<'a, 'd> Body<'a, 'd> {
             layout,
             path,
         }
+    }
+
+    /// A message of its own.
+    fn message(&self, ops: &[Op]) -> Vec<Term> {
+        let terms = self.terms(ops);
+        match self.is_whole(ops) {
+            true => whole(terms),
+            false => begun(terms),
+        }
+    }
+
+    /// Whether the interpreter moves a message without a look at its operations: an array of what is
+    /// moved as a block, at the beginning of the value, and nothing else.
+    fn is_whole(&self, ops: &[Op]) -> bool {
+        let (place, is_block) = match ops {
+            [Op::BlitCounted { place, item, .. }] => (place, item.bytes() > 0),
+            [Op::PutCounted { place, scalar, .. }] => {
+                (place, self.with.block_unit(*scalar).is_some())
+            }
+            _ => return false,
+        };
+        let is_first = place.0.iter().all(|position| *position == 0);
+        self.with.engine == Engine::Interpreter && is_block && is_first
     }
 
     fn terms(&self, ops: &[Op]) -> Vec<Term> {

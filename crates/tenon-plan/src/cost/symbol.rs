@@ -27,6 +27,8 @@ pub enum Direction {
 pub enum Symbol {
     /// A message is begun and ended.
     Begin,
+    /// A message that is an array and no more is moved, without a look at operations.
+    Whole,
     /// An operation is found out about.
     Operation,
     /// There is a check for room, or for bytes received.
@@ -73,8 +75,9 @@ pub enum Symbol {
 
 impl Symbol {
     /// All of them, in the order in which equations name them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Begin,
+        Self::Whole,
         Self::Operation,
         Self::Check,
         Self::Item,
@@ -102,6 +105,7 @@ impl Symbol {
     pub fn letter(self) -> &'static str {
         match self {
             Self::Begin => "B",
+            Self::Whole => "w",
             Self::Operation => "e",
             Self::Check => "c",
             Self::Item => "L_i",
@@ -130,6 +134,7 @@ impl Symbol {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Begin => "begin and end a message",
+            Self::Whole => "begin and end a message that is an array and no more",
             Self::Operation => "find out about an operation",
             Self::Check => "check for room, or for bytes received",
             Self::Item => "move a number whole",

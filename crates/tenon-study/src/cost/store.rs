@@ -53,7 +53,9 @@ impl Store {
         let processor = processor::model();
         let text = fs::read_to_string(&file).unwrap_or_default();
         let json: Json = serde_json::from_str(&text).unwrap_or_default();
-        let is_ours = json["version"] == VERSION && json["processor"] == *processor;
+        let is_ours = json["version"] == VERSION
+            && json["parameters"] == *letters()
+            && json["processor"] == *processor;
         let all = match is_ours {
             true => json["calibrations"].as_array().map(Vec::as_slice),
             false => None,
@@ -102,6 +104,7 @@ impl Store {
         }
         let json = json!({
             "version": VERSION,
+            "parameters": letters(),
             "processor": self.processor,
             "calibrations": self.all.iter().map(write).collect::<Vec<_>>(),
         });
@@ -120,6 +123,11 @@ impl Store {
         fs::write(&new, text)?;
         fs::rename(&new, &self.file)
     }
+}
+
+/// Which parameters there are: a model that has others cannot do with these.
+fn letters() -> String {
+    Symbol::ALL.map(Symbol::letter).join(" ")
 }
 
 fn write(calibration: &Calibration) -> Json {
