@@ -75,6 +75,12 @@ impl Buffer {
         self.storage.advance(bytes);
     }
 
+    /// [`advance`](Self::advance) up to `behind`, an address in the spare room or right behind it.
+    #[inline(always)]
+    pub fn advance_to(&mut self, behind: *const u8) {
+        self.storage.advance_to(behind);
+    }
+
     /// Appends `N` bytes of room, as [`room`](Self::room).
     #[inline(always)]
     pub fn chunk<const N: usize>(&mut self) -> &mut [u8; N] {

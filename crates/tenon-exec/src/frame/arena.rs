@@ -21,12 +21,12 @@ const NOWHERE: NonNull<u8> = NonNull::<u64>::dangling().cast();
 /// Chunks of memory, filled from the front.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    /// Where the next item goes, and how many bytes are left there.
+    /// Where the next item goes, and how many bytes are left there: none if there is no chunk.
     at: NonNull<u8>,
     left: usize,
     /// The first chunk, null if there is none, and its bytes. It has no head: the memory of a
     /// frame with one array is just that array's.
-    first: *mut u8,
+    pub(crate) first: *mut u8,
     first_bytes: usize,
     /// The latest of the other chunks, which leads to the one before; null if there is none.
     further: *mut Chunk,
@@ -73,6 +73,41 @@ impl Arena {
         taken
     }
 
+    /// Forgets all that was taken, and takes `bytes` as [`take`](Self::take) does: all that is taken before
+    /// the next time that everything is forgotten.
+    #[inline(always)]
+    pub fn take_only(&mut self, bytes: usize) -> NonNull<u8> {
+        let Some(first) = NonNull::new(self.first) else {
+            return self.take_first_only(bytes);
+        };
+        match self.further.is_null() && bytes <= self.first_bytes {
+            true => first,
+            false => self.rewind_and_take(bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn take_first_only(&mut self, bytes: usize) -> NonNull<u8> {
+        if bytes == 0 {
+            return NOWHERE;
+        }
+        if bytes > MOST_BYTES {
+            not_paid_for()
+        }
+        // Nothing of it is left, as nobody will ask.
+        self.first_bytes = whole_words(bytes).max(FIRST);
+        let taken = allocate(self.first_bytes);
+        self.first = taken.as_ptr();
+        taken
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rewind_and_take(&mut self, bytes: usize) -> NonNull<u8> {
+        self.rewind();
+        self.take(bytes)
+    }
+
     /// Forgets all that was taken. The memory stays here for what is taken next, as much of it in
     /// one piece as there was.
     #[inline(always)]
@@ -98,10 +133,10 @@ impl Arena {
     /// Forgets all that was taken, and frees the memory.
     #[inline(always)]
     pub fn clear(&mut self) {
-        self.free_all();
-        // Whether there was something or not: so whoever goes on knows that there is nothing.
-        (self.first, self.further) = (ptr::null_mut(), ptr::null_mut());
-        (self.at, self.left) = (NOWHERE, 0);
+        if !self.first.is_null() {
+            self.free_all();
+            (self.first, self.left) = (ptr::null_mut(), 0);
+        }
     }
 
     #[inline(always)]
@@ -285,6 +320,23 @@ mod tests {
             fill(&mut arena, 10);
             fill(&mut arena, 2000);
         }
+    }
+
+    #[test]
+    fn what_is_taken_alone_is_taken_from_the_same_memory() {
+        let mut arena = Arena::new();
+        for bytes in [0, 10, 700, 300, 700, 0, 5000] {
+            let taken = arena.take_only(bytes);
+            // SAFETY: there is room for so many.
+            unsafe { taken.write_bytes(7, bytes) };
+        }
+        arena.rewind();
+        fill(&mut arena, 10);
+        fill(&mut arena, 10_000);
+        arena.take_only(20);
+        assert!(arena.further.is_null(), "all was joined");
+        arena.clear();
+        assert!(arena.take_only(0).addr() == NOWHERE.addr());
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl<'a> Message<'a> {
     /// part.
     pub fn frame(self, value: &Value) -> Result<Frame<'a>, EncodeError> {
         let mut frame = Frame::room(self);
-        let (root, arena) = frame.parts();
+        let (root, arena) = frame.place.parts();
         let mut writer = Writer::new(self.interface, self.layouts(), arena);
         // SAFETY: the frame has room for a value of this message.
         unsafe {

@@ -17,6 +17,8 @@ mod slot;
 mod write;
 
 use std::mem::MaybeUninit;
+#[cfg(feature = "jit")]
+use std::mem::offset_of;
 use std::{fmt, ptr};
 
 use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
@@ -36,22 +38,74 @@ pub use slot::Slot;
 /// A value in memory as C has it. Everything it points to is freed together with it.
 pub struct Frame<'a> {
     message: Message<'a>,
+    place: Place,
+}
+
+/// Where a value is, and all that it points to. Machine code knows where in it these are.
+pub(crate) struct Place {
+    /// Holds all that the value points to.
+    arena: Arena,
+    /// The value itself, if it is not small; otherwise null.
+    large: *mut u8,
     /// The value itself, if it is small: most messages then take no memory, or only that of an
     /// array. Nothing points here but what `root` gives.
     small: [MaybeUninit<u64>; SMALL],
-    /// The value itself, if it is not small; otherwise null.
-    large: *mut u8,
-    /// Holds all that the value points to.
-    arena: Arena,
 }
 
 /// Words that a small value takes at most: a counted item and two more.
 const SMALL: usize = 4;
 
-// SAFETY: a frame owns all memory it points to, and nothing changes what is shared.
-unsafe impl Send for Frame<'_> {}
+// SAFETY: a place owns all memory it points to, and nothing changes what is shared.
+unsafe impl Send for Place {}
 // SAFETY: as above.
-unsafe impl Sync for Frame<'_> {}
+unsafe impl Sync for Place {}
+
+impl Place {
+    /// Bytes that a small value has at most.
+    pub const SMALL_BYTES: usize = size_of::<[u64; SMALL]>();
+
+    /// Where the value is if it is small, and where what leads to it otherwise.
+    #[cfg(feature = "jit")]
+    pub const SMALL: usize = offset_of!(Self, small);
+    #[cfg(feature = "jit")]
+    pub const LARGE: usize = offset_of!(Self, large);
+
+    /// Where the arena is.
+    #[cfg(feature = "jit")]
+    pub const ARENA: usize = offset_of!(Self, arena);
+
+    /// The place of a value that is small.
+    ///
+    /// # Safety
+    /// There is a place.
+    #[cfg(feature = "jit")]
+    #[inline(always)]
+    pub unsafe fn small(place: *mut Self) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { (&raw mut (*place).small).cast() }
+    }
+
+    /// The memory for what the value points to.
+    ///
+    /// # Safety
+    /// There is a place, and nobody else knows this part of it as long as it is borrowed.
+    #[cfg(feature = "jit")]
+    #[inline(always)]
+    pub unsafe fn arena<'a>(place: *mut Self) -> &'a mut Arena {
+        // SAFETY: the caller's promise.
+        unsafe { &mut (*place).arena }
+    }
+
+    /// The place of the value itself, and the memory for what it points to.
+    #[inline(always)]
+    pub fn parts(&mut self) -> (*mut u8, &mut Arena) {
+        let root = match self.large.is_null() {
+            true => self.small.as_mut_ptr().cast(),
+            false => self.large,
+        };
+        (root, &mut self.arena)
+    }
+}
 
 impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,9 +116,9 @@ impl fmt::Debug for Frame<'_> {
 impl Drop for Frame<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if !self.large.is_null() {
+        if !self.place.large.is_null() {
             // SAFETY: it was allocated so, and goes with the frame.
-            unsafe { arena::free(self.large, self.message.bytes()) };
+            unsafe { arena::free(self.place.large, self.message.bytes()) };
         }
     }
 }
@@ -74,26 +128,16 @@ impl<'a> Frame<'a> {
     #[inline(always)]
     fn room(message: Message<'a>) -> Self {
         let bytes = message.bytes();
-        let large = match bytes <= size_of::<[u64; SMALL]>() {
+        let large = match bytes <= Place::SMALL_BYTES {
             true => ptr::null_mut(),
             false => arena::allocate(bytes).as_ptr(),
         };
-        Self {
-            message,
-            small: [MaybeUninit::uninit(); SMALL],
-            large,
+        let place = Place {
             arena: Arena::new(),
-        }
-    }
-
-    /// The place of the value itself, and the memory for what it points to.
-    #[inline(always)]
-    fn parts(&mut self) -> (*mut u8, &mut Arena) {
-        let root = match self.large.is_null() {
-            true => self.small.as_mut_ptr().cast(),
-            false => self.large,
+            large,
+            small: [MaybeUninit::uninit(); SMALL],
         };
-        (root, &mut self.arena)
+        Self { message, place }
     }
 
     /// Reads a value into the frame, and forgets what is in it: by machine code, if there is some or it is
@@ -125,10 +169,9 @@ impl<'a> Frame<'a> {
         when: When,
         input: &mut Decoder<'_, R>,
     ) -> bool {
-        if let Some(decoder) = self.message.decoder::<R>()
-            && self.arena.rewind_one()
-        {
-            return self.fill_by(decoder, input);
+        if let Some(decoder) = self.message.decoder::<R>() {
+            // SAFETY: the frame has room for a value of this message, whose interface is borrowed.
+            return unsafe { decoder.run(&mut self.place, input) };
         }
         // By value: a decoder whose address nobody takes lives in registers.
         let Some(behind) = self.fill_by_machine_apart(when, input.clone()) else {
@@ -149,21 +192,9 @@ impl<'a> Frame<'a> {
         mut input: Decoder<'i, R>,
     ) -> Option<Decoder<'i, R>> {
         let decoder = self.message.make_decoder::<R>(when)?;
-        self.arena.rewind();
-        self.fill_by(decoder, &mut input).then_some(input)
-    }
-
-    #[cfg(feature = "jit")]
-    #[inline(always)]
-    fn fill_by<R: Representation>(
-        &mut self,
-        decoder: crate::jit::Decode,
-        input: &mut Decoder<'_, R>,
-    ) -> bool {
-        let bytes = self.message.bytes();
-        let (root, arena) = self.parts();
-        // SAFETY: the frame has room for a value of this message, whose interface is borrowed.
-        unsafe { decoder.run((root, bytes), arena, input) }
+        // SAFETY: as above.
+        let done = unsafe { decoder.run(&mut self.place, &mut input) };
+        done.then_some(input)
     }
 
     /// As [`fill`](Self::fill), by the interpreter.
@@ -173,10 +204,10 @@ impl<'a> Frame<'a> {
         input: &mut Decoder<'_, R>,
     ) -> Result<(), DecodeError> {
         // What was read before, or by machine code that has refused it, is forgotten.
-        self.arena.rewind();
+        self.place.arena.rewind();
         let (program, entry) = self.message.program();
         let source = Source::of(input, program);
-        let (root, arena) = self.parts();
+        let (root, arena) = self.place.parts();
         // SAFETY: the frame has room for a value of this message.
         let (left, memory_left) = unsafe { interp::decode(program, entry, root, arena, source)? };
         input.catch_up(left, memory_left);
@@ -192,9 +223,9 @@ impl<'a> Frame<'a> {
     /// elsewhere.
     #[inline(always)]
     pub fn as_ptr(&self) -> *const u8 {
-        match self.large.is_null() {
-            true => self.small.as_ptr().cast(),
-            false => self.large,
+        match self.place.large.is_null() {
+            true => self.place.small.as_ptr().cast(),
+            false => self.place.large,
         }
     }
 
@@ -271,9 +302,9 @@ impl<'a> Frame<'a> {
     fn enter_encoder<R: Representation>(&self, when: When, out: &mut Encoder<'_, R>) -> bool {
         match self.message.encoder() {
             // SAFETY: the frame is filled as the layout of its message says, and its interface is
-            // borrowed; there is room.
-            Some(encoder) if encoder.has_room(out) => unsafe { encoder.run(self.as_ptr(), out) },
-            _ => self.enter_encoder_apart(when, out.again()),
+            // borrowed.
+            Some(encoder) => unsafe { encoder.run(&self.place, out) },
+            None => self.enter_encoder_apart(when, out.again()),
         }
     }
 
@@ -285,8 +316,7 @@ impl<'a> Frame<'a> {
         let Some(encoder) = self.message.make_encoder(when) else {
             return false;
         };
-        encoder.make_room(&mut out);
         // SAFETY: as above.
-        unsafe { encoder.run(self.as_ptr(), &mut out) }
+        unsafe { encoder.run(&self.place, &mut out) }
     }
 }

@@ -74,6 +74,6 @@ impl<'a> Slot<'a> {
     /// that was larger than most, for instance.
     #[inline]
     pub fn clear(&mut self) {
-        self.frame.arena.clear();
+        self.frame.place.arena.clear();
     }
 }

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cranelift_codegen::Context;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::FuncId;
 
-use super::emit::{Emitter, signature};
+use super::emit::Emitter;
 use super::given::{Given, Way};
-use super::linker::{Linker, Routine, Unsupported};
+use super::linker::{Linker, Part, Task, Unsupported};
 use crate::Interface;
 use crate::frame::Key;
 
@@ -24,8 +25,13 @@ pub(super) struct Code {
 pub(super) struct Made {
     /// Where it begins. It can be entered as long as the code lives.
     pub entry: *const u8,
-    /// Bytes that an encoder is entered with room for.
-    pub room: u64,
+}
+
+/// What a message is entered by.
+enum Entry {
+    /// A function that was there before.
+    Ready(*const u8),
+    Made(FuncId),
 }
 
 /// Code is only made when it is needed.
@@ -101,36 +107,34 @@ impl Maker {
 
     fn make(&mut self, given: &Given, messages: &[(Key, Way)]) -> Result<Vec<Made>, Unsupported> {
         let wanted = messages.iter().map(|(key, way)| {
-            let routine = given.message(*key);
-            let room = given.room_for(routine).unwrap_or(0);
-            let function = self.linker.want(*way, routine)?;
-            Ok::<_, Unsupported>((function, room))
+            let (routine, bytes) = given.message(*key);
+            Ok::<_, Unsupported>(match given.ready_entry(*way, routine, bytes) {
+                Some(entry) => Entry::Ready(entry),
+                None => Entry::Made(self.linker.want((*way, routine, Part::Entry(bytes)))?),
+            })
         });
         let wanted: Vec<_> = wanted.collect::<Result<_, _>>()?;
-        while let Some((way, routine, function)) = self.linker.next_wanted() {
-            self.emit(given, way, routine);
+        while let Some((task, function)) = self.linker.next_wanted() {
+            self.emit(given, task);
             self.linker.define(function, &mut self.context)?;
         }
         self.linker.finish()?;
-        let made = wanted.into_iter().map(|(function, room)| Made {
-            entry: self.linker.address(function),
-            room,
+        let made = wanted.into_iter().map(|entry| Made {
+            entry: match entry {
+                Entry::Ready(entry) => entry,
+                Entry::Made(function) => self.linker.address(function),
+            },
         });
         Ok(made.collect())
     }
 
-    fn emit(&mut self, given: &Given, way: Way, routine: Routine) {
-        self.context.func.signature = signature(3, self.linker.call_conv());
+    fn emit(&mut self, given: &Given, task: Task) {
+        self.context.func.signature = self.linker.signature(task);
         let builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
-        let covered = given.room_for(routine).is_some();
-        let linker = &mut self.linker;
-        let (mut emitter, it) = Emitter::begin(given, (way, covered), linker, builder);
-        let (plan, layout) = given.routine(routine);
-        match (routine, way) {
-            (Routine::List(id), Way::Encode { .. }) => emitter.put_list(true, id, it),
-            (Routine::List(id), Way::Decode { .. }) => emitter.get_list(true, id, it),
-            _ => emitter.plan(plan, layout, it),
+        let (emitter, parameters) = Emitter::begin(given, task.0, &mut self.linker, builder);
+        match task {
+            (_, routine, Part::Entry(bytes)) => emitter.entry(&parameters, routine, bytes),
+            (_, routine, Part::Inside) => emitter.inside(&parameters, routine),
         }
-        emitter.finish();
     }
 }

@@ -83,7 +83,19 @@ impl<'a> Emitter<'a, '_> {
         self.go_on(after);
     }
 
-    /// [`when`](Self::when) for what seldom happens; it gives what `usual` is instead then.
+    /// [`when`](Self::when) for what seldom happens.
+    pub fn seldom(&mut self, condition: Value, body: impl FnOnce(&mut Self)) {
+        let [inside, after] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.set_cold_block(inside);
+        let ins = self.builder.ins();
+        ins.brif(condition, inside, &[], after, &[]);
+        self.go_on(inside);
+        body(self);
+        self.builder.ins().jump(after, &[]);
+        self.go_on(after);
+    }
+
+    /// [`seldom`](Self::seldom); it gives what `usual` is instead then.
     pub fn when_seldom(
         &mut self,
         condition: Value,

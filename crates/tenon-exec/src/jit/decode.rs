@@ -8,7 +8,6 @@ use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::Plain;
-use super::context::{Cursor, Decoding};
 use super::emit::{Emitter, Spot, block};
 use super::helpers::{ARE_ZERO, GET_OPAQUE, Growing, NEXT, Shape, TAKE};
 use super::scalar::memory_bytes;
@@ -181,7 +180,7 @@ impl<'a> Emitter<'a, '_> {
         }
         let hole = self.hole(to, before);
         let from = self.next_of(hole);
-        let strict = self.load_field(types::I64, offset_of!(Decoding<'_>, strict));
+        let strict = self.strict();
         let is_looked_at = self.builder.ins().band(hole, strict);
         let fine = self.word(1);
         let fine = self.when_seldom(is_looked_at, fine, |this| {
@@ -213,7 +212,7 @@ impl<'a> Emitter<'a, '_> {
         let stride = self.list_element(element);
         let stride = self.word(stride);
         if first_bare {
-            let item = self.ask_helper(NEXT, &[self.context, list.base, stride]);
+            let item = self.ask_helper(NEXT, &[self.context(), list.base, stride]);
             self.call_type(element, Spot::at(item));
         }
         let [head, inside, after] = std::array::from_fn(|_| self.builder.create_block());
@@ -222,7 +221,7 @@ impl<'a> Emitter<'a, '_> {
         let more = self.get_flag();
         self.builder.ins().brif(more, inside, &[], after, &[]);
         self.go_on(inside);
-        let item = self.ask_helper(NEXT, &[self.context, list.base, stride]);
+        let item = self.ask_helper(NEXT, &[self.context(), list.base, stride]);
         self.get_element(element, Spot::at(item));
         self.builder.ins().jump(head, &[]);
         self.builder.seal_block(head);
@@ -271,7 +270,7 @@ impl<'a> Emitter<'a, '_> {
     /// Refuses if there are fewer than `bytes` at `at`, and gives what lies behind them.
     fn check_bytes(&mut self, at: Value, bytes: Value) -> Value {
         let behind = self.builder.ins().iadd(at, bytes);
-        let end = self.load_field(types::I64, offset_of!(Cursor, end));
+        let end = self.end();
         let over = IntCC::UnsignedGreaterThan;
         let truncated = self.builder.ins().icmp(over, behind, end);
         self.refuse_if(truncated);
@@ -301,7 +300,7 @@ impl<'a> Emitter<'a, '_> {
     fn get_opaque(&mut self, bound: u32, to: Spot) {
         let shape = Shape::new(self.given.plans.representation.padding, self.way.swapped());
         let arguments = [
-            self.context,
+            self.context(),
             self.cursor(),
             self.address(to),
             self.word(bound.into()),
@@ -345,7 +344,7 @@ impl<'a> Emitter<'a, '_> {
 
     /// Memory of the frame. An element that takes none still costs the time to make it: as a byte.
     fn take(&mut self, bytes: Value, price: Value) -> Value {
-        self.ask_helper(TAKE, &[self.context, bytes, price])
+        self.ask_helper(TAKE, &[self.context(), bytes, price])
     }
 
     /// The bytes of `count` elements, which were found to be there.

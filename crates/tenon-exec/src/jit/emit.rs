@@ -15,7 +15,7 @@ use tenon_schema::{Schema, TypeId};
 use super::context::{Cursor, Decoding};
 use super::given::{Given, Way};
 use super::helpers::{Helper, REFUSED};
-use super::linker::{Linker, Routine};
+use super::linker::{Linker, Part, Routine};
 
 /// A place in memory, so far from an address.
 #[derive(Debug, Clone, Copy)]
@@ -44,12 +44,12 @@ pub(super) struct Emitter<'a, 'f> {
     pub given: &'a Given,
     pub way: Way,
     pub builder: FunctionBuilder<'f>,
-    pub context: Value,
+    pub around: Around,
     /// Where the next byte is.
     cursor: Variable,
     linker: &'f mut Linker,
     call_conv: CallConv,
-    signatures: HashMap<usize, SigRef>,
+    signatures: HashMap<(usize, usize), SigRef>,
     /// That of what moves bytes.
     mover: Option<SigRef>,
     refuse: Block,
@@ -58,6 +58,26 @@ pub(super) struct Emitter<'a, 'f> {
     pub covered: bool,
     /// What is bad about the items that were just read, and not refused yet.
     pub suspicions: Suspicions,
+}
+
+/// Where that is what a function is entered with beside a value and a cursor.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Around {
+    /// In memory: an [`Encoding`](super::context::Encoding) or a [`Decoding`].
+    Context(Value),
+    /// In registers. So it is where nothing is called that would have to know it.
+    Registers(Registers),
+}
+
+/// What a function is entered with that keeps no context.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers {
+    /// Behind the last byte that may be read or written.
+    pub end: Variable,
+    /// Where the message begins.
+    pub base: Variable,
+    /// The buffer that an encoder appends to; of a decoder, all ones if nothing is forgiven.
+    pub more: Value,
 }
 
 /// Conditions under which items are refused. They are looked at together.
@@ -70,28 +90,26 @@ pub(super) struct Suspicions {
 }
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// Begins a function `(context, it, at) -> at` in `builder`, and gives `it`. What it returns
-    /// is null if it refuses. Whether there is room for all that is appended, `covered` says.
+    /// Begins a function in `builder`, and gives its parameters: what they are, whoever goes on
+    /// knows.
     pub fn begin(
         given: &'a Given,
-        (way, covered): (Way, bool),
+        way: Way,
         linker: &'f mut Linker,
         mut builder: FunctionBuilder<'f>,
-    ) -> (Self, Spot) {
+    ) -> (Self, Vec<Value>) {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
         builder.seal_block(entry);
         let refuse = builder.create_block();
         builder.set_cold_block(refuse);
-        let parameters = builder.block_params(entry);
-        let (context, it, at) = (parameters[0], parameters[1], parameters[2]);
+        let parameters = builder.block_params(entry).to_vec();
         let cursor = builder.declare_var(types::I64);
-        builder.def_var(cursor, at);
         let emitter = Self {
             given,
             way,
-            context,
+            around: Around::Context(parameters[0]),
             cursor,
             call_conv: linker.call_conv(),
             linker,
@@ -99,28 +117,52 @@ impl<'a, 'f> Emitter<'a, 'f> {
             mover: None,
             refuse,
             refuses: false,
-            covered,
+            covered: false,
             suspicions: Suspicions::default(),
             builder,
         };
-        (emitter, Spot::at(it))
+        (emitter, parameters)
     }
 
-    /// Ends it: all is done.
-    pub fn finish(mut self) {
-        let at = self.cursor();
-        self.builder.ins().return_(&[at]);
+    /// Ends it: all is done, and `given` is what it gives. It gives as many refusals if it refuses.
+    pub fn finish(mut self, given: &[Value]) {
+        self.builder.ins().return_(given);
         self.builder.seal_block(self.refuse);
         if self.refuses {
             self.builder.switch_to_block(self.refuse);
             let refused = self.word(REFUSED);
-            self.builder.ins().return_(&[refused]);
+            let refused = vec![refused; given.len()];
+            self.builder.ins().return_(&refused);
         }
         self.builder.finalize();
     }
 
     pub fn schema(&self) -> &'a Schema {
         &self.given.schema
+    }
+
+    /// All of a function `(context, it, at) -> at`, which gives null if it refuses. Whoever calls an
+    /// encoder has made room if it says how much.
+    pub fn inside(mut self, parameters: &[Value], routine: Routine) {
+        let &[context, it, at] = parameters else {
+            unreachable!("what is called inside has so many parameters");
+        };
+        self.around = Around::Context(context);
+        self.set_cursor(at);
+        self.covered = self.given.room_for(routine).is_some();
+        self.routine(routine, Spot::at(it));
+        let behind = self.cursor();
+        self.finish(&[behind]);
+    }
+
+    /// Moves what a routine is about.
+    pub fn routine(&mut self, routine: Routine, it: Spot) {
+        let (plan, layout) = self.given.routine(routine);
+        match (routine, self.way) {
+            (Routine::List(id), Way::Encode { .. }) => self.put_list(true, id, it),
+            (Routine::List(id), Way::Decode { .. }) => self.get_list(true, id, it),
+            _ => self.plan(plan, layout, it),
+        }
     }
 
     /// Moves what `plan` is about, one level deeper if it is recursive.
@@ -147,8 +189,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
             return self.plan(plan, Layout::of_type(self.schema(), id), it);
         }
         let routine = self.given.target(Routine::Type(id));
-        let function = self.linker.function(self.way, routine, self.builder.func);
-        let Some(function) = function else {
+        self.call_routine(routine, it);
+    }
+
+    /// Calls what moves a value.
+    pub fn call_routine(&mut self, routine: Routine, it: Spot) {
+        let part = (self.way, routine, Part::Inside);
+        let Some(function) = self.linker.function(part, self.builder.func) else {
             return self.refuse_always();
         };
         if let (Way::Encode { .. }, false, Some(bytes)) =
@@ -157,7 +204,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             let bytes = self.word(bytes);
             self.make_room(bytes);
         }
-        let arguments = [self.context, self.address(it), self.cursor()];
+        let arguments = [self.context(), self.address(it), self.cursor()];
         let call = self.builder.ins().call(function, &arguments);
         let behind = self.builder.inst_results(call)[0];
         self.refuse_unless(behind);
@@ -221,13 +268,47 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// multiple of `to`.
     pub fn hole(&mut self, to: u32, before: u32) -> Value {
         let at = self.cursor();
-        let base = self.load_field(types::I64, offset_of!(Cursor, base));
+        let base = self.base();
         let back = self.builder.ins().isub(base, at);
         let back = match before {
             0 => back,
             before => self.builder.ins().iadd_imm(back, -i64::from(before)),
         };
         self.builder.ins().band_imm(back, i64::from(to) - 1)
+    }
+
+    // What a function is entered with.
+
+    /// The context in memory.
+    pub fn context(&self) -> Value {
+        match self.around {
+            Around::Context(context) => context,
+            Around::Registers(_) => unreachable!("it was looked for what needs a context"),
+        }
+    }
+
+    /// Behind the last byte that may be read or written.
+    pub fn end(&mut self) -> Value {
+        match self.around {
+            Around::Context(_) => self.load_field(types::I64, offset_of!(Cursor, end)),
+            Around::Registers(Registers { end, .. }) => self.builder.use_var(end),
+        }
+    }
+
+    /// Where the message begins.
+    fn base(&mut self) -> Value {
+        match self.around {
+            Around::Context(_) => self.load_field(types::I64, offset_of!(Cursor, base)),
+            Around::Registers(Registers { base, .. }) => self.builder.use_var(base),
+        }
+    }
+
+    /// Of a decoder: all ones if nothing is forgiven.
+    pub fn strict(&mut self) -> Value {
+        match self.around {
+            Around::Context(_) => self.load_field(types::I64, offset_of!(Decoding<'_>, strict)),
+            Around::Registers(Registers { more, .. }) => more,
+        }
     }
 
     // Numbers and memory.
@@ -265,13 +346,15 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 
     pub fn load_field(&mut self, ty: Type, offset: usize) -> Value {
+        let context = self.context();
         let ins = self.builder.ins();
-        ins.load(ty, MemFlags::trusted(), self.context, offset as i32)
+        ins.load(ty, MemFlags::trusted(), context, offset as i32)
     }
 
     pub fn store_field(&mut self, offset: usize, value: Value) {
+        let context = self.context();
         let ins = self.builder.ins();
-        ins.store(MemFlags::trusted(), value, self.context, offset as i32);
+        ins.store(MemFlags::trusted(), value, context, offset as i32);
     }
 
     /// Between the order of the wire and the processor's.
@@ -328,7 +411,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             }
             return;
         };
-        let strict = self.load_field(types::I64, offset_of!(Decoding<'_>, strict));
+        let strict = self.strict();
         let mut bad = self.builder.ins().band(strictly, strict);
         if let Some(always) = always {
             let always = self.builder.ins().uextend(types::I64, always);
@@ -356,11 +439,16 @@ impl<'a, 'f> Emitter<'a, 'f> {
 
     /// Calls a helper that does not refuse.
     pub fn call_helper(&mut self, helper: Helper, arguments: &[Value]) -> Value {
-        let signature = self.signature(helper.parameters);
+        self.call_for(1, helper, arguments)[0]
+    }
+
+    /// Calls a helper that gives so many words.
+    pub fn call_for(&mut self, words: usize, helper: Helper, arguments: &[Value]) -> Vec<Value> {
+        let signature = self.signature(helper.parameters, words);
         let address = self.word(helper.address as u64);
         let ins = self.builder.ins();
         let call = ins.call_indirect(signature, address, arguments);
-        self.builder.inst_results(call)[0]
+        self.builder.inst_results(call).to_vec()
     }
 
     /// Calls a helper that may refuse.
@@ -376,8 +464,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let signature = match self.mover {
             Some(signature) => signature,
             None => {
-                let mut signature = signature(arguments.len(), self.call_conv);
-                signature.returns.clear();
+                let signature = signature((arguments.len(), 0), self.call_conv);
                 *self.mover.insert(self.builder.import_signature(signature))
             }
         };
@@ -389,20 +476,24 @@ impl<'a, 'f> Emitter<'a, 'f> {
         ins.call_indirect(signature, mover, arguments);
     }
 
-    fn signature(&mut self, parameters: usize) -> SigRef {
+    fn signature(&mut self, parameters: usize, words: usize) -> SigRef {
         let (builder, call_conv) = (&mut self.builder, self.call_conv);
+        let words = (parameters, words);
         *self
             .signatures
-            .entry(parameters)
-            .or_insert_with(|| builder.import_signature(signature(parameters, call_conv)))
+            .entry(words)
+            .or_insert_with(|| builder.import_signature(signature(words, call_conv)))
     }
 }
 
-/// Of a function that takes so many words and gives one.
-pub(super) fn signature(parameters: usize, call_conv: CallConv) -> ir::Signature {
+/// Of a function that takes so many words and gives so many.
+pub(super) fn signature(
+    (parameters, given): (usize, usize),
+    call_conv: CallConv,
+) -> ir::Signature {
     let mut signature = ir::Signature::new(call_conv);
     signature.params = vec![AbiParam::new(types::I64); parameters];
-    signature.returns = vec![AbiParam::new(types::I64)];
+    signature.returns = vec![AbiParam::new(types::I64); given];
     signature
 }
 

@@ -8,10 +8,9 @@ use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::Plain;
-use super::context::Cursor;
-use super::emit::{Emitter, Spot, block};
+use super::emit::{Around, Emitter, Registers, Spot, block};
 use super::given::{HOLE_BYTES, MAX_COVERED};
-use super::helpers::{GROW, PUT_OPAQUE, Shape};
+use super::helpers::{GROW, GROW_BUFFER, PUT_OPAQUE, Shape};
 use super::scalar::memory_bytes;
 use crate::layout::Counted;
 
@@ -281,14 +280,29 @@ impl<'a> Emitter<'a, '_> {
     /// Sees to it that there is room for `bytes` more.
     pub fn make_room(&mut self, bytes: Value) {
         let at = self.cursor();
-        let end = self.load_field(types::I64, offset_of!(Cursor, end));
+        let end = self.end();
         let behind = self.builder.ins().iadd(at, bytes);
         let over = IntCC::UnsignedGreaterThan;
         let full = self.builder.ins().icmp(over, behind, end);
-        let at = self.when_seldom(full, at, |this| {
-            this.call_helper(GROW, &[this.context, at, bytes])
+        self.seldom(full, |this| match this.around {
+            Around::Context(context) => {
+                let at = this.call_helper(GROW, &[context, at, bytes]);
+                this.set_cursor(at);
+            }
+            Around::Registers(registers) => this.grow(registers, at, bytes),
         });
-        self.set_cursor(at);
+    }
+
+    /// Makes room for `bytes` more behind `at`, where nobody else knows of the buffer.
+    fn grow(&mut self, registers: Registers, at: Value, bytes: Value) {
+        let Registers { end, base, more } = registers;
+        let base_before = self.builder.use_var(base);
+        let grown = self.call_for(2, GROW_BUFFER, &[more, at, bytes]);
+        let moved = self.builder.ins().isub(grown[0], at);
+        let base_behind = self.builder.ins().iadd(base_before, moved);
+        self.builder.def_var(base, base_behind);
+        self.builder.def_var(end, grown[1]);
+        self.set_cursor(grown[0]);
     }
 
     /// Room for `bytes` more.
@@ -314,7 +328,7 @@ impl<'a> Emitter<'a, '_> {
     fn put_opaque(&mut self, bound: u32, from: Spot) {
         let shape = Shape::new(self.given.plans.representation.padding, self.way.swapped());
         let arguments = [
-            self.context,
+            self.context(),
             self.cursor(),
             self.address(from),
             self.word(bound.into()),

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use tenon_plan::{COUNT_BYTES, Count, Layout, Op, Place, Plan, Plans, Scalar, links};
+use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Op, Place, Plan, Plans, Scalar, links};
 use tenon_schema::{EnumMember, Schema, TypeId, TypeKind, Union};
 
 use super::alike::alike;
 use super::linker::Routine;
 use crate::frame::Key;
-use crate::layout::Layouts;
+use crate::layout::{Counted, Layouts, of_scalar};
 
 /// Most operations of a type that is not called but moved where it stands.
 const MAX_INLINED: usize = 6;
@@ -54,6 +54,8 @@ pub(super) struct Given {
     inlined: Vec<Option<usize>>,
     /// Of the named types, the first one that is moved alike.
     alike: Vec<TypeId>,
+    /// Of the named types, whether others call it.
+    called: Vec<bool>,
     /// Of the named types, the most bytes that one appends, if they are few. Whoever calls its
     /// encoder makes room for so many.
     room: Vec<Option<u64>>,
@@ -64,6 +66,7 @@ impl Given {
         let mut given = Self {
             inlined: vec![None; plans.types.len()],
             alike: alike(&schema, &plans, &layouts),
+            called: vec![false; plans.types.len()],
             room: vec![None; plans.types.len()],
             schema,
             plans,
@@ -75,6 +78,7 @@ impl Given {
             given.inlined[id] = given.small(&given.plans.types[id]);
             given.room[id] = given.few(&given.plans.types[id]);
         }
+        given.find_called();
         given
     }
 
@@ -198,15 +202,46 @@ impl Given {
         &version.procedures[plan.procedure]
     }
 
-    /// The routine that moves a message: of a linked list the whole list.
-    pub fn message(&self, key: Key) -> Routine {
-        match key {
+    /// The routine that moves a message: of a linked list the whole list. And the bytes that the value
+    /// itself takes, at least one, as nothing is free.
+    pub fn message(&self, key: Key) -> (Routine, u32) {
+        let routine = match key {
             Key::Type(id) if links::is_link(&self.schema, id) => {
-                Routine::List(self.alike[id.0 as usize])
+                let list = Routine::List(self.alike[id.0 as usize]);
+                return (list, size_of::<Counted>() as u32);
             }
-            Key::Type(id) => self.target(Routine::Type(id)),
-            Key::Arguments(at) => self.target(Routine::Arguments(at)),
-            Key::Result(at) => self.target(Routine::Result(at)),
+            Key::Type(id) => Routine::Type(id),
+            Key::Arguments(at) => Routine::Arguments(at),
+            Key::Result(at) => Routine::Result(at),
+        };
+        let bytes = self.bytes(self.routine(routine).1).max(1);
+        // Layouts refuse what is so large.
+        (self.target(routine), u32::try_from(bytes).unwrap_or(u32::MAX))
+    }
+
+    /// Whether something else than a message is moved by a routine, too.
+    pub fn is_called(&self, routine: Routine) -> bool {
+        match routine {
+            Routine::Type(id) => self.called[id.0 as usize],
+            Routine::List(_) | Routine::Arguments(_) | Routine::Result(_) => false,
+        }
+    }
+
+    /// Finds out which types are called by others.
+    fn find_called(&mut self) {
+        let mut all = Vec::new();
+        for plan in &self.plans.types {
+            calls(&plan.body, &mut all);
+        }
+        for plan in &self.plans.procedures {
+            calls(&plan.arguments.body, &mut all);
+            calls(&plan.result.body, &mut all);
+        }
+        all.retain(|id| !self.is_inlined(*id));
+        for id in all {
+            if let Routine::Type(id) = self.target(Routine::Type(id)) {
+                self.called[id.0 as usize] = true;
+            }
         }
     }
 
@@ -243,6 +278,18 @@ impl Given {
         self.layouts.arms_offset(&self.schema, union)
     }
 
+    /// What an item is moved as, if it lies in memory as on the wire and every pattern is a value.
+    pub fn plain(&self, scalar: Scalar) -> Option<Blittable> {
+        let representation = self.plans.representation;
+        let bytes = representation.bytes(scalar);
+        let is_same = of_scalar(scalar).size == u64::from(bytes);
+        match scalar {
+            Scalar::F128 => Some(Blittable::uniform(1, bytes)),
+            _ if !is_same || representation.is_checked(scalar) => None,
+            _ => Some(Blittable::uniform(bytes, 1)),
+        }
+    }
+
     fn members(&self, id: TypeId) -> &[EnumMember] {
         match &self.schema.type_def(id).kind {
             TypeKind::Enum(members) => members,
@@ -260,6 +307,25 @@ impl Given {
         values.sort_unstable();
         values.dedup();
         Cluster::all(&values)
+    }
+}
+
+/// Adds the types that a body calls.
+fn calls(body: &[Op], all: &mut Vec<TypeId>) {
+    for op in body {
+        match op {
+            Op::PutElements { body, .. } => calls(body, all),
+            Op::Loop { body, .. } | Op::Optional { body, .. } => calls(body, all),
+            Op::Switch { arms, default, .. } => {
+                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                bodies.for_each(|body| calls(body, all));
+            }
+            Op::List { element, .. } => all.push(*element),
+            Op::Call { plan, .. } => all.push(*plan),
+            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::External { .. } => {}
+            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {}
+            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => {}
+        }
     }
 }
 

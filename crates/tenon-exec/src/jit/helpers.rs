@@ -1,14 +1,21 @@
 //! What machine code calls. All of them take and give words, and refuse by [`REFUSED`].
 
+use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
-use tenon_wire::kernels;
+use tenon_wire::kernels::{self, Blittable};
+use tenon_wire::Buffer;
 
-use super::context::{Decoding, Encoding};
+use super::context::{Decoding, Encoding, Room};
+use crate::frame::Place;
+use crate::frame::arena::Arena;
 use crate::layout::Counted;
 
 /// What a helper gives that refuses. No address is null.
 pub(super) const REFUSED: u64 = 0;
+
+/// Bytes of a count.
+const COUNT: usize = size_of::<u32>();
 
 /// A helper as machine code knows it.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +30,13 @@ pub(super) struct Growing {
     pub count: u64,
     pub room: u64,
     pub items: *mut u8,
+}
+
+/// Where a decoder has come to, null if it refuses; and the memory that is still paid for.
+#[repr(C)]
+pub(super) struct Read {
+    pub behind: *const u8,
+    pub memory_left: u64,
 }
 
 /// How opaque data lies on the wire, in one word.
@@ -68,8 +82,12 @@ macro_rules! helpers {
 helpers! {
     /// `(encoding, at, bytes)`: makes room, and gives where the cursor is then.
     GROW = grow, 3;
+    /// `(buffer, at, bytes)`: makes room, and gives where the cursor is then, and the room's end.
+    GROW_BUFFER = grow_buffer, 3;
     /// `(encoding, at, counted, bound, shape)`: appends opaque bytes or a string.
     PUT_OPAQUE = put_opaque, 5;
+    /// `(arena)`: forgets what was taken from it.
+    REWIND = rewind, 1;
     /// `(decoding, bytes, price)`: so much memory of the frame, at this price.
     TAKE = take, 3;
     /// `(decoding, at, counted, bound, shape)`: reads opaque bytes or a string.
@@ -82,6 +100,100 @@ helpers! {
     COPY = copy, 3;
 }
 
+/// An array that is a whole message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whole {
+    /// Whether the bytes of numbers are swapped.
+    pub swapped: bool,
+    /// Bytes of each of its numbers; of what is not swapped, 1 will do.
+    pub unit: u32,
+    /// Bytes of each of its items.
+    pub stride: u64,
+    /// How many there may be.
+    pub bound: u32,
+}
+
+impl Whole {
+    /// Appends it: `(place, at, end, bound, stride, buffer) -> at`, where `end` is that of the buffer's
+    /// room.
+    pub fn put(self) -> Option<Helper> {
+        let address = match (self.swapped, self.unit) {
+            (false, _) => put_array::<u8, false, false> as *const u8,
+            (true, 1) => put_array::<u8, true, false> as *const u8,
+            (true, 2) => put_array::<u16, true, false> as *const u8,
+            (true, 4) => put_array::<u32, true, false> as *const u8,
+            (true, 8) => put_array::<u64, true, false> as *const u8,
+            _ => return None,
+        };
+        Some(Helper {
+            address,
+            parameters: 6,
+        })
+    }
+
+    /// Reads it, and forgets what was read before: `(place, at, end, bound, stride, memory_left)`, which
+    /// gives a [`Read`].
+    pub fn get(self) -> Option<Helper> {
+        let address = match (self.swapped, self.unit) {
+            (false, _) => get_array::<u8, false, false> as *const u8,
+            (true, 1) => get_array::<u8, true, false> as *const u8,
+            (true, 2) => get_array::<u16, true, false> as *const u8,
+            (true, 4) => get_array::<u32, true, false> as *const u8,
+            (true, 8) => get_array::<u64, true, false> as *const u8,
+            _ => return None,
+        };
+        Some(Helper {
+            address,
+            parameters: 6,
+        })
+    }
+
+    /// An entry for it, if it has nothing of its own: so many numbers as there are.
+    pub fn put_entry(self) -> Option<*const u8> {
+        Some(match (self.plain()?, self.swapped) {
+            (1, false) => put_array::<u8, false, true> as *const u8,
+            (1, true) => put_array::<u8, true, true> as *const u8,
+            (2, false) => put_array::<u16, false, true> as *const u8,
+            (2, true) => put_array::<u16, true, true> as *const u8,
+            (4, false) => put_array::<u32, false, true> as *const u8,
+            (4, true) => put_array::<u32, true, true> as *const u8,
+            (8, false) => put_array::<u64, false, true> as *const u8,
+            (8, true) => put_array::<u64, true, true> as *const u8,
+            _ => return None,
+        })
+    }
+
+    /// As above.
+    pub fn get_entry(self) -> Option<*const u8> {
+        Some(match (self.plain()?, self.swapped) {
+            (1, false) => get_array::<u8, false, true> as *const u8,
+            (1, true) => get_array::<u8, true, true> as *const u8,
+            (2, false) => get_array::<u16, false, true> as *const u8,
+            (2, true) => get_array::<u16, true, true> as *const u8,
+            (4, false) => get_array::<u32, false, true> as *const u8,
+            (4, true) => get_array::<u32, true, true> as *const u8,
+            (8, false) => get_array::<u64, false, true> as *const u8,
+            (8, true) => get_array::<u64, true, true> as *const u8,
+            _ => return None,
+        })
+    }
+
+    /// The bytes of a number, if each is an item and there may be any number of them.
+    fn plain(self) -> Option<u64> {
+        let is_number = !self.swapped || u64::from(self.unit) == self.stride;
+        (is_number && self.bound == u32::MAX).then_some(self.stride)
+    }
+}
+
+/// Between the order of the wire and the processor's.
+#[inline(always)]
+fn ordered<const SWAPPED: bool>(count: u32) -> u32 {
+    match SWAPPED {
+        true => count.swap_bytes(),
+        false => count,
+    }
+}
+
 // Safety of all below: machine code hands over the context that it was entered with, places in
 // the frame or the context's bytes, and sizes that it has checked.
 
@@ -90,6 +202,121 @@ helpers! {
 unsafe extern "C" fn grow(context: *mut Encoding<'_>, at: *mut u8, bytes: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe { (*context).grow(at, bytes as usize) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn grow_buffer(out: *mut Buffer, at: *mut u8, bytes: u64) -> Room {
+    // SAFETY: see above.
+    unsafe { Room::grown(&mut *out, at, bytes as usize) }
+}
+
+/// See [`Whole::put`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
+unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
+    place: *const Place,
+    at: *mut u8,
+    end: *mut u8,
+    bound: u64,
+    stride: u64,
+    out: *mut Buffer,
+) -> *mut u8 {
+    // SAFETY: see above; what counts the items is small, and points to as many as it counts.
+    unsafe {
+        let Counted { count, items } = Place::small(place.cast_mut()).cast::<Counted>().read();
+        let stride = if PLAIN { size_of::<T>() } else { stride as usize };
+        if !PLAIN && u64::from(count) > bound {
+            return ptr::null_mut();
+        }
+        let bytes = count as usize * stride;
+        if (end as usize - at as usize) < COUNT + bytes {
+            return put_array_growing::<T, SWAPPED, PLAIN>(place, at, end, bound, stride as u64, out);
+        }
+        at.cast::<u32>().write_unaligned(ordered::<SWAPPED>(count));
+        let to = slice::from_raw_parts_mut(at.add(COUNT), bytes);
+        match SWAPPED && size_of::<T>() > 1 {
+            true => {
+                let count = bytes / size_of::<T>();
+                kernels::put(slice::from_raw_parts(items.cast::<T>(), count), to, true);
+            }
+            false => kernels::put_bytes(slice::from_raw_parts(items, bytes), to),
+        }
+        at.add(COUNT + bytes)
+    }
+}
+
+/// [`put_array`] where there is not enough room yet.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn put_array_growing<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
+    place: *const Place,
+    at: *mut u8,
+    _end: *mut u8,
+    bound: u64,
+    stride: u64,
+    out: *mut Buffer,
+) -> *mut u8 {
+    // SAFETY: as there.
+    unsafe {
+        let Counted { count, .. } = Place::small(place.cast_mut()).cast::<Counted>().read();
+        let all = COUNT as u64 + u64::from(count) * stride;
+        let Room { at, end } = grow_buffer(out, at, all);
+        put_array::<T, SWAPPED, PLAIN>(place, at, end, bound, stride, out)
+    }
+}
+
+/// See [`Whole::get`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
+unsafe extern "C" fn get_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
+    place: *mut Place,
+    at: *const u8,
+    end: *const u8,
+    bound: u64,
+    stride: u64,
+    memory_left: u64,
+) -> Read {
+    let refused = Read {
+        behind: ptr::null(),
+        memory_left: 0,
+    };
+    // SAFETY: see above; there is room for what counts the items, which is small, at the place.
+    unsafe {
+        let left = end as usize - at as usize;
+        if left < COUNT {
+            return refused;
+        }
+        let count = ordered::<SWAPPED>(at.cast::<u32>().read_unaligned());
+        let stride = if PLAIN { size_of::<T>() } else { stride as usize };
+        let bytes = count as usize * stride;
+        // The value itself, and what it points to.
+        let price = (size_of::<Counted>() + bytes) as u64;
+        if bytes > left - COUNT || price > memory_left {
+            return refused;
+        }
+        if !PLAIN && u64::from(count) > bound {
+            return refused;
+        }
+        // Written before there is memory for the items: so it need not be kept meanwhile. Nobody
+        // looks at a value that is refused.
+        let to = Place::small(place).cast::<Counted>();
+        (*to).count = count;
+        let items = Place::arena(place).take_only(bytes).as_ptr();
+        (*to).items = items;
+        let from = slice::from_raw_parts(at.add(COUNT), bytes);
+        let count = bytes / size_of::<T>();
+        let to = slice::from_raw_parts_mut(items.cast::<MaybeUninit<T>>(), count);
+        kernels::get_into(from, to, SWAPPED);
+        Read {
+            behind: at.add(COUNT + bytes),
+            memory_left: memory_left - price,
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn rewind(arena: *mut Arena) -> u64 {
+    // SAFETY: see above.
+    unsafe { (*arena).rewind() }
+    0
 }
 
 unsafe extern "C" fn put_opaque(
@@ -211,33 +438,13 @@ unsafe extern "C" fn are_zero(at: *const u8, bytes: u64) -> u64 {
     u64::from(bytes.iter().all(|byte| *byte == 0))
 }
 
-/// Copies bytes of which there mostly are few: then by two moves that may overlap, not by a call.
+/// Copies bytes of which there mostly are few.
 #[inline(always)]
 unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise: so many bytes are at both places.
+    // SAFETY: the caller's promise: so many bytes are at both places, which do not overlap.
     unsafe {
-        match bytes {
-            33.. => to.copy_from_nonoverlapping(from, bytes),
-            16..=32 => copy_ends::<u128>(from, to, bytes),
-            8..=15 => copy_ends::<u64>(from, to, bytes),
-            4..=7 => copy_ends::<u32>(from, to, bytes),
-            2..=3 => copy_ends::<u16>(from, to, bytes),
-            1 => to.write(from.read()),
-            0 => {}
-        }
-    }
-}
-
-/// Copies the first and the last bytes, as many as `T` has; these are all of them.
-#[inline(always)]
-unsafe fn copy_ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
-    let last = bytes - size_of::<T>();
-    // SAFETY: the caller's promise: so many bytes are at both places, and `T` has no more.
-    unsafe {
-        let front = from.cast::<T>().read_unaligned();
-        let back = from.add(last).cast::<T>().read_unaligned();
-        to.cast::<T>().write_unaligned(front);
-        to.add(last).cast::<T>().write_unaligned(back);
+        let from = slice::from_raw_parts(from, bytes);
+        kernels::put_bytes(from, slice::from_raw_parts_mut(to, bytes));
     }
 }
 

@@ -12,6 +12,7 @@ use cranelift_module::{FuncId, Module, default_libcall_names};
 use tenon_schema::TypeId;
 
 use super::emit::signature;
+use super::entry;
 use super::given::{Places, Way};
 
 /// Address space that the code of one interface may take. So near to each other its functions
@@ -31,6 +32,18 @@ pub(super) enum Routine {
     Result(usize),
 }
 
+/// Which part of a routine a function is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    /// What programs call, for a message of so many bytes.
+    Entry(u32),
+    /// What other functions call: `(context, value, at) -> at`.
+    Inside,
+}
+
+/// What a function does.
+pub(super) type Task = (Way, Routine, Part);
+
 /// Something cannot be compiled, or not here.
 #[derive(Debug)]
 pub(super) struct Unsupported;
@@ -44,9 +57,9 @@ impl<E: std::error::Error> From<E> for Unsupported {
 /// Memory with machine code in it, freed when this is dropped.
 pub(super) struct Linker {
     module: ManuallyDrop<JITModule>,
-    functions: HashMap<(Way, Routine), FuncId>,
+    functions: HashMap<Task, FuncId>,
     /// Those that are called and not made yet.
-    wanted: Vec<(Way, Routine, FuncId)>,
+    wanted: Vec<(Task, FuncId)>,
     pub places: Places,
 }
 
@@ -78,30 +91,34 @@ impl Linker {
     }
 
     /// Asks for a function.
-    pub fn want(&mut self, way: Way, routine: Routine) -> Result<FuncId, Unsupported> {
-        if let Some(function) = self.functions.get(&(way, routine)) {
+    pub fn want(&mut self, task: Task) -> Result<FuncId, Unsupported> {
+        if let Some(function) = self.functions.get(&task) {
             return Ok(*function);
         }
-        let signature = signature(3, self.call_conv());
+        let signature = self.signature(task);
         let function = self.module.declare_anonymous_function(&signature)?;
-        self.functions.insert((way, routine), function);
-        self.wanted.push((way, routine, function));
+        self.functions.insert(task, function);
+        self.wanted.push((task, function));
         Ok(function)
     }
 
+    /// What a function takes and gives.
+    pub fn signature(&self, (way, _, part): Task) -> ir::Signature {
+        let words = match part {
+            Part::Entry(_) => (entry::PARAMETERS, way.given()),
+            Part::Inside => (3, 1),
+        };
+        signature(words, self.call_conv())
+    }
+
     /// One that is asked for and not made yet.
-    pub fn next_wanted(&mut self) -> Option<(Way, Routine, FuncId)> {
+    pub fn next_wanted(&mut self) -> Option<(Task, FuncId)> {
         self.wanted.pop()
     }
 
     /// A function, to be called by another one.
-    pub fn function(
-        &mut self,
-        way: Way,
-        routine: Routine,
-        caller: &mut ir::Function,
-    ) -> Option<FuncRef> {
-        let function = self.want(way, routine).ok()?;
+    pub fn function(&mut self, task: Task, caller: &mut ir::Function) -> Option<FuncRef> {
+        let function = self.want(task).ok()?;
         Some(self.module.declare_func_in_func(function, caller))
     }
 
@@ -134,7 +151,12 @@ fn target() -> Result<OwnedTargetIsa, Unsupported> {
     let target = TARGET.get_or_init(|| {
         let flags = settings::Flags::new(flags().ok()?);
         let target = cranelift_native::builder().ok()?.finish(flags).ok()?;
-        (target.pointer_bytes() == 8).then_some(target)
+        // There two words are given as C gives a struct of two: in registers.
+        let gives_two = match target.default_call_conv() {
+            CallConv::SystemV | CallConv::AppleAarch64 => true,
+            _ => false,
+        };
+        (gives_two && target.pointer_bytes() == 8).then_some(target)
     });
     target.clone().ok_or(Unsupported)
 }

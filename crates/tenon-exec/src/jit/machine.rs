@@ -6,23 +6,40 @@ use std::sync::{Arc, OnceLock};
 
 use tenon_plan::{Order, Plans};
 use tenon_schema::TypeId;
-use tenon_wire::{Decoder, Encoder, Representation};
+use tenon_wire::{Buffer, Decoder, Encoder, Representation};
 
 use super::code::Code;
-use super::context::{Cursor, Decoding, Encoding};
 use super::given::Way;
+use super::helpers::Read;
 use crate::Interface;
-use crate::frame::Key;
-use crate::frame::arena::Arena;
+use crate::frame::{Key, Place};
 
 /// How often a message is interpreted in one way before code is made for it, which takes half a
 /// millisecond or less: about as long as so many messages of the usual size take to interpret. So
 /// whatever a program does, it takes twice the time that it could have taken at most.
 const WORTH: u32 = 1000;
 
-/// `(context, value, at) -> at`, where the context is an [`Encoding`] or a [`Decoding`]. Null if
-/// the value or the bytes are refused.
-type Entry = unsafe extern "C" fn(*mut Cursor, *mut u8, *mut u8) -> *mut u8;
+/// `(place, at, end, base, depth_left, buffer) -> at`: appends the value at `place` to the spare room of a
+/// buffer, from `at` to `end`; positions count from `base`. Null if the value is refused.
+type PutEntry = unsafe extern "C" fn(
+    *const Place,
+    *mut u8,
+    *mut u8,
+    *mut u8,
+    u64,
+    *mut Buffer,
+) -> *mut u8;
+
+/// `(place, at, end, base, modes, memory_left)`: reads a value to `place` from the bytes from `at` to `end`.
+/// `modes` are the levels that are left, and behind 32 bits whether nothing is forgiven.
+type GetEntry = unsafe extern "C" fn(
+    *mut Place,
+    *const u8,
+    *const u8,
+    *const u8,
+    u64,
+    u64,
+) -> Read;
 
 /// The machine code of an interface.
 pub(crate) struct Machine {
@@ -45,8 +62,6 @@ pub(crate) struct Doors {
 struct Door {
     /// Null until it is made.
     entry: AtomicPtr<u8>,
-    /// Bytes that an encoder is entered with room for.
-    room: AtomicU32,
     /// How often it was missed.
     misses: AtomicU32,
 }
@@ -61,62 +76,58 @@ pub(crate) enum When {
 }
 
 /// Code that appends values of one message. It lives as long as the interface.
-pub(crate) struct Encode {
-    entry: Entry,
-    /// Bytes that it is entered with room for.
-    room: u32,
-}
+pub(crate) struct Encode(PutEntry);
 
 /// Code that reads values of one message. It lives as long as the interface.
-pub(crate) struct Decode(Entry);
+pub(crate) struct Decode(GetEntry);
 
 impl Encode {
-    /// Whether there is the room that it is entered with.
-    #[inline(always)]
-    pub fn has_room<R: Representation>(&self, out: &Encoder<'_, R>) -> bool {
-        out.spare() >= self.room as usize
-    }
-
-    /// Makes that room.
-    pub fn make_room<R: Representation>(&self, out: &mut Encoder<'_, R>) {
-        out.parts().0.spare(self.room as usize);
-    }
-
     /// Appends the value at `from`. Whether that was done; if not nothing is appended.
     ///
     /// # Safety
-    /// A value of the message lies at `from`, there is the room that this is entered with, and the
-    /// interface is alive.
+    /// A value of the message lies at `from`, and the interface is alive.
     #[inline(always)]
-    pub unsafe fn run<R: Representation>(self, from: *const u8, out: &mut Encoder<'_, R>) -> bool {
-        let (mut context, first) = Encoding::new(out);
-        // SAFETY: the caller's promise; the code only differs in lifetimes from what it is
-        // called with, keeps nothing, and does not write to the value.
-        let behind = unsafe { (self.entry)((&raw mut context).cast(), from.cast_mut(), first) };
-        context.finish(behind)
+    pub unsafe fn run<R: Representation>(self, from: &Place, out: &mut Encoder<'_, R>) -> bool {
+        let depth = out.depth_left().into();
+        let (buffer, start) = out.parts();
+        let before = buffer.len() - start;
+        let room = buffer.spare(0).as_mut_ptr_range();
+        let base = room.start.wrapping_sub(before);
+        // SAFETY: the caller's promise; the room is the buffer's, which nobody else knows. The code
+        // keeps nothing.
+        let behind = unsafe { self.0(from, room.start, room.end, base, depth, buffer) };
+        if behind.is_null() {
+            return false;
+        }
+        buffer.advance_to(behind);
+        true
     }
 }
 
 impl Decode {
-    /// Reads a value to `to`, which is `size` bytes long, and what it points to into `arena`.
-    /// Whether that was done; if not nothing is read and there is nothing at `to`.
+    /// Reads a value to `to`. Whether that was done; if not nothing is read and there is nothing at
+    /// `to`.
     ///
     /// # Safety
     /// At `to` there is room for a value of the message, and the interface is alive.
     #[inline(always)]
     pub unsafe fn run<R: Representation>(
         self,
-        (to, size): (*mut u8, usize),
-        arena: &mut Arena,
+        to: &mut Place,
         input: &mut Decoder<'_, R>,
     ) -> bool {
-        let Some(mut context) = Decoding::new(input, arena, size) else {
+        let rest = input.rest().as_ptr_range();
+        let base = rest.start.wrapping_sub(input.position());
+        let modes = u64::from(input.depth_left()) | u64::from(input.is_strict()) << 32;
+        let paid = input.memory_left() as u64;
+        // SAFETY: the caller's promise; the bytes are there. The code keeps nothing.
+        let read = unsafe { self.0(to, rest.start, rest.end, base, modes, paid) };
+        if read.behind.is_null() {
             return false;
-        };
-        let at = input.rest().as_ptr().cast_mut();
-        // SAFETY: as above; the code does not write to the bytes.
-        let behind = unsafe { self.0((&raw mut context).cast(), to, at) };
-        context.commit(behind, input)
+        }
+        let left = rest.end as usize - read.behind as usize;
+        input.catch_up(left, read.memory_left as usize);
+        true
     }
 }
 
@@ -125,8 +136,11 @@ impl Doors {
     #[inline(always)]
     pub fn encoder(&self) -> Option<Encode> {
         let entry = self.encode.get()?;
-        let room = self.encode.room.load(Ordering::Relaxed);
-        Some(Encode { entry, room })
+        // SAFETY: entries to encoders are made so, nothing else is stored there, and the interface's
+        // machine keeps them.
+        Some(Encode(unsafe {
+            std::mem::transmute::<*mut u8, PutEntry>(entry)
+        }))
     }
 
     /// As [`encoder`](Self::encoder) of the message `key`; made if it is time to make it.
@@ -140,7 +154,11 @@ impl Doors {
     /// sender's, `swapped` says whether it is not this processor's.
     #[inline(always)]
     pub fn decoder(&self, swapped: bool) -> Option<Decode> {
-        self.door(Way::Decode { swapped }).get().map(Decode)
+        let entry = self.decode[usize::from(swapped)].get()?;
+        // SAFETY: as above, entries to decoders.
+        Some(Decode(unsafe {
+            std::mem::transmute::<*mut u8, GetEntry>(entry)
+        }))
     }
 
     /// As [`decoder`](Self::decoder) of the message `key`; made if it is time to make it.
@@ -181,14 +199,9 @@ impl Doors {
 
 impl Door {
     #[inline(always)]
-    fn get(&self) -> Option<Entry> {
+    fn get(&self) -> Option<*mut u8> {
         let entry = self.entry.load(Ordering::Acquire);
-        if entry.is_null() {
-            return None;
-        }
-        // SAFETY: functions are made with this signature, for the contexts of their way; nothing
-        // else is stored there, and the interface's machine keeps them.
-        Some(unsafe { std::mem::transmute::<*mut u8, Entry>(entry) })
+        (!entry.is_null()).then_some(entry)
     }
 }
 
@@ -233,7 +246,6 @@ impl Machine {
         };
         for (message, made) in messages.iter().zip(made) {
             if let Some(door) = door(interface, *message) {
-                door.room.store(made.room as u32, Ordering::Relaxed);
                 door.entry.store(made.entry.cast_mut(), Ordering::Release);
             }
         }
@@ -261,8 +273,6 @@ fn door(interface: &Interface, (key, way): (Key, Way)) -> Option<&Door> {
 
 #[cfg(test)]
 mod tests {
-    use tenon_wire::Buffer;
-
     use super::*;
     use crate::random::Random;
     use crate::{Frame, Message};

@@ -15,6 +15,7 @@
 //! | `machine` | the messages of an interface: entering their code, and when it is made |
 //! | `code` | the code that was made; equal interfaces share it |
 //! | `linker` | the functions there are, and the memory that they are in |
+//! | `entry` | the functions that a program calls |
 //! | `context` | what machine code and helpers share |
 //! | `helpers` | what machine code calls |
 //! | `given` | what functions are made from: the plans, where fields lie |
@@ -35,6 +36,7 @@ mod control;
 mod decode;
 mod emit;
 mod encode;
+mod entry;
 mod given;
 mod helpers;
 mod linker;

@@ -8,16 +8,9 @@ use super::emit::{Emitter, Spot};
 use crate::layout::of_scalar;
 
 impl Emitter<'_, '_> {
-    /// What an item is moved as, if it lies in memory as on the wire and every pattern is a value.
+    /// As [`Given::plain`](super::given::Given::plain).
     pub fn plain(&self, scalar: Scalar) -> Option<Blittable> {
-        let representation = self.given.plans.representation;
-        let bytes = representation.bytes(scalar);
-        let is_same = memory_bytes(scalar) == u64::from(bytes);
-        match scalar {
-            Scalar::F128 => Some(Blittable::uniform(1, bytes)),
-            _ if !is_same || representation.is_checked(scalar) => None,
-            _ => Some(Blittable::uniform(bytes, 1)),
-        }
+        self.given.plain(scalar)
     }
 
     /// Writes an item and gives it as a word; what is longer, as it is.

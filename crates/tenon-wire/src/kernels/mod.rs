@@ -60,6 +60,17 @@ pub fn put<T: Blittable>(items: &[T], to: &mut [u8], swapped: bool) {
     unsafe { convert::<T, false>(items.as_ptr().cast(), to.as_mut_ptr(), to.len(), swapped) }
 }
 
+/// Writes `bytes` to `to`. Where there are few, as in most strings, nothing is called.
+///
+/// # Panics
+/// If they do not fill `to` exactly.
+#[inline(always)]
+pub fn put_bytes(bytes: &[u8], to: &mut [u8]) {
+    assert!(bytes.len() == to.len(), "the bytes fill their room");
+    // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
+    unsafe { storage::copy_string(bytes.as_ptr(), to.as_mut_ptr(), to.len()) }
+}
+
 /// Reads the `count` items that fill `from` into a vector whose memory is written once.
 ///
 /// # Panics

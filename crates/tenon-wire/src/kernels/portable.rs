@@ -64,11 +64,12 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
 #[inline(always)]
 unsafe fn copy_ends<Piece: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
     let end = bytes - size_of::<Piece>();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise. As they do not overlap, one may be written before the other is read,
+    // and fewer registers are needed.
     unsafe {
         let first = from.cast::<Piece>().read_unaligned();
-        let last = from.add(end).cast::<Piece>().read_unaligned();
         to.cast::<Piece>().write_unaligned(first);
+        let last = from.add(end).cast::<Piece>().read_unaligned();
         to.add(end).cast::<Piece>().write_unaligned(last);
     }
 }

@@ -92,6 +92,14 @@ impl Storage {
         self.used += bytes.min(self.bytes.len() - self.used);
     }
 
+    /// Takes into use what lies before `behind`, whatever it holds: an address among those not in use, or
+    /// right behind them.
+    #[inline(always)]
+    pub(crate) fn advance_to(&mut self, behind: *const u8) {
+        let used = behind.addr().wrapping_sub(self.bytes.as_ptr().addr());
+        self.used = used.min(self.bytes.len());
+    }
+
     /// Takes `bytes` more into use: these, whatever they hold.
     #[inline(always)]
     pub(crate) fn take(&mut self, bytes: usize) -> &mut [u8] {
@@ -290,7 +298,7 @@ const FEW: usize = 128;
 /// # Safety
 /// `bytes` can be read at `from` and written at `to`, which do not overlap.
 #[inline(always)]
-unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match bytes <= FEW {
