@@ -319,7 +319,8 @@ fn an_interpreter_moves_a_message_that_is_an_array_at_once() {
         more = B + 3 e + 2 c + 2 L_i + A + s(4 |values|)
         -- decode
         more = B + 3 e + 2 c + 2 L_i + A + a(4 |values|) + s(4 |values|)
-    "#]].assert_eq(&all.concat());
+    "#]]
+    .assert_eq(&all.concat());
 }
 
 #[test]

@@ -487,10 +487,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
 }
 
 /// Of a function that takes so many words and gives so many.
-pub(super) fn signature(
-    (parameters, given): (usize, usize),
-    call_conv: CallConv,
-) -> ir::Signature {
+pub(super) fn signature((parameters, given): (usize, usize), call_conv: CallConv) -> ir::Signature {
     let mut signature = ir::Signature::new(call_conv);
     signature.params = vec![AbiParam::new(types::I64); parameters];
     signature.returns = vec![AbiParam::new(types::I64); given];

@@ -216,7 +216,10 @@ impl Given {
         };
         let bytes = self.bytes(self.routine(routine).1).max(1);
         // Layouts refuse what is so large.
-        (self.target(routine), u32::try_from(bytes).unwrap_or(u32::MAX))
+        (
+            self.target(routine),
+            u32::try_from(bytes).unwrap_or(u32::MAX),
+        )
     }
 
     /// Whether something else than a message is moved by a routine, too.

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
-use tenon_wire::kernels::{self, Blittable};
 use tenon_wire::Buffer;
+use tenon_wire::kernels::{self, Blittable};
 
 use super::context::{Decoding, Encoding, Room};
 use crate::frame::Place;
@@ -113,72 +113,54 @@ pub(super) struct Whole {
     pub bound: u32,
 }
 
+/// A function for numbers of so many bytes.
+macro_rules! by_unit {
+    ($function:ident, $unit:expr, $swapped:expr, $plain:literal) => {
+        match ($unit, $swapped) {
+            (1, false) => Some($function::<u8, false, $plain> as *const u8),
+            (1, true) => Some($function::<u8, true, $plain> as *const u8),
+            (2, false) => Some($function::<u16, false, $plain> as *const u8),
+            (2, true) => Some($function::<u16, true, $plain> as *const u8),
+            (4, false) => Some($function::<u32, false, $plain> as *const u8),
+            (4, true) => Some($function::<u32, true, $plain> as *const u8),
+            (8, false) => Some($function::<u64, false, $plain> as *const u8),
+            (8, true) => Some($function::<u64, true, $plain> as *const u8),
+            _ => None,
+        }
+    };
+}
+
 impl Whole {
     /// Appends it: `(place, at, end, bound, stride, buffer) -> at`, where `end` is that of the buffer's
     /// room.
     pub fn put(self) -> Option<Helper> {
-        let address = match (self.swapped, self.unit) {
-            (false, _) => put_array::<u8, false, false> as *const u8,
-            (true, 1) => put_array::<u8, true, false> as *const u8,
-            (true, 2) => put_array::<u16, true, false> as *const u8,
-            (true, 4) => put_array::<u32, true, false> as *const u8,
-            (true, 8) => put_array::<u64, true, false> as *const u8,
-            _ => return None,
-        };
-        Some(Helper {
-            address,
-            parameters: 6,
-        })
+        by_unit!(put_array, self.unit, self.swapped, false).map(Self::helper)
     }
 
     /// Reads it, and forgets what was read before: `(place, at, end, bound, stride, memory_left)`, which
     /// gives a [`Read`].
     pub fn get(self) -> Option<Helper> {
-        let address = match (self.swapped, self.unit) {
-            (false, _) => get_array::<u8, false, false> as *const u8,
-            (true, 1) => get_array::<u8, true, false> as *const u8,
-            (true, 2) => get_array::<u16, true, false> as *const u8,
-            (true, 4) => get_array::<u32, true, false> as *const u8,
-            (true, 8) => get_array::<u64, true, false> as *const u8,
-            _ => return None,
-        };
-        Some(Helper {
+        by_unit!(get_array, self.unit, self.swapped, false).map(Self::helper)
+    }
+
+    fn helper(address: *const u8) -> Helper {
+        Helper {
             address,
             parameters: 6,
-        })
+        }
     }
 
-    /// An entry for it, if it has nothing of its own: so many numbers as there are.
+    /// An entry that appends it, if it is any number of numbers: so there is nothing to hand over.
     pub fn put_entry(self) -> Option<*const u8> {
-        Some(match (self.plain()?, self.swapped) {
-            (1, false) => put_array::<u8, false, true> as *const u8,
-            (1, true) => put_array::<u8, true, true> as *const u8,
-            (2, false) => put_array::<u16, false, true> as *const u8,
-            (2, true) => put_array::<u16, true, true> as *const u8,
-            (4, false) => put_array::<u32, false, true> as *const u8,
-            (4, true) => put_array::<u32, true, true> as *const u8,
-            (8, false) => put_array::<u64, false, true> as *const u8,
-            (8, true) => put_array::<u64, true, true> as *const u8,
-            _ => return None,
-        })
+        by_unit!(put_array, self.plain()?, self.swapped, true)
     }
 
-    /// As above.
+    /// An entry that reads it, as above.
     pub fn get_entry(self) -> Option<*const u8> {
-        Some(match (self.plain()?, self.swapped) {
-            (1, false) => get_array::<u8, false, true> as *const u8,
-            (1, true) => get_array::<u8, true, true> as *const u8,
-            (2, false) => get_array::<u16, false, true> as *const u8,
-            (2, true) => get_array::<u16, true, true> as *const u8,
-            (4, false) => get_array::<u32, false, true> as *const u8,
-            (4, true) => get_array::<u32, true, true> as *const u8,
-            (8, false) => get_array::<u64, false, true> as *const u8,
-            (8, true) => get_array::<u64, true, true> as *const u8,
-            _ => return None,
-        })
+        by_unit!(get_array, self.plain()?, self.swapped, true)
     }
 
-    /// The bytes of a number, if each is an item and there may be any number of them.
+    /// The bytes of an item, if each is a number and there may be any number of them.
     fn plain(self) -> Option<u64> {
         let is_number = !self.swapped || u64::from(self.unit) == self.stride;
         (is_number && self.bound == u32::MAX).then_some(self.stride)
@@ -223,13 +205,24 @@ unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
     // SAFETY: see above; what counts the items is small, and points to as many as it counts.
     unsafe {
         let Counted { count, items } = Place::small(place.cast_mut()).cast::<Counted>().read();
-        let stride = if PLAIN { size_of::<T>() } else { stride as usize };
+        let stride = if PLAIN {
+            size_of::<T>()
+        } else {
+            stride as usize
+        };
         if !PLAIN && u64::from(count) > bound {
             return ptr::null_mut();
         }
         let bytes = count as usize * stride;
         if (end as usize - at as usize) < COUNT + bytes {
-            return put_array_growing::<T, SWAPPED, PLAIN>(place, at, end, bound, stride as u64, out);
+            return put_array_growing::<T, SWAPPED, PLAIN>(
+                place,
+                at,
+                end,
+                bound,
+                stride as u64,
+                out,
+            );
         }
         at.cast::<u32>().write_unaligned(ordered::<SWAPPED>(count));
         let to = slice::from_raw_parts_mut(at.add(COUNT), bytes);
@@ -284,7 +277,11 @@ unsafe extern "C" fn get_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
             return refused;
         }
         let count = ordered::<SWAPPED>(at.cast::<u32>().read_unaligned());
-        let stride = if PLAIN { size_of::<T>() } else { stride as usize };
+        let stride = if PLAIN {
+            size_of::<T>()
+        } else {
+            stride as usize
+        };
         let bytes = count as usize * stride;
         // The value itself, and what it points to.
         let price = (size_of::<Counted>() + bytes) as u64;

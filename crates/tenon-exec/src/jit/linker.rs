@@ -152,10 +152,8 @@ fn target() -> Result<OwnedTargetIsa, Unsupported> {
         let flags = settings::Flags::new(flags().ok()?);
         let target = cranelift_native::builder().ok()?.finish(flags).ok()?;
         // There two words are given as C gives a struct of two: in registers.
-        let gives_two = match target.default_call_conv() {
-            CallConv::SystemV | CallConv::AppleAarch64 => true,
-            _ => false,
-        };
+        let call_conv = target.default_call_conv();
+        let gives_two = matches!(call_conv, CallConv::SystemV | CallConv::AppleAarch64);
         (gives_two && target.pointer_bytes() == 8).then_some(target)
     });
     target.clone().ok_or(Unsupported)

@@ -21,25 +21,12 @@ const WORTH: u32 = 1000;
 
 /// `(place, at, end, base, depth_left, buffer) -> at`: appends the value at `place` to the spare room of a
 /// buffer, from `at` to `end`; positions count from `base`. Null if the value is refused.
-type PutEntry = unsafe extern "C" fn(
-    *const Place,
-    *mut u8,
-    *mut u8,
-    *mut u8,
-    u64,
-    *mut Buffer,
-) -> *mut u8;
+type PutEntry =
+    unsafe extern "C" fn(*const Place, *mut u8, *mut u8, *mut u8, u64, *mut Buffer) -> *mut u8;
 
 /// `(place, at, end, base, modes, memory_left)`: reads a value to `place` from the bytes from `at` to `end`.
 /// `modes` are the levels that are left, and behind 32 bits whether nothing is forgiven.
-type GetEntry = unsafe extern "C" fn(
-    *mut Place,
-    *const u8,
-    *const u8,
-    *const u8,
-    u64,
-    u64,
-) -> Read;
+type GetEntry = unsafe extern "C" fn(*mut Place, *const u8, *const u8, *const u8, u64, u64) -> Read;
 
 /// The machine code of an interface.
 pub(crate) struct Machine {
@@ -111,11 +98,7 @@ impl Decode {
     /// # Safety
     /// At `to` there is room for a value of the message, and the interface is alive.
     #[inline(always)]
-    pub unsafe fn run<R: Representation>(
-        self,
-        to: &mut Place,
-        input: &mut Decoder<'_, R>,
-    ) -> bool {
+    pub unsafe fn run<R: Representation>(self, to: &mut Place, input: &mut Decoder<'_, R>) -> bool {
         let rest = input.rest().as_ptr_range();
         let base = rest.start.wrapping_sub(input.position());
         let modes = u64::from(input.depth_left()) | u64::from(input.is_strict()) << 32;
