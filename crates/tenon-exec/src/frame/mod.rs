@@ -203,8 +203,6 @@ impl<'a> Frame<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Result<(), DecodeError> {
-        // What was read before, or by machine code that has refused it, is forgotten.
-        self.place.arena.rewind();
         let (program, entry) = self.message.program();
         let source = Source::of(input, program);
         let (root, arena) = self.place.parts();

@@ -20,8 +20,9 @@ use crate::program::{Array, Entry, List, Number, Program, Step};
 use source::Fault;
 pub(in crate::frame) use source::Source;
 
-/// Reads a value to `to`, and what it points to into `arena`. Gives how many bytes are left to read, and
-/// how much memory is still paid for.
+/// Reads a value to `to`, and what it points to into `arena`; what was read before, or by machine code
+/// that has refused it, is forgotten. Gives how many bytes are left to read, and how much memory is
+/// still paid for.
 ///
 /// # Errors
 /// The bytes are not such a value; then there is none at `to`.
@@ -43,6 +44,7 @@ pub(in crate::frame) unsafe fn decode(
         }
         // What is wrong with it, the steps say.
     }
+    arena.rewind();
     let mut decoding = Decoding {
         program,
         source,
@@ -90,7 +92,7 @@ unsafe fn decode_array(
     if count > array.bound {
         return None;
     }
-    let items = arena.take(bytes).as_ptr();
+    let items = arena.take_only(bytes).as_ptr();
     // SAFETY: so many bytes were just found to be there, behind the count, and taken.
     unsafe {
         let from = source.rest.as_ptr().add(4);
