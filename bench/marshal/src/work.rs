@@ -6,8 +6,8 @@ use std::rc::Rc;
 use tenon::wire::{Lean, Native, Swapped, Xdr};
 
 use crate::codecs::{
-    Bincode, Bitcode, Compiled, Interpreted, Lent, Machine, Named, Postcard, Prost, Reusing, Rkyv,
-    Viewed, Wincode, libtirpc, memcpy, message,
+    Bincode, Bitcode, Called, Compiled, Interpreted, Lent, Machine, Named, Postcard, Prost,
+    Reusing, Rkyv, Viewed, Wincode, libtirpc, memcpy, message,
 };
 use crate::entrant::{Codec, Entrant};
 use crate::{messages, stubs, values};
@@ -149,6 +149,8 @@ where
     Compiled<Xdr>: Codec<S>,
     Compiled<Lean<Native>>: Codec<S>,
     Compiled<Lean<Swapped>>: Codec<S>,
+    Called<Xdr, S>: Codec<S> + Default,
+    Called<Lean<Native>, S>: Codec<S> + Default,
     Rkyv: Codec<T>,
     Bincode: Codec<T>,
     Prost: Codec<M>,
@@ -160,6 +162,8 @@ where
         Entrant::of(Compiled::<Xdr>::default, &stub),
         lean(&stub),
         Entrant::of(Compiled::<Lean<Swapped>>::default, &stub),
+        Entrant::of(Called::<Xdr, S>::default, &stub),
+        Entrant::of(Called::<Lean<Native>, S>::default, &stub),
     ];
     let bytes = Compiled::<Xdr>::default().encode(&stub).to_vec();
     outcomes.extend(dynamic::<Xdr>(names.interface, &bytes)?);

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 
 use tenon::wire::{
-    Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Marshal, Native, Representation, Swapped,
-    View, Xdr,
+    Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits, Marshal, Native,
+    Representation, Swapped, View, Xdr,
 };
 use tenon_exec::{Frame, Interface, Message, Slot};
 
@@ -18,6 +18,8 @@ const INTERFACE: &str = include_str!(concat!(env!("OUT_DIR"), "/marshal.x"));
 pub trait Named: Representation {
     /// Of compiled stubs.
     const COMPILED: &'static str;
+    /// Of compiled stubs that are called as machine code is.
+    const BY_POINTER: &'static str;
     /// Of machine code.
     const MACHINE: &'static str;
     /// Of machine code that decodes into memory that is there already.
@@ -30,6 +32,7 @@ pub trait Named: Representation {
 
 impl Named for Xdr {
     const COMPILED: &'static str = "xdr";
+    const BY_POINTER: &'static str = "xdr called";
     const MACHINE: &'static str = "xdr jit";
     const REUSING: &'static str = "xdr jit reused";
     const INTERPRETER: &'static str = "xdr interp";
@@ -38,6 +41,7 @@ impl Named for Xdr {
 
 impl Named for Lean<Native> {
     const COMPILED: &'static str = "lean";
+    const BY_POINTER: &'static str = "lean called";
     const MACHINE: &'static str = "lean jit";
     const REUSING: &'static str = "lean jit reused";
     const INTERPRETER: &'static str = "lean interp";
@@ -46,6 +50,7 @@ impl Named for Lean<Native> {
 
 impl Named for Lean<Swapped> {
     const COMPILED: &'static str = "lean swapped";
+    const BY_POINTER: &'static str = "lean swapped called";
     const MACHINE: &'static str = "lean swapped jit";
     const REUSING: &'static str = "lean swapped jit reused";
     const INTERPRETER: &'static str = "lean swapped interp";
@@ -78,6 +83,47 @@ where
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         T::decode(&mut decoder(bytes)).expect("the bytes are a value")
+    }
+}
+
+type Encode<R, T> = fn(&T, &mut Encoder<'_, R>) -> Result<(), EncodeError>;
+type Decode<R, T> = fn(&mut Decoder<'_, R>) -> Result<T, DecodeError>;
+
+/// Compiled stubs, called as machine code is: through pointers that nobody looks behind. So they are no
+/// part of their caller.
+pub struct Called<R: Representation, T> {
+    buffer: Buffer,
+    encode: Encode<R, T>,
+    decode: Decode<R, T>,
+}
+
+impl<R: Representation, T: Marshal<R>> Default for Called<R, T> {
+    fn default() -> Self {
+        Self {
+            buffer: Buffer::default(),
+            encode: black_box(T::encode),
+            decode: black_box(T::decode),
+        }
+    }
+}
+
+impl<R: Named, T: Marshal<R> + 'static> Codec<T> for Called<R, T>
+where
+    Self: 'static,
+{
+    const NAME: &'static str = R::BY_POINTER;
+
+    #[inline]
+    fn encode(&mut self, value: &T) -> &[u8] {
+        self.buffer.clear();
+        let done = (self.encode)(value, &mut Encoder::over(&mut self.buffer));
+        done.expect("the value fits its interface");
+        self.buffer.as_slice()
+    }
+
+    #[inline]
+    fn decode(&mut self, bytes: &[u8]) -> T {
+        (self.decode)(&mut decoder(bytes)).expect("the bytes are a value")
     }
 }
 

@@ -278,7 +278,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
         let count = self.count(bound, size_of::<T>())?;
         let bytes = self.take(count * size_of::<T>())?;
         let is_alike = !R::SWAPPED || kernels::has_no_order::<T>();
-        if is_alike && let Some(items) = kernels::borrowed(bytes) {
+        if is_alike && let Some(items) = kernels::borrowed(bytes, count) {
             return Ok(Cow::Borrowed(items));
         }
         self.pay(count, size_of::<T>())?;

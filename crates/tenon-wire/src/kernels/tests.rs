@@ -375,10 +375,18 @@ fn arrays_are_borrowed_where_they_are_aligned() {
     let mut bytes = [0u8; 40];
     let start = bytes.as_ptr().align_offset(4);
     put(&words, &mut bytes[start..start + 32], false);
-    assert_eq!(borrowed::<u32>(&bytes[start..start + 32]), Some(&words[..]));
-    assert_eq!(borrowed::<u32>(&bytes[start + 1..start + 33]), None);
-    assert_eq!(borrowed::<u32>(&bytes[start..start + 31]), None);
-    assert_eq!(borrowed::<[u32; 0]>(&bytes[..0]), None);
+    assert_eq!(
+        borrowed::<u32>(&bytes[start..start + 32], 8),
+        Some(&words[..])
+    );
+    assert_eq!(borrowed::<u32>(&bytes[start + 1..start + 33], 8), None);
+    assert_eq!(borrowed::<u32>(&bytes[start..start + 31], 7), None);
+    assert_eq!(borrowed::<u32>(&bytes[start..start + 32], 9), None);
+    assert_eq!(
+        borrowed::<u32>(&bytes[start..start + 32], usize::MAX / 4 + 9),
+        None
+    );
+    assert_eq!(borrowed::<[u32; 0]>(&bytes[..0], 3), None);
 }
 
 #[test]
