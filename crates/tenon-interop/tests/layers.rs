@@ -34,7 +34,7 @@ const CRATES: [&str; 17] = [
 const FOR_USERS: [&str; 2] = ["tenon", "tenon-build"];
 
 /// Folders and files that may say `unsafe`.
-const ROOMS: [&str; 9] = [
+const ROOMS: [&str; 10] = [
     // Moves arrays by vector instructions.
     "crates/tenon-wire/src/kernels",
     // Fills and reads memory in C's layout.
@@ -43,6 +43,8 @@ const ROOMS: [&str; 9] = [
     "crates/tenon-exec/src/jit",
     // Maps memory that another process writes.
     "crates/tenon-shm/src/segment.rs",
+    // Copies lines of such memory.
+    "crates/tenon-shm/src/segment",
     // Maps memory that the kernel puts frames into, and takes them out of.
     "crates/tenon-xdp/src/memory.rs",
     // Loads a filter into the kernel by the system call bpf, which has no safe wrapper.

@@ -11,6 +11,9 @@ use std::sync::atomic::Ordering as OwnOrdering;
 use crate::layout::{CELL, Place, WORD};
 use crate::sync::{AtomicU64, Ordering};
 
+#[cfg(not(loom))]
+use crate::segment::lines;
+
 /// Bytes of a line.
 const LINE: usize = CELL * WORD;
 
@@ -90,7 +93,69 @@ impl Cursor {
     }
 }
 
+/// Copies by words, as each is to be read and written once: what loom, Miri and processors do for which there are
+/// no [instructions for lines](crate::segment::lines).
+#[cfg(loom)]
+mod lines {
+    use crate::sync::AtomicU64;
+
+    pub(super) fn put(_: &[AtomicU64], _: &[u8]) -> usize {
+        0
+    }
+
+    pub(super) fn take(_: &[AtomicU64], _: &mut [u8]) -> usize {
+        0
+    }
+
+    pub(super) fn fetch(_: &AtomicU64) {}
+}
+
+/// Lines of an annex that its sender brings into its cache before it writes them, while it has nothing else to do.
+/// They are the receiver's until then, who has read them, and to take them away takes as long as writing.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// Lines that were fetched, counted as a cursor counts them.
+    fetched: OwnU64,
+    /// Lines that are to be.
+    wanted: OwnU64,
+}
+
+impl Ahead {
+    pub(crate) fn new() -> Self {
+        Self {
+            fetched: OwnU64::new(0),
+            wanted: OwnU64::new(0),
+        }
+    }
+
+    /// Has as many lines fetched as the message took that was written from `begin` to `at`: the next is likely to
+    /// be as long.
+    pub(crate) fn expect(&self, begin: u64, at: u64) {
+        let fetched = self.fetched.load(OwnOrdering::Relaxed);
+        self.fetched.store(fetched.max(at), OwnOrdering::Relaxed);
+        self.wanted.store(at + (at - begin), OwnOrdering::Relaxed);
+    }
+
+    /// Whether there is anything to fetch.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.fetched.load(OwnOrdering::Relaxed) < self.wanted.load(OwnOrdering::Relaxed)
+    }
+
+    /// Fetches a line, unless it is not empty, as far as `emptied` says. Nothing but time depends on that.
+    pub(crate) fn fetch(&self, memory: &[AtomicU64], place: Place, emptied: u64) {
+        let (fetched, lines) = (self.fetched.load(OwnOrdering::Relaxed), place.annex_lines());
+        if fetched.wrapping_sub(emptied) >= lines {
+            return self.wanted.store(0, OwnOrdering::Relaxed);
+        }
+        lines::fetch(&place.annex(memory)[(fetched % lines) as usize * CELL]);
+        self.fetched.store(fetched + 1, OwnOrdering::Relaxed);
+    }
+}
+
 fn put_words(words: &[AtomicU64], bytes: &[u8]) {
+    let put = lines::put(words, bytes);
+    let (words, bytes) = (&words[put / WORD..], &bytes[put..]);
     let (lines, _) = words.as_chunks::<CELL>();
     let (whole, rest) = bytes.as_chunks::<LINE>();
     for (line, bytes) in lines.iter().zip(whole) {
@@ -124,6 +189,8 @@ fn take_words(words: &[AtomicU64], skipped: usize, room: &mut [u8]) {
 }
 
 fn take_from_word(words: &[AtomicU64], room: &mut [u8]) {
+    let taken = lines::take(words, room);
+    let (words, room) = (&words[taken / WORD..], &mut room[taken..]);
     let (lines, _) = words.as_chunks::<CELL>();
     let (whole, rest) = room.as_chunks_mut::<LINE>();
     let passed = whole.len() * CELL;

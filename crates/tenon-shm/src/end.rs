@@ -150,6 +150,22 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
     /// is one read of memory, and a pause.
     #[inline]
     pub fn look(&self, times: u32) -> bool {
+        match times > 0 && self.sender.wants_lines() {
+            true => self.look_and_fetch(times),
+            false => self.receiver.look(&self.memory, times),
+        }
+    }
+
+    /// The same, but for the first looks, behind each of which a line is fetched that is going to be written. It
+    /// does not hold up who looks: nobody waits for the line.
+    #[cold]
+    fn look_and_fetch(&self, times: u32) -> bool {
+        while self.sender.wants_lines() {
+            if self.has_bytes() {
+                return true;
+            }
+            self.sender.fetch(&self.memory);
+        }
         self.receiver.look(&self.memory, times)
     }
 
@@ -166,6 +182,12 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
             self.unpark_sender();
         }
         may
+    }
+
+    /// Looks up to so many times whether there is room to send, as much as one who sleeps is woken for, and says
+    /// whether there is. One look is one read of memory, and a pause.
+    pub fn look_for_room(&self, times: u32) -> bool {
+        self.sender.look(&self.memory, times)
     }
 
     /// Says that this end does not sleep any more until there is room.

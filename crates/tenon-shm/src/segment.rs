@@ -1,8 +1,13 @@
 //! The memory of a connection: an anonymous file that two processes map. It has no name anywhere, so
 //! nothing is left of it when the last of them is gone, however it went.
 //!
-//! This is the one room of this crate for unsafe code.
-#![allow(unsafe_code, reason = "mapping memory that another process writes")]
+//! This is the one room of this crate for unsafe code: what is mapped, and how [lines] of it are copied.
+#![allow(
+    unsafe_code,
+    reason = "mapping and copying memory that another process writes"
+)]
+
+pub(crate) mod lines;
 
 use std::io;
 use std::ops::Deref;

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
 use super::{Cell, LENGTH_BITS, REFERS, Violation, cell, mark, wake_receiver};
-use crate::annex::{Cursor, REFERRED_LEAST, REFERRED_MOST};
+use crate::annex::{Ahead, Cursor, REFERRED_LEAST, REFERRED_MOST};
 use crate::layout::{ANNEX_HEAD, HEAD, LOAD, Place, SENDER_SLEEPS, WORD};
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence, spin};
 
 /// Cells that are filled before the other end is told: it goes on with them while the rest is filled.
 const CHUNK: u64 = 128;
@@ -22,6 +22,7 @@ pub(crate) struct Sender {
     /// Cells that the peer had emptied when its cursor was looked at last.
     head_seen: OwnU64,
     annex: Cursor,
+    ahead: Ahead,
 }
 
 impl Sender {
@@ -31,6 +32,7 @@ impl Sender {
             tail: OwnU64::new(0),
             head_seen: OwnU64::new(0),
             annex: Cursor::new(),
+            ahead: Ahead::new(),
         }
     }
 
@@ -74,6 +76,7 @@ impl Sender {
         let mut filling = Filling::at(ring, self.tail.load(OwnOrdering::Relaxed));
         let (mut sent, mut room_until) = (0, self.room_until());
         let mut looked_for_sleeper = Looked::NotYet;
+        let annex_begin = self.annex.at();
         'all: for piece in pieces {
             let mut rest = &**piece;
             while !rest.is_empty() {
@@ -107,6 +110,10 @@ impl Sender {
         } else if looked_for_sleeper == Looked::Before {
             wake_receiver(memory, self.place, wake);
         }
+        let annex_at = self.annex.at();
+        if annex_at > annex_begin {
+            self.ahead.expect(annex_begin, annex_at);
+        }
         Ok(sent)
     }
 
@@ -128,6 +135,19 @@ impl Sender {
             filling.refer(put);
         }
         Ok(put)
+    }
+
+    /// Whether lines that are written next are worth [fetching](Self::fetch).
+    #[inline]
+    pub(crate) fn wants_lines(&self) -> bool {
+        self.ahead.is_wanted()
+    }
+
+    /// Has one of them brought here.
+    pub(crate) fn fetch(&self, memory: &[AtomicU64]) {
+        // What the peer says matters only to what time this spares, and who sends looks for itself.
+        let emptied = memory[self.place.receiver + ANNEX_HEAD].load(Ordering::Relaxed);
+        self.ahead.fetch(memory, self.place, emptied);
     }
 
     /// The number of the first cell that may not be empty.
@@ -157,14 +177,10 @@ impl Sender {
         next
     }
 
-    /// Says that the sender sleeps until there is room. Says whether it may: not if there is room.
-    pub(crate) fn park(&self, memory: &[AtomicU64]) -> bool {
-        let sleeps = &memory[self.place.sender + SENDER_SLEEPS];
-        sleeps.store(1, Ordering::Relaxed);
-        // With the one in `tell_sender`: either this sees the room, or the peer sees the sleeper.
-        fence(Ordering::SeqCst);
+    /// Whether so much is full that the peer wakes who sleeps until there is room.
+    fn lacks_room(&self, memory: &[AtomicU64]) -> bool {
         let tail = self.tail.load(OwnOrdering::Relaxed);
-        let may = match self.look_at_head(memory, tail) {
+        match self.look_at_head(memory, tail) {
             Ok(room_until) => {
                 let in_annex = self.annex.at() - self.annex.known();
                 self.place
@@ -173,7 +189,27 @@ impl Sender {
             }
             // The next attempt to send reports it.
             Err(_) => false,
-        };
+        }
+    }
+
+    /// Looks up to so many times whether there is room, with a pause behind each look, and says whether there is.
+    pub(crate) fn look(&self, memory: &[AtomicU64], times: u32) -> bool {
+        (0..times).any(|_| {
+            let has_room = !self.lacks_room(memory);
+            if !has_room {
+                spin();
+            }
+            has_room
+        })
+    }
+
+    /// Says that the sender sleeps until there is room. Says whether it may: not if there is room.
+    pub(crate) fn park(&self, memory: &[AtomicU64]) -> bool {
+        let sleeps = &memory[self.place.sender + SENDER_SLEEPS];
+        sleeps.store(1, Ordering::Relaxed);
+        // With the one in `tell_sender`: either this sees the room, or the peer sees the sleeper.
+        fence(Ordering::SeqCst);
+        let may = self.lacks_room(memory);
         if !may {
             sleeps.store(0, Ordering::Relaxed);
         }
