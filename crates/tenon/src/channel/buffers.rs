@@ -18,7 +18,7 @@ pub(super) fn take_spare() -> Option<Buffer> {
 
 /// Keeps a buffer for this thread's next call, and returns the one that the thread had, if it had one.
 #[inline]
-fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
+pub(super) fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
     buffer.clear();
     buffer.shrink_to(Buffers::SIZE_MAX);
     // A thread that ends keeps nothing.

@@ -104,10 +104,19 @@ impl Drop for Call<'_> {
 
 impl Ticket {
     /// Waits for the reply.
-    pub(crate) fn wait(&self, watcher: impl Watcher) -> Result<Reply<'_>, CallError> {
-        let until = self.flight.timer.deadline.into();
+    pub(crate) fn wait<W: Watcher>(&self, watcher: W) -> Result<Reply<'_>, CallError> {
         let locked = Locked(self.channel.lock());
-        self.channel.wait(locked, &self.flight, until, watcher)
+        let taken = match W::ASKS {
+            true => Err(locked),
+            false => self.channel.take_received(locked, &self.flight),
+        };
+        match taken {
+            Ok(reply) => Ok(reply),
+            Err(locked) => {
+                let until = self.flight.timer.deadline.into();
+                self.channel.wait(locked, &self.flight, until, watcher)
+            }
+        }
     }
 
     /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.

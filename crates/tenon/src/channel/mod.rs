@@ -188,7 +188,9 @@ impl Channel {
 
     /// Gives a buffer back.
     pub(crate) fn recycle(&self, buffer: Buffer) {
-        self.lock().buffers.put(buffer);
+        if let Some(buffer) = buffers::keep_spare(buffer) {
+            self.lock().buffers.put(buffer);
+        }
     }
 
     /// Whether the peer says when a call passed it, if it is asked for that.

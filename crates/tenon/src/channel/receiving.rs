@@ -14,6 +14,7 @@ use tenon_proto::onc::client::Timeout;
 use super::Channel;
 use super::bell::{Bell, Sleeper};
 use super::broken::Broken;
+use super::buffers::take_spare;
 use super::connection::{Connection, Desk, InPlace};
 use super::engine::{Engine, Meaning};
 use super::flight::{Flight, Locked};
@@ -106,6 +107,9 @@ impl Drop for Reader<'_> {
     }
 }
 
+/// Bytes of the longest results that are copied instead of becoming the reader.
+const SHORT: usize = 1024;
+
 /// What the owner of a call is to do next.
 enum Step<'t> {
     Finish(Outcome),
@@ -128,6 +132,57 @@ pub(super) enum Taken {
 pub(super) type Own = Result<(), Box<CallError>>;
 
 impl Channel {
+    /// The reply to the call of `flight`, if it has been received already, is the next, and of the commonest form.
+    /// Of several calls that were started together most are answered when they are waited for: then nobody has to
+    /// become the reader, look at the clock, or lock the bookkeeping once more to leave. Otherwise it stays locked.
+    #[inline]
+    pub(super) fn take_received<'t>(
+        &'t self,
+        locked: Locked<'t>,
+        flight: &Flight,
+    ) -> Result<Reply<'t>, Locked<'t>> {
+        let Locked(mut state) = locked;
+        let State { line, buffers, .. } = &mut *state;
+        let desk = line.as_mut().map(|line| &mut line.desk);
+        let Some(kept @ Some(_)) = desk else {
+            return Err(Locked(state));
+        };
+        let taken = kept.as_mut().and_then(|desk| {
+            let (place, order) = match desk.inbox.is_empty() {
+                true => None,
+                false => desk.inbox.take_reply(&flight.started),
+            }?;
+            Some((desk, place, order))
+        });
+        let Some((desk, place, order)) = taken else {
+            return Err(Locked(state));
+        };
+        flight.is_over.store(true, Ordering::Relaxed);
+        let (id, slot) = (flight.started.id, flight.slot);
+        Ok(match place.len() <= SHORT {
+            true => {
+                let mut bytes = take_spare().unwrap_or_else(|| buffers.take());
+                bytes.extend(desk.inbox.message().get(place).unwrap_or_default());
+                state.end_answered(id, slot);
+                self.hint(&state);
+                let note = None;
+                let results = Results { bytes, order, note };
+                Reply::Copied {
+                    results,
+                    channel: self,
+                }
+            }
+            false => {
+                desk.own = InPlace { place, order };
+                desk.answered = Some((id, slot));
+                Reply::InPlace(Reader {
+                    channel: self,
+                    desk: kept.take(),
+                })
+            }
+        })
+    }
+
     /// Waits for the reply to the call of `flight`, until `until` or the call's own deadline. None
     /// if it has not come by `until`.
     pub(super) fn receive<'t>(
