@@ -304,6 +304,14 @@ fn what_cannot_be_is_named() {
         assert!(matches!(error, Violation::Received { .. }), "{error}");
         assert!(!server.park_sender());
     }
+    // No more than fits is missing between such a head and the beginning, and none is before that.
+    for spoiled in [CLIENT, CLIENT + 1] {
+        let (server, _client, memory) = small();
+        server.send(b"x", quietly).unwrap();
+        memory[spoiled].store(u64::MAX, Ordering::Relaxed);
+        assert!(!server.park_sender());
+        assert!(server.look_for_room(1), "who sends is told");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::time::Duration;
 use caller::{Caller, PATIENCE, call, eventually, gate, limited, listening, success, words};
 use lean_caller::{
     ECHO, FAIL, HOLD, LeanCaller, LeanObliging, PANIC, SLEEP, WHICH_ORDER, interface, lean_builder,
+    lean_everywhere,
 };
 use tenon::Server;
 use tenon::lean::{ByteOrder, Extras, Interface, Preamble, Versions};
@@ -76,18 +77,29 @@ fn whatever_becomes_of_a_call_the_caller_is_told() {
 
 #[test]
 fn a_client_of_the_other_order_is_understood() {
-    let server = server();
-    for order in [ByteOrder::Little, ByteOrder::Big] {
-        let preamble = Preamble {
-            order,
-            ..Preamble::client(1 << 20)
-        };
-        let mut lean = LeanCaller::connect_as(&streams(&server)[0], preamble);
-        let expected = match order.is_swapped() {
-            true => "WHICH_ORDER: swapped",
-            false => "WHICH_ORDER: native",
-        };
-        assert_eq!(lean.call(WHICH_ORDER, b""), expected);
+    let server = lean_everywhere().start().unwrap();
+    let addresses = server.addresses().iter().map(ToString::to_string);
+    let connected = addresses.filter(|address| !address.starts_with("udp://"));
+    for address in connected {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let preamble = Preamble {
+                order,
+                ..Preamble::client(1 << 20)
+            };
+            let mut lean = LeanCaller::connect_as(&address, preamble);
+            let expected = match order.is_swapped() {
+                true => "WHICH_ORDER: swapped",
+                false => "WHICH_ORDER: native",
+            };
+            assert_eq!(lean.call(WHICH_ORDER, b""), expected, "{address}");
+            let long = [b'x'; 5000];
+            let answer = lean.call(ECHO, &long);
+            assert_eq!(
+                answer,
+                format!("ECHO: {}", long.escape_ascii()),
+                "{address}"
+            );
+        }
     }
 }
 

@@ -11,7 +11,9 @@ mod lean_caller;
 use std::fs;
 
 use caller::{Caller, PATIENCE, call, eventually, limited, success, words};
-use lean_caller::{ECHO, FAIL, LeanCaller, LeanObliging, PANIC, WHICH_ORDER, interface};
+use lean_caller::{
+    ECHO, FAIL, LeanCaller, LeanObliging, Memory, PANIC, WHICH_ORDER, interface, with_shm,
+};
 use tenon::Server;
 use tenon::lean::{HEADER, PREAMBLE};
 
@@ -76,12 +78,24 @@ fn promise(random: &mut Random) -> Vec<u8> {
     stream
 }
 
+fn address_of(server: &Server, scheme: &str) -> String {
+    let mut addresses = server.addresses().iter().map(ToString::to_string);
+    addresses
+        .find(|address| address.starts_with(scheme))
+        .unwrap()
+}
+
 fn check(server: &Server, attack: impl Fn(&mut Random) -> Vec<u8>) {
     let mut random = Random(1);
     let address = server.addresses()[0].to_string();
     let mut lean = LeanCaller::connect(&address);
+    let shm = address_of(server, "shm://");
+    let mut in_memory = LeanCaller::connect(&shm);
     let mut onc = Caller::on_streams(server);
     for round in 0..100 {
+        let memory = Memory::connect(&shm);
+        memory.send(&attack(&mut random));
+        memory.finish();
         for mut caller in Caller::on_streams(server) {
             // The server may close before it has read everything.
             let _ = caller.try_send_raw(&attack(&mut random));
@@ -89,6 +103,7 @@ fn check(server: &Server, attack: impl Fn(&mut Random) -> Vec<u8>) {
             caller.drain();
         }
         assert_eq!(lean.call(ECHO, b"me"), "ECHO: me");
+        assert_eq!(in_memory.call(ECHO, b"me, too"), "ECHO: me, too");
         for caller in &mut onc {
             caller.send(&call(round, 1, &words(&[round])));
             assert_eq!(caller.receive(), success(round, &words(&[round])));
@@ -115,7 +130,7 @@ impl Resources {
 #[test]
 fn hostile_clients_are_answered_or_closed_and_leave_nothing_behind() {
     let before_server = Resources::now();
-    let server = caller::listening()
+    let server = with_shm(caller::listening())
         .service(LeanObliging)
         .limits(limited(|limits| limits.record_bytes = 4096))
         .start()

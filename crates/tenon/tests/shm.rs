@@ -6,6 +6,7 @@ mod caller;
 #[path = "common/lean.rs"]
 mod lean_caller;
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -14,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use caller::{PATIENCE, PROGRAM, VERSION, fresh_path, limited};
-use lean_caller::{ECHO, LeanObliging, SLEEP, interface};
+use caller::{PATIENCE, PROGRAM, VERSION, eventually, fresh_path, limited};
+use lean_caller::{ECHO, LeanCaller, LeanObliging, Memory, SLEEP, interface};
 use tenon::{
     CallError, ChannelOptions, Client, LeanInput, Server, ServerBuilder, ServerLimits, Waiting,
 };
-use tenon_shm::{AtomicU64, Joined};
+use tenon_shm::AtomicU64;
 
 /// For calls that have no chance.
 const SHORT: Duration = Duration::from_millis(100);
@@ -254,12 +255,200 @@ fn whoever_is_at_the_wrong_kind_of_socket_is_told() {
     drop(server);
 }
 
-/// Connects as a client that does with its memory what it likes.
-fn hostile_client(address: &str) -> (UnixStream, Joined) {
-    let path = address.strip_prefix("shm://").unwrap();
-    let socket = UnixStream::connect(path).unwrap();
-    let joined = tenon_shm::join(socket.as_fd(), Instant::now() + PATIENCE).unwrap();
-    (socket, joined)
+/// Where in a segment what the tests spoil is, in words: see `docs/shm.md`.
+const SERVER: usize = 0;
+const CLIENT: usize = 32;
+const RINGS: usize = 512;
+
+/// In an end's block: cells and lines that it says it has emptied, what it does no more, and who sleeps.
+const HEAD: usize = 0;
+const ANNEX_HEAD: usize = 1;
+const ENDED: usize = 16;
+const SLEEPERS: usize = 17;
+
+/// What the mark of the first cell says that carries so many bytes.
+const fn first(length: u64) -> u64 {
+    1 << 8 | length
+}
+
+/// What refers to bytes of the annex.
+const REFERS: u64 = 255;
+
+/// Words of the first cell of a ring that no honest peer writes.
+const SPOILED_CELLS: [(&str, [u64; 2]); 9] = [
+    ("nothing carried", [first(0), 0]),
+    ("more than a cell carries", [first(57), 0]),
+    ("far more than a cell carries", [first(254), 0]),
+    ("the cell behind it", [first(8) + 256, 0]),
+    ("a cell of another round", [first(8) + (1 << 40), 0]),
+    ("anything", [u64::MAX, u64::MAX]),
+    ("a reference to nothing", [first(REFERS), 0]),
+    ("a reference to too much", [first(REFERS), 4097]),
+    ("a reference to everything", [first(REFERS), u64::MAX]),
+];
+
+/// Words in front of the rings that a client spoils: none of them says that the other end has to give up.
+const SPOILED_FRONTS: [(&str, usize, u64); 7] = [
+    ("its head", CLIENT + HEAD, u64::MAX),
+    ("its head in the annex", CLIENT + ANNEX_HEAD, 1 << 63),
+    ("that it sleeps", CLIENT + SLEEPERS, u64::MAX),
+    ("that its sender sleeps", CLIENT + SLEEPERS + 1, u64::MAX),
+    ("the server's head", SERVER + HEAD, u64::MAX),
+    ("that the server sleeps", SERVER + SLEEPERS, 0),
+    ("that the server ends", SERVER + ENDED, u64::MAX),
+];
+
+fn store(memory: &[AtomicU64], at: usize, words: &[u64]) {
+    // The mark last, as an honest sender does.
+    for (word, value) in memory[at..].iter().zip(words).rev() {
+        word.store(*value, Ordering::Release);
+    }
+}
+
+/// Waits until the server has closed the connection.
+fn is_closed(memory: &Memory, what: &str) {
+    let mut room = [0; 64];
+    loop {
+        match std::io::Read::read(&mut &memory.socket, &mut room) {
+            Ok(0) => return,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
+            // A bell.
+            Ok(_) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn cells_that_cannot_be_end_the_connection_and_no_other() {
+    let address = fresh_address();
+    let server = builder(&address).start().unwrap();
+    let honest = client(&address, Waiting::default());
+    for (number, (what, words)) in SPOILED_CELLS.iter().enumerate() {
+        let hostile = Memory::connect(&address);
+        store(hostile.joined.end.memory(), RINGS, words);
+        hostile.ring();
+        is_closed(&hostile, what);
+        let bytes = pattern(3000 + number, number);
+        assert_eq!(echo(&honest, &bytes).unwrap(), bytes, "{what}");
+    }
+    let counters = server.counters();
+    assert_eq!(
+        counters.broken_connections,
+        SPOILED_CELLS.len() as u64,
+        "{counters:?}"
+    );
+}
+
+#[test]
+fn what_is_spoiled_in_front_of_the_rings_hurts_nobody_else() {
+    let address = fresh_address();
+    let limits = limited(|limits| limits.send = SHORT);
+    let server = builder(&address).limits(limits).start().unwrap();
+    let honest = client(&address, Waiting::default());
+    let call = LeanCaller::first_call(interface(), ECHO, &pattern(40_000, 1));
+    for (what, at, value) in SPOILED_FRONTS {
+        let hostile = Memory::connect(&address);
+        // Answers fill the ring: the server has to look how far the client is.
+        for _ in 0..8 {
+            store(hostile.joined.end.memory(), at, &[value]);
+            // It may be this end that finds it out.
+            let _ = hostile.joined.end.send(&call, || ());
+            hostile.ring();
+        }
+        drop(hostile);
+        let bytes = pattern(30_000, at);
+        assert_eq!(echo(&honest, &bytes).unwrap(), bytes, "{what}");
+    }
+    assert_eq!(honest.channel().counters().connections, 1);
+    eventually("only the honest one is left", || {
+        server.counters().connections_open == 1
+    });
+}
+
+/// A server that spoils the ring by which its client receives.
+#[test]
+fn a_server_that_spoils_its_cells_is_told_apart_from_one_that_answers() {
+    for (what, words) in SPOILED_CELLS {
+        let path = fresh_path();
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        thread::scope(|scope| {
+            let spoiler = scope.spawn(|| {
+                let (socket, _) = listener.accept().unwrap();
+                let sizes = tenon_shm::Sizes::new(1 << 16, 1 << 16).unwrap();
+                let joined = tenon_shm::invite(socket.as_fd(), sizes).unwrap();
+                store(joined.end.memory(), RINGS + (1 << 16) / 8, &words);
+                // Wakes the client, and stays until it has gone.
+                let mut room = [0; 64];
+                let _ = std::io::Write::write(&mut &socket, &[1]);
+                while std::io::Read::read(&mut &socket, &mut room).is_ok_and(|read| read > 0) {}
+            });
+            let address = format!("shm://{}", path.display());
+            let client = Client::connect(&address, PROGRAM, VERSION).unwrap();
+            let client = client
+                .with_interface(Arc::new(interface()))
+                .with_timeout(PATIENCE);
+            let error = echo(&client, b"anybody there").unwrap_err();
+            assert!(error.to_string().contains("the peer"), "{what}: {error}");
+            drop(client);
+            spoiler.join().unwrap();
+        });
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn a_hello_that_is_none_ends_the_connection() {
+    // From a hello of a client as it should be: magic, version, side, and the check at the end.
+    let mut right = b"\x7fshmten\n\0\x03\x01".to_vec();
+    right.resize(28, 0);
+    let sealed = |mut hello: Vec<u8>| {
+        let check = hello.iter().fold(0x811c_9dc5_u32, |check, byte| {
+            (check ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        });
+        hello.extend(check.to_be_bytes());
+        hello
+    };
+    let with = |at: usize, byte| {
+        let mut hello = right.clone();
+        hello[at] = byte;
+        sealed(hello)
+    };
+    let mut wrong_check = sealed(right.clone());
+    wrong_check[31] ^= 1;
+    let hellos = [
+        ("magic", with(0, b'x')),
+        ("version", with(9, 2)),
+        ("later version", with(8, 1)),
+        ("side", with(10, 2)),
+        ("check", wrong_check),
+        ("preamble of the lean protocol", b"\x7ftenon\r\n".repeat(4)),
+        ("zeros", vec![0; 32]),
+    ];
+    let address = fresh_address();
+    let server = builder(&address).start().unwrap();
+    let honest = client(&address, Waiting::default());
+    let greets = |hello: &[u8]| {
+        let path = address.strip_prefix("shm://").unwrap();
+        let mut socket = UnixStream::connect(path).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        std::io::Write::write_all(&mut socket, hello).unwrap();
+        socket
+    };
+    for (what, hello) in hellos {
+        let mut socket = greets(&hello);
+        let mut said = Vec::new();
+        let closed = std::io::Read::read_to_end(&mut socket, &mut said);
+        if let Err(error) = closed {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{what}");
+        }
+        assert_eq!(echo(&honest, b"still there").unwrap(), b"still there");
+    }
+    assert_eq!(server.counters().broken_connections, 7);
+    // As the test itself would say it, it is taken.
+    let _right = greets(&sealed(right.clone()));
+    eventually("it is taken", || server.counters().connections_open == 2);
+    assert_eq!(server.counters().broken_connections, 7);
 }
 
 /// Writes anything anywhere in the memory until it is to stop.
@@ -291,7 +480,7 @@ fn clients_that_scribble_hurt_nobody_but_themselves() {
             let (address, stop) = (&address, &stop);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    let (socket, joined) = hostile_client(address);
+                    let Memory { socket, joined } = Memory::connect(address);
                     let enough = AtomicBool::new(false);
                     thread::scope(|inner| {
                         inner.spawn(|| scribble(joined.end.memory(), seed, &enough));

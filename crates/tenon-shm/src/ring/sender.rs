@@ -251,10 +251,12 @@ impl Looked {
 fn possible(cursor: &AtomicU64, tail: u64, capacity: u64) -> Result<u64, Violation> {
     // Acquire: the peer has read what we are going to write over.
     let head = cursor.load(Ordering::Acquire);
-    let claimed = tail.wrapping_sub(head);
-    match claimed > capacity {
-        true => Err(Violation::Received { claimed, capacity }),
-        false => Ok(head),
+    match tail.checked_sub(head) {
+        Some(filled) if filled <= capacity => Ok(head),
+        Some(_) | None => Err(Violation::Received {
+            claimed: tail.wrapping_sub(head),
+            capacity,
+        }),
     }
 }
 

@@ -68,9 +68,10 @@ impl Reason {
             | Self::Message(_)
             | Self::Stranger(_)
             | Self::Refused(_)
-            | Self::Lean(_) => {
-                tally.broken_connections.up();
-                tracing::warn!(id, ?peer, reason = %self, "closing a connection");
+            | Self::Lean(_) => self.blame(id, peer, tally),
+            // In shared memory, or in the hello in front of it.
+            Self::Socket(error) if error.kind() == io::ErrorKind::InvalidData => {
+                self.blame(id, peer, tally);
             }
             Self::Memory => {
                 tally.memory_exhausted.up();
@@ -88,5 +89,10 @@ impl Reason {
                 tracing::debug!(id, ?peer, reason = %self, "closing a connection");
             }
         }
+    }
+
+    fn blame(&self, id: usize, peer: Option<SocketAddr>, tally: &Tally) {
+        tally.broken_connections.up();
+        tracing::warn!(id, ?peer, reason = %self, "closing a connection");
     }
 }

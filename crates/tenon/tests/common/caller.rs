@@ -221,10 +221,11 @@ impl Caller {
         }
     }
 
-    /// A caller on each transport.
+    /// A caller on each transport that is one of sockets.
     pub fn on_all(server: &Server) -> Vec<Self> {
         let addresses = server.addresses().iter().map(ToString::to_string);
-        addresses.map(|address| Self::connect(&address)).collect()
+        let sockets = addresses.filter(|address| !address.starts_with("shm://"));
+        sockets.map(|address| Self::connect(&address)).collect()
     }
 
     /// A caller on each transport that carries a stream.

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
@@ -14,6 +15,7 @@ use tenon::lean::client::{ClientEngine, Event, Outgoing, ReplyError};
 use tenon::lean::{ByteOrder, Draft, Extras, Incoming, Interface, MessageReader, Part, Preamble};
 use tenon::wire::{Buffer, DecodeError, Decoder, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServerBuilder, Service};
+use tenon_shm::Joined;
 
 use crate::caller::{PATIENCE, PROGRAM, VERSION, fresh_path, gate, listening};
 
@@ -140,6 +142,68 @@ fn word(arguments: LeanInput<'_>) -> Result<u32, DecodeError> {
 enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Shm(Box<Memory>),
+}
+
+/// A client's end of memory that it shares with a server, of which nobody asks what it does.
+pub struct Memory {
+    pub joined: Joined,
+    /// Wakes the server, and ends with it.
+    pub socket: UnixStream,
+}
+
+impl Memory {
+    pub fn connect(address: &str) -> Self {
+        let (_, path) = address.split_once("://").unwrap();
+        let socket = UnixStream::connect(path).unwrap();
+        let joined = tenon_shm::join(socket.as_fd(), Instant::now() + PATIENCE).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { joined, socket }
+    }
+
+    /// Wakes the server, whether it sleeps or not.
+    pub fn ring(&self) {
+        // A server that is gone need not be woken.
+        let _ = (&self.socket).write(&[1]);
+    }
+
+    /// Sends all of `bytes`, or as many as the server receives.
+    pub fn send(&self, bytes: &[u8]) {
+        let begin = Instant::now();
+        let mut sent = 0;
+        while sent < bytes.len() && !self.joined.end.peer_receives_nothing() {
+            match self
+                .joined
+                .end
+                .send(&bytes[sent..], || self.ring())
+                .unwrap()
+            {
+                0 => thread::sleep(Duration::from_micros(100)),
+                more => sent += more,
+            }
+            assert!(begin.elapsed() < PATIENCE, "the server takes no more");
+        }
+    }
+
+    /// Receives what comes next: nothing if the server has ended.
+    pub fn receive(&self, room: &mut [u8]) -> usize {
+        let begin = Instant::now();
+        loop {
+            let is_last = self.joined.end.peer_sends_nothing();
+            match self.joined.end.receive(room, || self.ring()).unwrap() {
+                0 if is_last => return 0,
+                0 => thread::sleep(Duration::from_micros(100)),
+                received => return received,
+            }
+            assert!(begin.elapsed() < PATIENCE, "nothing comes");
+        }
+    }
+
+    /// Says that nothing more is sent, and takes in what comes until the server has ended.
+    pub fn finish(&self) {
+        self.joined.end.end_sending(|| self.ring());
+        while self.receive(&mut [0; 4096]) > 0 {}
+    }
 }
 
 impl Socket {
@@ -152,6 +216,7 @@ impl Socket {
                 stream.set_nodelay(true).unwrap();
                 Self::Tcp(stream)
             }
+            ("shm", _) => Self::Shm(Box::new(Memory::connect(address))),
             (_, path) => {
                 let stream = UnixStream::connect(path).unwrap();
                 stream.set_read_timeout(timeout).unwrap();
@@ -164,6 +229,7 @@ impl Socket {
         match self {
             Self::Tcp(stream) => stream.write_all(bytes).unwrap(),
             Self::Unix(stream) => stream.write_all(bytes).unwrap(),
+            Self::Shm(memory) => memory.send(bytes),
         }
     }
 
@@ -171,6 +237,7 @@ impl Socket {
         let received = match self {
             Self::Tcp(stream) => stream.read(room),
             Self::Unix(stream) => stream.read(room),
+            Self::Shm(memory) => Ok(memory.receive(room)),
         };
         match received {
             // Something that the peer did not read was under way.
