@@ -84,7 +84,8 @@ impl Client {
         client
     }
 
-    /// The same with `timeout` for every call, connecting again included. A lean call tells the
+    /// The same with `timeout` for every call, connecting again included. Of a second or more it may be
+    /// over some milliseconds late, but not early. A lean call tells the
     /// server how much of it is left, which does not begin what nobody will wait for.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
