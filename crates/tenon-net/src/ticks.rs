@@ -19,15 +19,14 @@ impl Ticks {
     /// No system has longer ticks.
     const LONGEST: Duration = Duration::from_millis(10);
 
-    /// The one of this process.
-    #[inline]
-    pub fn get() -> &'static Self {
-        static TICKS: OnceLock<Ticks> = OnceLock::new();
-        TICKS.get_or_init(Self::begin)
+    /// The one of this process, if the system has such a clock.
+    pub fn get() -> Option<&'static Self> {
+        static TICKS: OnceLock<Option<Ticks>> = OnceLock::new();
+        TICKS.get_or_init(Self::begin).as_ref()
     }
 
     /// Says when one and the same moment was, by both clocks.
-    fn begin() -> Self {
+    fn begin() -> Option<Self> {
         // Somebody else may run between two looks; what is between them is how wrong this is.
         const NEAR: u64 = 5_000;
         const ATTEMPTS: usize = 100;
@@ -48,12 +47,13 @@ impl Ticks {
             }
         }
         let (_, nanos, instant) = best;
+        look(ClockId::CLOCK_MONOTONIC_COARSE)?;
         let tick = clock_getres(ClockId::CLOCK_MONOTONIC_COARSE);
-        Self {
+        Some(Self {
             nanos,
             instant,
             tick: tick.map_or(Self::LONGEST, Duration::from),
-        }
+        })
     }
 
     /// From one tick to the next.
@@ -62,13 +62,16 @@ impl Ticks {
         self.tick
     }
 
-    /// When the last tick was: no more than a tick ago, and not in the future.
+    /// The last tick, which was no longer ago than a tick takes: nanoseconds of the system's clock.
     #[inline]
-    pub fn last(&self) -> Instant {
-        match look(ClockId::CLOCK_MONOTONIC_COARSE) {
-            Some(now) => self.instant + Duration::from_nanos(now.saturating_sub(self.nanos)),
-            None => Instant::now(),
-        }
+    pub fn last(&self) -> u64 {
+        look(ClockId::CLOCK_MONOTONIC_COARSE).unwrap_or(self.nanos)
+    }
+
+    /// When that was.
+    #[inline]
+    pub fn time_of(&self, tick: u64) -> Instant {
+        self.instant + Duration::from_nanos(tick.saturating_sub(self.nanos))
     }
 }
 
@@ -85,12 +88,12 @@ mod tests {
 
     #[test]
     fn the_last_tick_was_just_now() {
-        let ticks = Ticks::get();
+        let ticks = Ticks::get().unwrap();
         assert!(ticks.tick <= Ticks::LONGEST, "{ticks:?}");
         let mut is_near = false;
         for _ in 0..1000 {
             let before = Instant::now();
-            let last = ticks.last();
+            let last = ticks.time_of(ticks.last());
             let after = Instant::now();
             // The first ticks may lie before the clock was looked at for the first time.
             assert!(last <= after.max(ticks.instant), "{last:?}, {after:?}");

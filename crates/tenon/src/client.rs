@@ -178,13 +178,14 @@ impl Client {
         watcher: impl Watcher,
     ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         let form = match self.write(&mut message, procedure, encode, watcher) {
             Ok(form) => form,
             Err(error) => return Err(self.not_written(message, error)),
         };
-        let reply = self.channel.call(message, &form, timer, watcher)?;
+        let reply = self
+            .channel
+            .call(message, &form, self.caller.timeout(), watcher)?;
         let value = self.caller.decoding().decode(reply.results(), decode);
         watcher.at(Step::Decoded);
         value
@@ -243,13 +244,14 @@ impl Client {
         watcher: impl Watcher,
     ) -> Result<T, CallError> {
         let _span = self.span(procedure);
-        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         let form = match self.write_lean(&mut message, procedure, encode, watcher) {
             Ok(form) => form,
             Err(error) => return Err(self.not_written(message, error)),
         };
-        let reply = self.channel.call(message, &form, timer, watcher)?;
+        let reply = self
+            .channel
+            .call(message, &form, self.caller.timeout(), watcher)?;
         let decoding = self.caller.decoding();
         let value = decoding.decode_lean(reply.results(), reply.order(), decode);
         watcher.at(Step::Decoded);
@@ -301,13 +303,14 @@ impl Client {
     ) -> Result<C::Result, CallError> {
         let procedure = C::PROCEDURE;
         let _span = self.span(procedure);
-        let timer = self.channel.timer(self.caller.timeout());
         let mut message = self.channel.buffer();
         let form = match self.write_by_protocol(&mut message, call, watcher) {
             Ok(form) => form,
             Err(error) => return Err(self.not_written(message, error)),
         };
-        let reply = self.channel.call(message, &form, timer, watcher)?;
+        let reply = self
+            .channel
+            .call(message, &form, self.caller.timeout(), watcher)?;
         let _decoded = AtEnd(watcher, Step::Decoded);
         self.caller.read::<C>(reply.results(), reply.order())
     }

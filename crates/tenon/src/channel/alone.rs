@@ -5,11 +5,14 @@
 //! [receiving](super::receiving), which know all that there can be.
 
 use std::mem;
+use std::sync::MutexGuard;
+use std::time::Duration;
 
+use tenon_net::Ticks;
 use tenon_wire::Buffer;
 
 use super::engine::Engine;
-use super::flight::{Flight, Locked};
+use super::flight::Locked;
 use super::form::{Form, LeanForm, Started};
 use super::receiving::Reader;
 use super::slots::SlotId;
@@ -21,50 +24,45 @@ use crate::options::ChannelOptions;
 /// Bytes of the longest call that goes this way: a longer one gains nothing by it.
 const SHORT: usize = 2048;
 
-impl Channel {
-    /// Makes a call that is alone, and returns whoever has its reply on the desk. None if it is not alone: then
-    /// it is not begun, and `message` is as it was. Or if something else came than its reply: then it is in
-    /// flight. What was locked then is left to whoever goes on.
-    #[inline(never)]
-    pub(super) fn call_alone<'c>(
-        &'c self,
-        flight: &mut Flight,
-        message: &mut Buffer,
-        form: &Form<'_>,
-        locked: &mut Option<Locked<'c>>,
-        watcher: impl Watcher,
-    ) -> Option<Reader<'c>> {
-        let mut reader = self.send_alone(flight, message, form, locked, watcher)?;
-        let is_answered = reader.read_alone(flight, watcher);
-        *flight.is_over.get_mut() = is_answered;
-        is_answered.then_some(reader)
-    }
+/// A call that is not alone, or not any more. It is given up unless somebody goes on with it.
+pub(super) struct Beside<'c> {
+    pub(super) timer: Timer,
+    /// The bookkeeping, if it is locked still.
+    pub(super) locked: Option<Locked<'c>>,
+    /// Its number and its slot, if it was sent.
+    pub(super) sent: Option<(Started, SlotId)>,
+}
 
-    /// Sends it and becomes the reader.
-    #[inline(always)]
-    fn send_alone<'c>(
-        &'c self,
-        flight: &mut Flight,
+impl Channel {
+    /// Makes a call that is alone, and returns whoever has its reply on the desk.
+    ///
+    /// # Errors
+    /// It is not alone: then it is not begun, and `message` is as it was. Or something else came than its reply:
+    /// then it is in flight.
+    #[inline(never)]
+    pub(super) fn call_alone(
+        &self,
         message: &mut Buffer,
         form: &Form<'_>,
-        locked: &mut Option<Locked<'c>>,
+        limit: Duration,
         watcher: impl Watcher,
-    ) -> Option<Reader<'c>> {
-        let Form::Lean(form) = form else {
-            return None;
+    ) -> Result<Reader<'_>, Beside<'_>> {
+        let (Form::Lean(form), Some(ticks)) = (form, self.ticks_for(limit)) else {
+            return Err(Beside::unsent(self.timer(limit), None));
         };
-        let timer = &flight.timer;
+        let tick = ticks.last();
         let size = form.draft.size(message);
         let mut state = self.lock();
-        let Some(started) = state.may_start_alone(form, size, timer, self.options()) else {
-            *locked = Some(Locked(state));
-            return None;
+        let may_start = state.may_start_alone(form, size, (ticks, tick), self.options());
+        let (Some(started), Some(line)) = (may_start, &mut state.line) else {
+            return Err(Beside::unsent(
+                Timer::start_at(ticks, tick, limit),
+                Some(state),
+            ));
         };
         let written = message.len();
         form.draft.finish(message, started.id, started.service);
-        form.tell_time(message, timer);
         watcher.at(Step::Sending);
-        let line = state.line.as_mut()?;
         match line.connection.try_send(message.as_slice(), 0) {
             Ok(sent) if sent == size => {}
             // Whoever waits for the reply sees to the rest.
@@ -72,20 +70,44 @@ impl Channel {
             Err(_) => {
                 // The next attempt finds the same, and knows what to do.
                 message.truncate(written);
-                *locked = Some(Locked(state));
-                return None;
+                return Err(Beside::unsent(
+                    Timer::start_at(ticks, tick, limit),
+                    Some(state),
+                ));
             }
         }
         watcher.at(Step::Sent);
-        // What follows takes its time while the peer is at the call; nobody can have seen the bookkeeping without it.
+        // There is time for what follows while the peer is at the call, and nobody can have looked meanwhile.
+        let timer = Timer::start_at(ticks, tick, limit);
         line.used_at = timer.started;
-        let is_whole = line.front.is_empty();
-        let slot = state.start_alone(&started, timer);
+        line.used_at_tick = tick;
+        let slot = state.start_alone(&started, &timer);
         state.buffers.keep(mem::take(message));
-        flight.begin(started, slot, None);
-        match is_whole {
-            true => self.read(&mut state),
-            false => None,
+        let beside = Beside {
+            timer,
+            locked: None,
+            sent: Some((started, slot)),
+        };
+        if state.has_front() {
+            return Err(beside);
+        }
+        let Some(mut reader) = self.read(&mut state) else {
+            return Err(beside);
+        };
+        drop(state);
+        match reader.read_alone(&started, slot, timer.until_from_start(), watcher) {
+            true => Ok(reader),
+            false => Err(beside),
+        }
+    }
+}
+
+impl<'c> Beside<'c> {
+    fn unsent(timer: Timer, state: Option<MutexGuard<'c, State>>) -> Self {
+        Self {
+            timer,
+            locked: state.map(Locked),
+            sent: None,
         }
     }
 }
@@ -97,12 +119,14 @@ impl State {
         &mut self,
         form: &LeanForm<'_>,
         size: usize,
-        timer: &Timer,
+        (ticks, tick): (&Ticks, u64),
         options: &ChannelOptions,
     ) -> Option<Started> {
-        let is_free = self.obstacle(timer.started).is_none()
-            && !self.has_front()
-            && self.has_desk()
+        let line = self.line.as_mut()?;
+        let is_free = !line.is_sending
+            && line.front.is_empty()
+            && line.desk.is_some()
+            && !line.has_rested_at(ticks, tick)
             && self.batches == 0
             && self.waiting_to_send == 0;
         match &mut self.engine {

@@ -39,7 +39,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenon_net::{Address, Protocol, Transport};
+use tenon_net::{Address, Protocol, Ticks, Transport};
 use tenon_proto::onc::client::ClientCounters;
 use tenon_wire::Buffer;
 
@@ -83,8 +83,8 @@ struct Shared {
     peer: Condvar,
     waits: Arc<WaitTally>,
     listening: WaitTally,
-    /// Whether nothing is measured by when a call began.
-    counts_ticks: bool,
+    /// What calls with seconds look at the time by, if nothing is measured by when they began.
+    ticks: Option<&'static Ticks>,
 }
 
 /// What a channel has done so far.
@@ -135,11 +135,11 @@ impl Channel {
                 peer: Condvar::new(),
                 waits,
                 listening: WaitTally::default(),
-                counts_ticks: match address.transport() {
-                    Transport::Tcp | Transport::Unix | Transport::Shm => {
-                        address.protocol() == Protocol::Lean
+                ticks: match (address.protocol(), address.transport()) {
+                    (Protocol::Lean, Transport::Tcp | Transport::Unix | Transport::Shm) => {
+                        Ticks::get()
                     }
-                    Transport::Udp | Transport::Xdp => false,
+                    (Protocol::Lean, Transport::Udp | Transport::Xdp) | (Protocol::Onc, _) => None,
                 },
             }),
         };
@@ -174,10 +174,16 @@ impl Channel {
     /// The time of a call that begins now and has as long as `limit`.
     #[inline]
     pub(crate) fn timer(&self, limit: Duration) -> Timer {
-        match self.shared.counts_ticks {
-            true => Timer::start_at_tick(limit),
-            false => Timer::start(limit),
+        match self.ticks_for(limit) {
+            Some(ticks) => Timer::start_at(ticks, ticks.last(), limit),
+            None => Timer::start(limit),
         }
+    }
+
+    /// What a call that has as long as `limit` may look at the time by.
+    #[inline]
+    fn ticks_for(&self, limit: Duration) -> Option<&'static Ticks> {
+        self.shared.ticks.filter(|_| limit >= Timer::SECONDS)
     }
 
     /// A buffer to put a call in; [`send`](Self::send) takes it.

@@ -399,10 +399,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads the reply to the call of `flight`, sent just now, if nothing else comes before it, and says whether
+    /// Reads the reply to a call that was sent just now, if nothing else comes before it, and says whether
     /// it is on the desk. If the connection broke, all calls have been told.
     #[inline(always)]
-    pub(super) fn read_alone(&mut self, flight: &Flight, watcher: impl Watcher) -> bool {
+    pub(super) fn read_alone(
+        &mut self,
+        call: &Started,
+        slot: SlotId,
+        until: Until,
+        watcher: impl Watcher,
+    ) -> bool {
         let Desk {
             connection,
             inbox,
@@ -414,7 +420,6 @@ impl<'t> Reader<'t> {
             return false;
         };
         if messages.is_between_messages() {
-            let until = flight.timer.until_from_start();
             let came = connection.wait_for_bytes(waiter, messages.room(), false, until);
             if let Err(error) = fill_messages(messages, came.map(|came| came.length)) {
                 self.not_received(error);
@@ -422,14 +427,14 @@ impl<'t> Reader<'t> {
             }
         }
         watcher.at(Progress::Received);
-        let Some(place) = take_lean_reply(messages, &flight.started) else {
+        let Some(place) = take_lean_reply(messages, call) else {
             return false;
         };
         *own = InPlace {
             place,
             order: ByteOrder::NATIVE,
         };
-        *answered = Some((flight.started.id, flight.slot));
+        *answered = Some((call.id, slot));
         true
     }
 

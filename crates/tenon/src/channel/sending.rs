@@ -9,6 +9,7 @@ use tenon_net::{Ready, Until, is_deadline};
 use tenon_proto::onc::record;
 use tenon_wire::Buffer;
 
+use super::alone::Beside;
 use super::broken::Broken;
 use super::connection::Connection;
 use super::engine::Unstarted;
@@ -84,42 +85,41 @@ impl Unsent {
 }
 
 impl Channel {
-    /// Makes a call: sends it and waits for its reply. It is given up if none comes.
+    /// Makes a call: sends it and waits for its reply. It is given up if none comes by `limit` from now.
     #[inline(always)]
     pub(crate) fn call(
         &self,
         mut message: Buffer,
         form: &Form<'_>,
-        timer: Timer,
+        limit: Duration,
         watcher: impl Watcher,
     ) -> Result<Reply<'_>, CallError> {
-        let mut call = Call {
-            channel: self,
-            flight: Flight::of(timer),
-        };
-        let mut locked = None;
-        match self.call_alone(&mut call.flight, &mut message, form, &mut locked, watcher) {
-            Some(reader) => Ok(Reply::InPlace(reader)),
-            None => self.call_beside(&mut call.flight, message, form, locked, watcher),
+        match self.call_alone(&mut message, form, limit, watcher) {
+            Ok(reader) => Ok(Reply::InPlace(reader)),
+            Err(beside) => self.call_beside(beside, message, form, watcher),
         }
     }
 
     /// The same for a call that is not alone, or was sent and got something else than its reply.
-    #[cold]
     #[inline(never)]
     fn call_beside<'c>(
         &'c self,
-        flight: &mut Flight,
+        beside: Beside<'c>,
         message: Buffer,
         form: &Form<'_>,
-        locked: Option<Locked<'c>>,
         watcher: impl Watcher,
     ) -> Result<Reply<'c>, CallError> {
-        let locked = match *flight.is_over.get_mut() {
-            true => self.send(flight, message, form, locked, watcher)?,
-            false => {
+        let mut call = Call {
+            channel: self,
+            flight: Flight::of(beside.timer),
+        };
+        let flight = &mut call.flight;
+        let locked = match beside.sent {
+            None => self.send(flight, message, form, beside.locked, watcher)?,
+            Some((started, slot)) => {
+                flight.begin(started, slot, None);
                 flight.timer.look();
-                locked.unwrap_or_else(|| Locked(self.lock()))
+                Locked(self.lock())
             }
         };
         let until = flight.timer.until();

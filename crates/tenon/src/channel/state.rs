@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_net::Address;
+use tenon_net::{Address, Ticks};
 use tenon_wire::Buffer;
 
 use super::back_off::BackOff;
@@ -55,11 +55,20 @@ pub(super) struct Line {
     /// rest of something that is sent in part.
     pub(super) front: Buffer,
     pub(super) used_at: Instant,
+    /// The last tick of the clock when a call that was alone was sent over it last; 0 before.
+    pub(super) used_at_tick: u64,
     /// Until when it surely has not rested: later than this is looked at `used_at`.
     rests_after: Instant,
 }
 
 impl Line {
+    /// As [`has_rested`](Self::has_rested), by the last tick of the clock: one subtraction, if the call before was
+    /// alone, too.
+    #[inline]
+    pub(super) fn has_rested_at(&mut self, ticks: &Ticks, tick: u64) -> bool {
+        tick.wrapping_sub(self.used_at_tick) > REST_NANOS && self.has_rested(ticks.time_of(tick))
+    }
+
     /// Whether it has not been used for so long at `now` that it is to be looked at.
     #[inline]
     pub(super) fn has_rested(&mut self, now: Instant) -> bool {
@@ -73,6 +82,9 @@ impl Line {
         now > self.rests_after
     }
 }
+
+/// As many nanoseconds as [`REST`] has.
+const REST_NANOS: u64 = REST.as_nanos() as u64;
 
 impl State {
     pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
@@ -101,6 +113,7 @@ impl State {
             is_sending: false,
             front: Buffer::default(),
             used_at: now,
+            used_at_tick: 0,
             rests_after: now,
         });
     }

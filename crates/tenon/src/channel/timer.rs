@@ -21,7 +21,7 @@ impl Timer {
     const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
     /// From how much on a tick of the clock more does not matter.
-    const SECONDS: Duration = Duration::from_secs(1);
+    pub(super) const SECONDS: Duration = Duration::from_secs(1);
 
     /// The time of a call that begins now and has as long as `limit`.
     #[inline]
@@ -35,15 +35,11 @@ impl Timer {
         }
     }
 
-    /// The same of a call that has seconds, by the clock's last tick: its deadline is later by a tick at most, and
+    /// The same of a call that [has seconds](Self::SECONDS) and began at the last tick of the clock: its deadline is later by a tick at most, and
     /// not earlier.
     #[inline]
-    pub(super) fn start_at_tick(limit: Duration) -> Self {
-        if limit < Self::SECONDS {
-            return Self::start(limit);
-        }
-        let ticks = Ticks::get();
-        let started = ticks.last();
+    pub(super) fn start_at(ticks: &Ticks, tick: u64, limit: Duration) -> Self {
+        let started = ticks.time_of(tick);
         Self {
             started,
             limit,
@@ -58,7 +54,7 @@ impl Timer {
         Until::seen(self.deadline, self.seen)
     }
 
-    /// The same right behind the begin, when nobody has waited since.
+    /// The same right behind the begin.
     #[inline]
     pub(super) fn until_from_start(&self) -> Until {
         Until {
