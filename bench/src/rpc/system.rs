@@ -93,10 +93,9 @@ impl System {
             System::Tenon(Variant::Udp) if row.transport != Transport::Xdp => {
                 Some("stands beside what goes past the kernel")
             }
-            System::Tenon(Variant::Main | Variant::Udp | Variant::Tokio)
-                if row.transport == Transport::Xdp =>
-            {
-                None
+            System::Tenon(Variant::Main | Variant::Udp) if row.transport == Transport::Xdp => None,
+            System::Tenon(Variant::Tokio) if row.transport == Transport::Xdp => {
+                Some("would need the interface, which tenon has")
             }
             System::Tenon(_) | System::Raw if row.transport == Transport::Xdp => {
                 Some("does not go past the kernel, or is tenon there")
