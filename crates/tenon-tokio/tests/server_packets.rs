@@ -339,13 +339,20 @@ async fn a_call_that_is_given_up_ends_where_it_waits() {
         let (server, held) = serve(kind, at_port()).await;
         let client = connect(&format!("lean+udp://{}", place(&server))).await;
         let gate = fresh_gate();
-        let mut holding = JoinSet::new();
-        for _ in 0..3 {
+        let (mut first, mut others) = (JoinSet::new(), JoinSet::new());
+        for count in 1..=3 {
             let client = client.clone();
-            holding.spawn(async move { hold(&client, gate).await });
+            let calls = match count {
+                1 => &mut first,
+                _ => &mut others,
+            };
+            calls.spawn(async move { hold(&client, gate).await });
+            eventually("the call", || server.counters().calls == count).await;
         }
-        eventually("the calls", || server.counters().calls == 3).await;
-        holding.shutdown().await;
+        others.shutdown().await;
+        // The server hears that they are given up before it hears of this one, and only then of the first.
+        in_time(call(&client, 0, b"")).await.unwrap();
+        first.shutdown().await;
         // Those that wait for their turn are never begun.
         let begun = match kind {
             Kind::InOrder => 1,

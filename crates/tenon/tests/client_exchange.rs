@@ -338,7 +338,8 @@ fn a_server_that_was_restarted_in_the_middle_of_a_call_is_told() {
     let (first, second) = (server(1), server(1));
     let relay = Relay::before(at(&first), FAULTLESS);
     let client = client_with(relay.address, ChannelOptions::default());
-    let sleeping = start(&client, SLEEP, &100_u32.to_ne_bytes());
+    // Far longer than it takes to notice.
+    let sleeping = start(&client, SLEEP, &3000_u32.to_ne_bytes());
     caller::eventually("the call", || first.counters().calls == 1);
     relay.lead_to(at(&second));
     match sleeping.wait().unwrap_err() {
