@@ -4,7 +4,7 @@
 //! parts ([`tenon::runtime`]). What differs is who executes: each connection has a [task](connection)
 //! that receives, executes the calls of services that answer at once, and sends; calls of
 //! [services that wait](service) have tasks of their own, which leave their answers with the
-//! [line] for the task of the connection to send together. So has each [port] at which packets come, which are
+//! [mod@line] for the task of the connection to send together. So has each [port] at which packets come, which are
 //! messages of ONC RPC or of the packet exchange.
 
 mod alarm;

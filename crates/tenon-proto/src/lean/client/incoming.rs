@@ -72,8 +72,8 @@ impl<W> ClientEngine<W> {
         }
     }
 
-    /// Ends a call whose owner has found a [common](super::CommonHeader) reply
-    /// [to it](super::CommonHeader::is_reply_to) itself, if it is the one of `is_own`; says whether.
+    /// Ends a call whose owner has found a [common](crate::lean::CommonHeader) reply
+    /// [to it](crate::lean::CommonHeader::is_reply_to) itself, if it is the one of `is_own`; says whether.
     #[inline]
     pub fn handle_success(&mut self, id: u32, is_own: impl FnOnce(&W) -> bool) -> bool {
         let is_meant = |call: &Pending<W>| is_own(&call.waiter);

@@ -14,7 +14,7 @@ pub struct Outgoing {
     pub service: u16,
     /// Procedure number.
     pub procedure: u16,
-    /// Bytes of the message, as [`seal`](super::Draft::seal) returned them.
+    /// Bytes of the message, as [`seal`](crate::lean::Draft::seal) returned them.
     pub size: usize,
     /// When it is given up.
     pub deadline: Instant,
@@ -110,7 +110,7 @@ impl<W> ClientEngine<W> {
         Ok(number)
     }
 
-    /// Puts a call in flight and gives it its number, which is [stamped](super::Draft::stamp) on it.
+    /// Puts a call in flight and gives it its number, which is [stamped](crate::lean::Draft::stamp) on it.
     /// Calls are sent in the order in which they were started.
     ///
     /// # Errors
