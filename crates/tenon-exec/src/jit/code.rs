@@ -8,6 +8,7 @@ use cranelift_module::FuncId;
 
 use super::emit::Emitter;
 use super::given::{Given, Way};
+use super::helpers::Opaque;
 use super::linker::{Linker, Part, Task, Unsupported};
 use crate::Interface;
 use crate::frame::Key;
@@ -53,11 +54,13 @@ struct Maker {
 
 impl Code {
     /// The code of interfaces like this one. `None` if no frame can hold its values, or they are
-    /// to be moved in a way that is for comparison only.
+    /// to be moved in a way that is for comparison only, or padded as nothing here does it.
     pub fn of(interface: &Interface) -> Option<Arc<Self>> {
-        if interface.plans().moves != tenon_plan::Moves::default() {
+        let plans = interface.plans();
+        if plans.moves != tenon_plan::Moves::default() {
             return None;
         }
+        Opaque::of(plans.representation.padding, false)?;
         let layouts = interface.layouts().ok()?;
         let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|code| code.strong_count() > 0);

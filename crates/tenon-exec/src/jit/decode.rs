@@ -9,7 +9,7 @@ use tenon_schema::TypeId;
 
 use super::blit::Plain;
 use super::emit::{Emitter, Spot, block};
-use super::helpers::{ARE_ZERO, GET_OPAQUE, Growing, NEXT, Shape, TAKE};
+use super::helpers::{ARE_ZERO, Growing, NEXT, Opaque, TAKE};
 use super::scalar::memory_bytes;
 use crate::layout::Counted;
 
@@ -298,15 +298,18 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn get_opaque(&mut self, bound: u32, to: Spot) {
-        let shape = Shape::new(self.given.plans.representation.padding, self.way.swapped());
+        // No code is made for other paddings.
+        let Some(opaque) = Opaque::of(self.given.plans.representation.padding, self.way.swapped())
+        else {
+            return self.refuse_always();
+        };
         let arguments = [
             self.context(),
             self.cursor(),
             self.address(to),
             self.word(bound.into()),
-            self.word(shape.word()),
         ];
-        let behind = self.ask_helper(GET_OPAQUE, &arguments);
+        let behind = self.ask_helper(opaque.get, &arguments);
         self.set_cursor(behind);
     }
 

@@ -10,7 +10,7 @@ use tenon_schema::TypeId;
 use super::blit::Plain;
 use super::emit::{Around, Emitter, Registers, Spot, block};
 use super::given::{HOLE_BYTES, MAX_COVERED};
-use super::helpers::{GROW, GROW_BUFFER, PUT_OPAQUE, Shape};
+use super::helpers::{GROW, GROW_BUFFER, Opaque};
 use super::scalar::memory_bytes;
 use crate::layout::Counted;
 
@@ -326,15 +326,18 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn put_opaque(&mut self, bound: u32, from: Spot) {
-        let shape = Shape::new(self.given.plans.representation.padding, self.way.swapped());
+        // No code is made for other paddings.
+        let Some(opaque) = Opaque::of(self.given.plans.representation.padding, self.way.swapped())
+        else {
+            return self.refuse_always();
+        };
         let arguments = [
             self.context(),
             self.cursor(),
             self.address(from),
             self.word(bound.into()),
-            self.word(shape.word()),
         ];
-        let behind = self.ask_helper(PUT_OPAQUE, &arguments);
+        let behind = self.ask_helper(opaque.put, &arguments);
         self.set_cursor(behind);
     }
 

@@ -39,32 +39,40 @@ pub(super) struct Read {
     pub memory_left: u64,
 }
 
-/// How opaque data lies on the wire, in one word.
+/// What moves opaque data, whose bytes lie behind their count.
 #[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub(super) struct Shape(u64);
+pub(super) struct Opaque {
+    /// `(encoding, at, counted, bound)`: appends opaque bytes or a string.
+    pub put: Helper,
+    /// `(decoding, at, counted, bound)`: reads opaque bytes or a string.
+    pub get: Helper,
+}
 
-impl Shape {
-    /// Padded to a multiple of `padding`, a power of two, its count `swapped` or not.
-    pub fn new(padding: u32, swapped: bool) -> Self {
-        Self(u64::from(padding - 1) << 1 | u64::from(swapped))
+impl Opaque {
+    /// For data that is padded with zeros to a multiple of `padding`, 1, 2, 4 or 8, and whose count is
+    /// `swapped` or not.
+    pub fn of(padding: u32, swapped: bool) -> Option<Self> {
+        Some(match (padding, swapped) {
+            (1, false) => Self::moved::<1, false>(),
+            (1, true) => Self::moved::<1, true>(),
+            (2, false) => Self::moved::<2, false>(),
+            (2, true) => Self::moved::<2, true>(),
+            (4, false) => Self::moved::<4, false>(),
+            (4, true) => Self::moved::<4, true>(),
+            (8, false) => Self::moved::<8, false>(),
+            (8, true) => Self::moved::<8, true>(),
+            _ => return None,
+        })
     }
 
-    /// The word that helpers take.
-    pub fn word(self) -> u64 {
-        self.0
-    }
-
-    fn padded(self, bytes: usize) -> usize {
-        let mask = (self.0 >> 1) as usize;
-        (bytes + mask) & !mask
-    }
-
-    /// Between the order of the wire and the processor's.
-    fn count(self, count: u32) -> u32 {
-        match self.0 & 1 {
-            0 => count,
-            _ => count.swap_bytes(),
+    fn moved<const PADDING: usize, const SWAPPED: bool>() -> Self {
+        let helper = |address| Helper {
+            address,
+            parameters: 4,
+        };
+        Self {
+            put: helper(put_opaque::<PADDING, SWAPPED> as *const u8),
+            get: helper(get_opaque::<PADDING, SWAPPED> as *const u8),
         }
     }
 }
@@ -84,14 +92,10 @@ helpers! {
     GROW = grow, 3;
     /// `(buffer, at, bytes)`: makes room, and gives where the cursor is then, and the room's end.
     GROW_BUFFER = grow_buffer, 3;
-    /// `(encoding, at, counted, bound, shape)`: appends opaque bytes or a string.
-    PUT_OPAQUE = put_opaque, 5;
     /// `(arena)`: forgets what was taken from it.
     REWIND = rewind, 1;
     /// `(decoding, bytes, price)`: so much memory of the frame, at this price.
     TAKE = take, 3;
-    /// `(decoding, at, counted, bound, shape)`: reads opaque bytes or a string.
-    GET_OPAQUE = get_opaque, 5;
     /// `(decoding, growing, element bytes)`: the place of a list's next element.
     NEXT = next, 3;
     /// `(at, bytes)`: whether all of them are zero.
@@ -316,12 +320,12 @@ unsafe extern "C" fn rewind(arena: *mut Arena) -> u64 {
     0
 }
 
-unsafe extern "C" fn put_opaque(
+/// See [`Opaque::put`].
+unsafe extern "C" fn put_opaque<const PADDING: usize, const SWAPPED: bool>(
     context: *mut Encoding<'_>,
     at: *mut u8,
     from: *const Counted,
     bound: u64,
-    shape: Shape,
 ) -> *mut u8 {
     // SAFETY: see above; the item points to as many bytes as it counts.
     unsafe {
@@ -330,14 +334,17 @@ unsafe extern "C" fn put_opaque(
             return ptr::null_mut();
         }
         let bytes = count as usize;
-        let padded = shape.padded(bytes);
-        if ((*context).cursor.end as usize - at as usize) < 4 + padded {
-            return put_opaque_growing(context, at, from, bound, shape);
+        let padded = bytes.next_multiple_of(PADDING);
+        if ((*context).cursor.end as usize - at as usize) < COUNT + padded {
+            return put_opaque_growing::<PADDING, SWAPPED>(context, at, from, bound);
         }
-        at.cast::<u32>().write_unaligned(shape.count(count));
-        let to = at.add(4);
+        at.cast::<u32>().write_unaligned(ordered::<SWAPPED>(count));
+        let to = at.add(COUNT);
+        // Zeroed before the bytes are written over them, so that it is known how many.
+        if PADDING > 1 && padded > 0 {
+            to.add(padded - PADDING).write_bytes(0, PADDING);
+        }
         copy_few(items, to, bytes);
-        to.add(bytes).write_bytes(0, padded - bytes);
         to.add(padded)
     }
 }
@@ -353,27 +360,27 @@ unsafe extern "C" fn take(context: *mut Decoding<'_>, bytes: u64, price: u64) ->
     }
 }
 
-unsafe extern "C" fn get_opaque(
+/// See [`Opaque::get`].
+unsafe extern "C" fn get_opaque<const PADDING: usize, const SWAPPED: bool>(
     context: *mut Decoding<'_>,
     at: *mut u8,
     to: *mut Counted,
     bound: u64,
-    shape: Shape,
 ) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
         let left = (*context).left(at);
-        if left < 4 {
+        if left < COUNT {
             return ptr::null_mut();
         }
-        let count = shape.count(at.cast::<u32>().read_unaligned());
-        let (bytes, at) = (count as usize, at.add(4));
-        let padded = shape.padded(bytes);
-        if u64::from(count) > bound || padded > left - 4 {
+        let count = ordered::<SWAPPED>(at.cast::<u32>().read_unaligned());
+        let (bytes, at) = (count as usize, at.add(COUNT));
+        let padded = bytes.next_multiple_of(PADDING);
+        if u64::from(count) > bound || padded > left - COUNT {
             return ptr::null_mut();
         }
         let padding = slice::from_raw_parts(at.add(bytes), padded - bytes);
-        if (*context).strict != 0 && padding.iter().any(|byte| *byte != 0) {
+        if PADDING > 1 && (*context).strict != 0 && padding.iter().any(|byte| *byte != 0) {
             return ptr::null_mut();
         }
         let items = take(context, count.into(), count.into());
@@ -390,18 +397,17 @@ unsafe extern "C" fn get_opaque(
 /// saved where there is.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn put_opaque_growing(
+unsafe extern "C" fn put_opaque_growing<const PADDING: usize, const SWAPPED: bool>(
     context: *mut Encoding<'_>,
     at: *mut u8,
     from: *const Counted,
     bound: u64,
-    shape: Shape,
 ) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
-        let all = 4 + shape.padded((*from).count as usize);
+        let all = COUNT + ((*from).count as usize).next_multiple_of(PADDING);
         let at = (*context).grow(at, all);
-        put_opaque(context, at, from, bound, shape)
+        put_opaque::<PADDING, SWAPPED>(context, at, from, bound)
     }
 }
 
