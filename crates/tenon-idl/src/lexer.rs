@@ -53,6 +53,12 @@ impl Lexer {
         self.span(self.at, end)
     }
 
+    /// Whether this comes next on this line, behind white space.
+    pub(crate) fn is_before_on_line(&self, char: char) -> bool {
+        let is_white = |char: &char| *char != '\n' && char.is_whitespace();
+        self.rest().chars().find(|next| !is_white(next)) == Some(char)
+    }
+
     fn span(&self, start: usize, end: usize) -> Span {
         Span {
             file: self.file,

@@ -147,7 +147,6 @@ fn strict_reading_refuses_what_rpcgen_refuses() {
         "pragma p;\nconst A = 1;",
         "struct a { struct { int x; } y; };",
         "struct a { };",
-        "enum a { };",
         "enum a { A = 1, };",
         "union u switch (int d) { default: void; case 1: int x; };",
         "struct a { string s; };",
@@ -180,8 +179,11 @@ fn strict_reading_refuses_what_rpcgen_refuses() {
             "strict takes {text}"
         );
         let parsed = parse_file(&path, &Options::default());
-        let lenient = parsed.schema.is_some() || text == "enum a { };";
-        assert!(lenient, "{text}\n{}", parsed.render(Style::Plain));
+        assert!(
+            parsed.schema.is_some(),
+            "{text}\n{}",
+            parsed.render(Style::Plain)
+        );
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -649,6 +651,51 @@ fn void_holds_nothing() {
               |                               ^^^^
 
         "#]],
+    );
+}
+
+#[test]
+fn enums_without_values_are_refused() {
+    check(
+        "enum e { };\nstruct s { e x; };\n",
+        expect![[r#"
+        error: an enum has members
+         --> test.x:1:10
+          |
+        1 | enum e { };
+          |          ^
+          = hint: without any there is no value of it, nor of what contains it
+
+    "#]],
+    );
+}
+
+#[test]
+fn members_behind_the_largest_number_are_refused() {
+    let largest = "18446744073709551615 * 9223372036854775808 + 9223372036854775807";
+    let text = format!("enum e {{ A = {largest}, B }};\nconst C = B;\n");
+    check(
+        &text,
+        expect![[r#"
+        error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
+         --> test.x:1:10
+          |
+        1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
+          |          ^
+
+        error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
+         --> test.x:1:80
+          |
+        1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
+          |                                                                                ^
+
+        error: this constant does not fit into 64 bits
+         --> test.x:2:11
+          |
+        2 | const C = B;
+          |           ^
+
+    "#]],
     );
 }
 

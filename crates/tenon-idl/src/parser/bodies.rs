@@ -20,8 +20,16 @@ impl Parser<'_> {
         self.expect("{", "and the members")?;
         let mut members = Vec::new();
         loop {
-            if self.cursor.peek().is("}") {
-                self.enum_end_is_unusual(members.is_empty());
+            let end = self.cursor.peek();
+            if end.is("}") {
+                match members.is_empty() {
+                    true => {
+                        let error = Diagnostic::error(end.span, "an enum has members");
+                        let hint = "without any there is no value of it, nor of what contains it";
+                        self.diagnostics.push(error.hint(hint));
+                    }
+                    false => self.dialect(end.span, "no `,` behind the last member"),
+                }
                 break;
             }
             members.push(self.member()?);
@@ -31,14 +39,6 @@ impl Parser<'_> {
         }
         self.expect("}", "or `,` and another member")?;
         Ok(members)
-    }
-
-    fn enum_end_is_unusual(&mut self, empty: bool) {
-        let span = self.cursor.peek().span;
-        match empty {
-            true => self.dialect(span, "an enum has members"),
-            false => self.dialect(span, "no `,` behind the last member"),
-        }
     }
 
     /// `NAME = value` with the `,` behind it, so that the comment behind that is its own.

@@ -187,8 +187,7 @@ impl Preprocessor<'_> {
         let Some(made) = self.macros.get(name).filter(|made| made.function_like) else {
             return;
         };
-        let rest = self.sources.text(self.frame().lexer.rest_of_line());
-        if rest.trim_start().starts_with('(') {
+        if self.frame().lexer.is_before_on_line('(') {
             let error = Diagnostic::error(token.span, "macros with parameters are not expanded")
                 .related(made.name.span, "defined here")
                 .hint("write out what it stands for, or run the file through `cpp -C` first");

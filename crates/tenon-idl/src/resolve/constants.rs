@@ -239,7 +239,8 @@ impl<'a> Constants<'a> {
 
     fn one_more(&self, index: usize) -> State {
         match &self.entries[index - 1].state {
-            State::Known(value) => State::Known(value + 1),
+            // Of a member that is refused, as it is far too big.
+            State::Known(value) => State::Known(value.saturating_add(1)),
             _ => State::Reported,
         }
     }

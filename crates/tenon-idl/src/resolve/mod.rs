@@ -54,7 +54,7 @@ pub(crate) fn resolve(
     checks::check_sizes(&mut resolver);
     resolver.passthrough(passthrough);
     let schema = resolver.schema;
-    let written = written::written(&definitions, passthrough, &schema, sources);
+    let written = written::written(&definitions, passthrough, &schema, &resolver.names, sources);
     (schema, written)
 }
 

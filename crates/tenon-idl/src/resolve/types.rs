@@ -155,7 +155,8 @@ impl Resolver<'_> {
                 Some(value) => self.number(value, "value").unwrap_or(0),
                 None => next,
             };
-            next = value + 1;
+            // What would be behind the largest number is refused as this one is.
+            next = value.saturating_add(1);
             resolved.push(EnumMember {
                 name: member.name.text.clone(),
                 doc: member.doc.clone(),

@@ -1,9 +1,11 @@
 //! How the definitions are written: the words and numbers that a schema has no use for.
 
+use std::collections::HashMap;
+
 use tenon_schema::written::{
     Item, Spelling, Written, WrittenProcedure, WrittenProgram, WrittenType, WrittenUnion,
 };
-use tenon_schema::{Schema, Type};
+use tenon_schema::{Schema, Type, TypeId};
 
 use crate::ast::{
     Body, Bound, Definition, DefinitionKind, Expression, ExpressionKind, Program, TypeUse,
@@ -12,16 +14,17 @@ use crate::ast::{
 use crate::preprocess::Aside;
 use crate::source::Sources;
 
-/// Of flattened definitions and the `%` lines between them, whose schema is whole: without that,
-/// nothing that is written counts.
+/// Of flattened definitions and the `%` lines between them, whose schema, with the types by `names`, is
+/// whole: without that, nothing that is written counts.
 pub(super) fn written(
     definitions: &[Definition],
     asides: &[Aside],
     schema: &Schema,
+    names: &HashMap<String, TypeId>,
     sources: &Sources,
 ) -> Written {
     let mut of = Scribe {
-        schema,
+        names,
         sources,
         written: Written::default(),
     };
@@ -39,7 +42,7 @@ pub(super) fn written(
 }
 
 struct Scribe<'a> {
-    schema: &'a Schema,
+    names: &'a HashMap<String, TypeId>,
     sources: &'a Sources,
     written: Written,
 }
@@ -60,7 +63,7 @@ impl Scribe<'_> {
             DefinitionKind::Typedef(ty) => WrittenType::Typedef(self.spelling(ty)),
             DefinitionKind::Type(body) => self.body(body),
         };
-        if let Some(id) = self.schema.find_type(name) {
+        if let Some(&id) = self.names.get(name) {
             self.written.types[id.0 as usize] = kind;
             self.written.items.push(Item::Type(id));
         }
