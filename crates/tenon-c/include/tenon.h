@@ -317,7 +317,7 @@ typedef enum tenon_execution {
 
 /* Adds a service to a server that does not serve yet: a handler for each procedure of the interface, in the
  * order in which the interface has them; NULL: it is not there. `handlers` is copied, the interface, `methods` and
- * `context` have to live as long as the server. Handlers run on several threads at once. */
+ * `context` have to live until tenon_server_free has returned. Handlers run on several threads at once. */
 bool tenon_server_add(tenon_server *server, const tenon_interface *interface,
                       const tenon_handler *handlers, const void *methods, void *context,
                       tenon_execution execution, tenon_error *error);
@@ -364,7 +364,8 @@ const char *tenon_server_address(const tenon_server *server, size_t index);
 bool tenon_server_run(tenon_server *server, tenon_error *error);
 
 /* Begins to stop: nothing new is taken in, and calls that were begun are answered for up to drain_ms. Returns at
- * once if a handler calls it, otherwise when it is done. */
+ * once if a handler calls it, otherwise when it is done. A handler that takes longer goes on until it returns, and
+ * its reply goes nowhere: tenon_server_free waits for it. */
 void tenon_server_stop(tenon_server *server, uint64_t drain_ms);
 
 /* What it has seen since it started. */
@@ -376,8 +377,9 @@ typedef struct tenon_server_counters {
 
 void tenon_server_count(const tenon_server *server, tenon_server_counters *counters);
 
-/* Stops it, if it serves, with a second for calls that were begun, and lets go of it. NULL is nothing to do. Not
- * for handlers. */
+/* Stops it, with a second for calls that were begun, if it serves and nobody has stopped it; waits until every
+ * handler has returned, however long that takes; and lets go of it. From then on nothing uses what it was handed:
+ * interfaces, methods, contexts. NULL is nothing to do. Not for handlers: one would wait for itself. */
 void tenon_server_free(tenon_server *server);
 
 #ifdef __cplusplus

@@ -7,5 +7,6 @@
 pub mod abi;
 mod failure;
 mod habits;
+mod presence;
 mod report;
 mod text;

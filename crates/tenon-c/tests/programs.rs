@@ -219,6 +219,18 @@ fn warm_calls_allocate_nothing() {
 }
 
 #[test]
+fn a_server_is_free_when_no_handler_runs() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "frees", &SANITIZED, false);
+    let file = |name: &str| installed.prefix.join(name).display().to_string();
+    let unix = format!("unix://{}", file("frees.socket"));
+    let shm = format!("shm://{}", file("frees.shm"));
+    let udp = "udp://127.0.0.1:0";
+    let addresses = [&unix, &shm, udp];
+    assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
+}
+
+#[test]
 fn the_header_is_one_of_cpp_too() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");
     for compiler in ["g++", "clang++"].into_iter().filter(|name| has(name)) {

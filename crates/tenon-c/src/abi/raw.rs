@@ -8,6 +8,7 @@ use tenon::{CallInfo, Refusal, Service};
 use super::codec;
 use super::request::CRequest;
 use super::types::{CDecoder, CEncoder};
+use crate::presence::Presence;
 
 /// `tenon_raw_handler`.
 pub type RawHandler = unsafe extern "C" fn(
@@ -23,6 +24,8 @@ pub(super) struct RawService {
     version: u32,
     handler: RawHandler,
     context: *mut c_void,
+    /// The server waits for it before the context may go.
+    _presence: Presence,
 }
 
 // SAFETY: the context is handed to the handler only, which `tenon.h` says runs on several threads at
@@ -40,12 +43,14 @@ impl RawService {
         version: u32,
         handler: RawHandler,
         context: *mut c_void,
+        presence: Presence,
     ) -> Self {
         Self {
             program,
             version,
             handler,
             context,
+            _presence: presence,
         }
     }
 }

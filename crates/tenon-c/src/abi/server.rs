@@ -16,6 +16,7 @@ use super::request::in_handler;
 use super::service::{CService, Handler};
 use super::types::CInterface;
 use super::words;
+use crate::presence::{Absence, Presence};
 use crate::report::Report;
 use crate::text::c_text;
 
@@ -24,6 +25,9 @@ pub struct CServer {
     /// What is put together, until it serves.
     builder: Mutex<Option<ServerBuilder>>,
     serving: OnceLock<Serving>,
+    /// Handed to each service, which lives as long as a thread that may call its handlers.
+    presence: Presence,
+    absence: Absence,
 }
 
 struct Serving {
@@ -50,6 +54,16 @@ const NO_SERVER: Report = Report::Caller("the server is NULL");
 const SERVES: Report = Report::Caller("the server serves already, or was not started for an error");
 
 impl CServer {
+    fn new() -> Self {
+        let (presence, absence) = Presence::new();
+        Self {
+            builder: Mutex::new(Some(Server::builder())),
+            serving: OnceLock::new(),
+            presence,
+            absence,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<ServerBuilder>> {
         self.builder.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,6 +119,13 @@ impl CServer {
         // Without a thread there is no stopping, and nobody to be told.
         let _ = thread::Builder::new().name("tenon stop".into()).spawn(stop);
     }
+
+    /// Ends it, and waits for every handler. Whoever stops it already does so to the end; a handler
+    /// may run longer than either has patience.
+    fn free(self) {
+        drop((self.builder, self.serving, self.presence));
+        self.absence.wait();
+    }
 }
 
 /// # Safety
@@ -130,12 +151,7 @@ unsafe fn change(server: *mut CServer, change: impl FnOnce(ServerBuilder) -> Ser
 /// `tenon_server_new`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_server_new() -> *mut CServer {
-    done(ptr::null_mut(), || {
-        Box::into_raw(Box::new(CServer {
-            builder: Mutex::new(Some(Server::builder())),
-            serving: OnceLock::new(),
-        }))
-    })
+    done(ptr::null_mut(), || Box::into_raw(Box::new(CServer::new())))
 }
 
 /// `tenon_server_add`.
@@ -156,8 +172,9 @@ pub unsafe extern "C" fn tenon_server_add(
         // SAFETY: both are NULL or what `tenon.h` says.
         let (server, interface) = unsafe { (known(server)?, interface.as_ref()) };
         let interface = interface.ok_or(Report::Caller("the interface is NULL"))?;
+        let presence = server.presence.clone();
         // SAFETY: all of it is complete, and lives as long as the server.
-        let service = unsafe { CService::new(interface, handlers, methods, context) }?;
+        let service = unsafe { CService::new(interface, handlers, methods, context, presence) }?;
         server.add(service, execution)
     };
     // SAFETY: the error is NULL or the caller's own.
@@ -183,7 +200,10 @@ pub unsafe extern "C" fn tenon_server_add_raw(
         let server = unsafe { known(server) }?;
         let handler = handler.ok_or(Report::Caller("the handler is NULL"))?;
         // SAFETY: the context lives as long as the server, and handlers may use it.
-        let service = unsafe { RawService::new(program, version, handler, context) };
+        let service = unsafe {
+            let presence = server.presence.clone();
+            RawService::new(program, version, handler, context, presence)
+        };
         server.add(service, execution)
     };
     // SAFETY: the error is NULL or the caller's own.
@@ -359,6 +379,6 @@ pub unsafe extern "C" fn tenon_server_count(server: *const CServer, counters: *m
 pub unsafe extern "C" fn tenon_server_free(server: *mut CServer) {
     if !server.is_null() {
         // SAFETY: it is one that was handed out, and the caller uses it no more.
-        done((), || drop(unsafe { Box::from_raw(server) }));
+        done((), || unsafe { Box::from_raw(server) }.free());
     }
 }

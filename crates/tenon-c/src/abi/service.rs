@@ -14,6 +14,7 @@ use super::scratch::{ALIGN, with_room};
 use super::types::{CInterface, CMessage, CProcedure, Encode};
 use super::value::Owned;
 use crate::failure::{Reason, Trouble};
+use crate::presence::Presence;
 use crate::report::Report;
 
 /// `tenon_handler`.
@@ -32,6 +33,8 @@ pub(super) struct CService {
     procedures: Box<[Served]>,
     methods: *const c_void,
     context: *mut c_void,
+    /// The server waits for it before methods and context may go.
+    _presence: Presence,
 }
 
 /// A procedure that has a handler.
@@ -57,6 +60,7 @@ impl CService {
         handlers: *const Option<Handler>,
         methods: *const c_void,
         context: *mut c_void,
+        presence: Presence,
     ) -> Result<Self, Report> {
         // SAFETY: the caller's promise; interfaces are constant data of the program's.
         let (lean, procedures, handlers) = unsafe {
@@ -92,6 +96,7 @@ impl CService {
             procedures: served.into(),
             methods,
             context,
+            _presence: presence,
         })
     }
 
