@@ -223,7 +223,8 @@ tenon_channel *tenon_channel_credential(const tenon_channel *channel,
 void tenon_close(tenon_channel *channel);
 
 /* Calls a procedure and waits for its result. What the result was before is not looked at; it is all zero
- * if the call fails. It may own memory: its message's free, or tenon_clear. */
+ * if the call fails, however it does. Only without a procedure, when nobody knows its size, it stays as it is. It may
+ * own memory: its message's free, or tenon_clear. */
 bool tenon_call(tenon_channel *channel, const tenon_procedure *procedure, const void *arguments,
                 void *result, tenon_error *error);
 
@@ -237,7 +238,8 @@ typedef struct tenon_pending tenon_pending;
 tenon_pending *tenon_start(tenon_channel *channel, const tenon_procedure *procedure,
                            const void *arguments, tenon_error *error);
 
-/* Waits for its result as tenon_call does. The pending call is gone afterwards, whatever is returned. */
+/* Waits for its result as tenon_call does. The pending call is gone afterwards, whatever is returned. If it is NULL,
+ * as tenon_start returns it, that is TENON_CALLER, and the result stays as it is: nobody knows its size. */
 bool tenon_finish(tenon_pending *pending, void *result, tenon_error *error);
 
 /* Waits no longer than limit_ms, and says whether tenon_finish would return at once. One thread at a

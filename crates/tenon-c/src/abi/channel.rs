@@ -169,11 +169,11 @@ pub unsafe extern "C" fn tenon_call(
     let call = || {
         // SAFETY: the caller's promises are those of `tenon.h`.
         unsafe {
-            let channel = opened(channel)?;
             let procedure = procedure.as_ref().ok_or(NO_PROCEDURE)?;
-            let arguments = Arguments::of(procedure, arguments)?;
+            // First of all, as it is zero however the call fails.
             let result = Place::of(procedure, result)?;
-            channel.call(procedure.number, arguments, result)
+            let arguments = Arguments::of(procedure, arguments)?;
+            opened(channel)?.call(procedure.number, arguments, result)
         }
     };
     // SAFETY: the error is NULL or the caller's own.

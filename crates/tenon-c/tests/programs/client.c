@@ -100,6 +100,15 @@ static void refusals_arrive(tenon_channel *channel) {
     CHECK(!error.may_have_executed);
 }
 
+/* A call that fails leaves a result that can be cleared, whatever was in its place. */
+static void failed_without_result(tenon_channel *channel, const note *sent) {
+    note back;
+    memset(&back, 0xff, sizeof back);
+    CHECK(!tenon_call(channel, procedure(ECHO), sent, &back, &error) && error.kind == TENON_CALLER);
+    CHECK(back.number == 0 && back.text == NULL);
+    tenon_clear(procedure(ECHO)->result, &back);
+}
+
 static void wrong_calls_are_said_to_be(tenon_channel *channel) {
     char too_long[TEXT_MAX + 2];
     memset(too_long, 'x', sizeof too_long - 1);
@@ -111,11 +120,18 @@ static void wrong_calls_are_said_to_be(tenon_channel *channel) {
     CHECK(back.text == NULL);
     CHECK(!tenon_call(channel, procedure(ECHO), &no_text, &back, &error));
     CHECK(error.kind == TENON_CALLER && strstr(error.text, "note.text is NULL"));
-    CHECK(!tenon_call(channel, procedure(ECHO), NULL, &back, &error) && error.kind == TENON_CALLER);
+    failed_without_result(channel, NULL);
+    failed_without_result(channel, &no_text);
+    failed_without_result(NULL, &no_text);
+    failed_without_result(NULL, NULL);
     CHECK(!tenon_call(channel, procedure(ECHO), &no_text, NULL, &error) && error.kind == TENON_CALLER);
     CHECK(!tenon_call(channel, NULL, NULL, NULL, &error) && error.kind == TENON_CALLER);
     CHECK(!tenon_call(NULL, procedure(ECHO), &no_text, &back, NULL));
+    /* Nobody knows what the result would have been. */
+    memset(&back, 0xff, sizeof back);
     CHECK(!tenon_finish(NULL, &back, &error) && error.kind == TENON_CALLER);
+    CHECK(!tenon_call(channel, NULL, &no_text, &back, &error) && error.kind == TENON_CALLER);
+    CHECK(back.number == UINT32_MAX);
     tenon_close(NULL);
     tenon_cancel(NULL);
     tenon_clear(procedure(ECHO)->result, NULL);
