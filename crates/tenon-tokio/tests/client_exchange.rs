@@ -68,6 +68,24 @@ async fn calls_through_a_relay_that_loses_doubles_delays_and_reorders() {
     );
 }
 
+/// The first hello of a channel, and then the first welcome, do not arrive.
+#[tokio::test]
+async fn a_greeting_that_is_lost_is_sent_again() {
+    const HELLO: u8 = 1;
+    const WELCOME: u8 = 2;
+    let server = server(1);
+    let faultless = Faults {
+        loss: 0,
+        duplication: 0,
+        delay_us: 0,
+    };
+    let relay = Relay::losing(&[HELLO, WELCOME], at(&server), faultless);
+    let client = connect(&format!("lean+udp://{}", relay.address)).await;
+    assert_eq!(relay.lost(), 2);
+    let echoed = in_time(call(&client, ECHO, b"four")).await.unwrap();
+    assert_eq!(echoed, b"four");
+}
+
 #[tokio::test]
 async fn what_is_no_server_is_found_out_when_a_channel_is_made() {
     let place = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -298,11 +298,25 @@ fn a_server_that_stops_in_the_middle_of_a_call_says_so() {
     }
 }
 
+/// Kinds of packets.
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+
 const FAULTLESS: Faults = Faults {
     loss: 0,
     duplication: 0,
     delay_us: 0,
 };
+
+/// The first hello of a channel, and then the first welcome, do not arrive.
+#[test]
+fn a_greeting_that_is_lost_is_sent_again() {
+    let server = server(0);
+    let relay = Relay::losing(&[HELLO, WELCOME], at(&server), FAULTLESS);
+    let client = client_with(relay.address, ChannelOptions::default());
+    assert_eq!(relay.lost(), 2);
+    assert_eq!(call(&client, ECHO, b"greeted").unwrap(), b"greeted");
+}
 
 /// Another run of the server at a place that the last one has just left.
 fn restart(place: SocketAddr) -> Server {

@@ -210,6 +210,46 @@ fn a_server_that_does_not_answer_at_first_was_not_reached() {
     assert!(!pair.failures[0].may_have_run, "no call was sent");
 }
 
+/// Owners ask only when there may be something to send, and sleep until there is something to do.
+#[test]
+fn a_hello_that_was_lost_is_sent_again_when_its_time_has_come() {
+    let mut pair = pair();
+    pair.start(&message(ORDER, 7, b"hello?"));
+    for _ in 0..4 {
+        assert!(pair.client.has_transmit());
+        let hello = pair.take_from_client();
+        assert_eq!(kind(&hello), PacketKind::Hello as u8);
+        assert!(!pair.client.has_transmit());
+        assert!(pair.client.poll_timeout().unwrap() > pair.now);
+        pair.pass_time();
+    }
+    assert!(pair.client.has_transmit());
+    assert_eq!(pair.settle(|_| true), 4, "greeting, call, result");
+    assert_eq!(pair.results, [b"hello?"]);
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up_by_those_that_have_more_time() {
+    let mut pair = pair();
+    let service = pair.client.bind(&crate::support::known(5)).unwrap();
+    let mut call = outgoing(service, 7, pair.now);
+    call.deadline += Duration::from_secs(1000);
+    let mut message = message(ORDER, 7, b"lost");
+    let began = pair.now;
+    pair.client.start(pair.now, &call, &mut message, 1).unwrap();
+    while pair.failures.is_empty() {
+        while pair.client.has_transmit() {
+            pair.poll_client().unwrap();
+        }
+        pair.pass_time();
+    }
+    assert_eq!(pair.failures[0].reason, Reason::Unreachable);
+    assert!(!pair.failures[0].may_have_run, "no call was sent");
+    let waited = pair.now - began;
+    assert!(waited >= Duration::from_secs(30), "{waited:?}");
+    assert!(waited < Duration::from_secs(50), "{waited:?}");
+}
+
 #[test]
 fn a_server_that_was_restarted_between_two_calls_costs_no_error() {
     let mut pair = pair();

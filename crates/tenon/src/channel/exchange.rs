@@ -211,8 +211,7 @@ impl ExchangeEngine {
     /// `seen`, if that was just now.
     #[inline]
     pub fn poll_packet(&mut self, seen: Option<Instant>, out: &mut Buffer) -> bool {
-        // A greeting is repeated when its time has come, which only the clock tells.
-        if !self.calls.has_transmit() && !self.calls.is_greeting() {
+        if !self.calls.has_transmit() {
             return false;
         }
         let now = seen.unwrap_or_else(Instant::now);

@@ -55,6 +55,11 @@ fn socket() -> UdpSocket {
 impl Relay {
     /// Stands in front of a server.
     pub fn before(server: SocketAddr, faults: Faults) -> Self {
+        Self::losing(&[], server, faults)
+    }
+
+    /// The same; of the packets of the exchange that are of these kinds it loses the first of each, too.
+    pub fn losing(kinds: &[u8], server: SocketAddr, faults: Faults) -> Self {
         let front = socket();
         let address = front.local_addr().unwrap();
         let (lost, stop) = (
@@ -66,6 +71,7 @@ impl Relay {
             front,
             server: Arc::clone(&server),
             faults,
+            doomed: kinds.to_vec(),
             clients: Vec::new(),
             waiting: Waiting::new(),
             random: Random(7),
@@ -113,6 +119,8 @@ struct Works {
     front: UdpSocket,
     server: Arc<Mutex<SocketAddr>>,
     faults: Faults,
+    /// Kinds of packets, the next of which is lost.
+    doomed: Vec<u8>,
     /// Each has a socket of its own, so that the server sees it at an address of its own.
     clients: Vec<(SocketAddr, UdpSocket)>,
     waiting: Waiting,
@@ -154,6 +162,12 @@ impl Works {
     }
 
     fn take(&mut self, index: usize, to_server: bool, bytes: &[u8]) {
+        let kind = bytes.get(6);
+        if let Some(place) = self.doomed.iter().position(|doomed| Some(doomed) == kind) {
+            self.doomed.swap_remove(place);
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let is_doubled = self.random.below(1000) < self.faults.duplication;
         for _ in 0..1 + u32::from(is_doubled) {
             if self.random.below(1000) < self.faults.loss {

@@ -28,6 +28,7 @@ impl<W> Core<W> {
             sent_at: now,
             began_at: now,
             timer: now,
+            owes_hello: true,
             is_awaited: false,
         });
     }

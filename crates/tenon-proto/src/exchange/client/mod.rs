@@ -195,8 +195,10 @@ struct Greeting {
     sent: u32,
     sent_at: Instant,
     began_at: Instant,
-    /// When the next one is to be sent.
+    /// When the next one is to be sent, once one was.
     timer: Instant,
+    /// One is to be sent now.
+    owes_hello: bool,
     /// Whether it was asked for without a call.
     is_awaited: bool,
 }
@@ -397,7 +399,7 @@ impl<W> ClientEngine<W> {
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.core.link {
-            Link::Greeting(greeting) => greeting.sent == 0,
+            Link::Greeting(greeting) => greeting.owes_hello,
             Link::Idle | Link::Open(_) => !self.core.ready.is_empty(),
         }
     }

@@ -30,7 +30,7 @@ impl<W> Core<W> {
         let Link::Greeting(greeting) = &mut self.link else {
             return false;
         };
-        if greeting.timer > now {
+        if !std::mem::take(&mut greeting.owes_hello) {
             return false;
         }
         let wait = self.round_trip.wait(greeting.sent, &mut self.chance);

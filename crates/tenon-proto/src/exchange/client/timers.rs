@@ -12,7 +12,8 @@ const IN_VAIN_MIN: u32 = 4;
 impl<W> Core<W> {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let greeting = match &self.link {
-            Link::Greeting(greeting) => Some(greeting.timer),
+            // What is to be sent already waits for no time.
+            Link::Greeting(greeting) => (!greeting.owes_hello).then_some(greeting.timer),
             Link::Idle | Link::Open(_) => None,
         };
         let lanes = self.lanes.iter().filter_map(Lane::next_timeout);
@@ -76,13 +77,14 @@ impl<W> Core<W> {
     }
 
     fn handle_greeting_timeout(&mut self, now: Instant) {
-        let Link::Greeting(greeting) = &self.link else {
+        let Link::Greeting(greeting) = &mut self.link else {
             return;
         };
         let is_wanted = greeting.is_awaited || self.lanes.iter().any(Lane::is_calling);
         let asked_for = now.saturating_duration_since(greeting.began_at);
         let is_silent = greeting.sent > IN_VAIN_MIN && asked_for >= self.limits.patience.silence;
         if is_wanted && !is_silent {
+            greeting.owes_hello |= greeting.timer <= now;
             return;
         }
         self.give_all_up();
