@@ -316,21 +316,20 @@ impl Sending {
     }
 
     /// Nothing is heard: the first fragment that has not arrived is to be sent again, or all that were
-    /// sent. Returns those that are no longer under way.
+    /// sent, and in any case those that are known to be lost. Returns those that are no longer under way.
     pub(super) fn send_again(&mut self, all: bool) -> Packets {
         let mut lost = Packets::default();
         self.lost.clear();
         for (index, flight) in self.flights.iter_mut().enumerate() {
+            let is_first = self.lost.is_empty();
             match flight.fate {
                 Fate::Arrived => continue,
-                Fate::UnderWay => lost.add(flight.sent_at),
+                Fate::UnderWay if all || is_first => lost.add(flight.sent_at),
+                Fate::UnderWay => continue,
                 Fate::Lost => {}
             }
             flight.fate = Fate::Lost;
             self.lost.push_back(self.arrived_below + index as u32);
-            if !all {
-                break;
-            }
         }
         lost.weighing(self.weight)
     }

@@ -6,6 +6,7 @@ mod common;
 mod ends;
 mod golden;
 mod hostile;
+mod losses;
 mod network;
 mod simulation;
 mod support;
