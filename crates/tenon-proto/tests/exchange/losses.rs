@@ -1,5 +1,9 @@
 //! Fragments that are lost, each by name.
 
+use std::time::Duration;
+
+use tenon_proto::exchange::server::Farewell;
+use tenon_proto::exchange::{Failure, Reason};
 use tenon_proto::lean::ByteOrder;
 
 use crate::support::{Pair, message};
@@ -55,4 +59,87 @@ fn fragments_that_are_known_to_be_lost_outlast_a_time_out() {
     pair.settle(|_| true);
     assert_eq!(pair.results.len(), 2, "one time-out is enough");
     assert_eq!(pair.server.under_way(), 0);
+}
+
+/// Between a loss and what is sent again nothing is under way.
+#[test]
+fn an_answer_has_not_arrived_before_its_client_says_so() {
+    let mut pair = answering(100_000);
+    assert!(pair.server.has_unarrived(), "nothing is sent yet");
+    assert_eq!(burst(&mut pair).len(), 10);
+    time_out(&mut pair);
+    time_out(&mut pair);
+    assert_eq!(pair.server.under_way(), 0);
+    assert!(pair.server.has_unarrived());
+    pair.settle(|_| true);
+    assert_eq!(pair.results.len(), 2);
+    assert!(!pair.server.has_unarrived());
+}
+
+#[test]
+fn an_answer_that_nobody_hears_is_given_up_until_its_client_asks() {
+    let mut pair = answering(100_000);
+    let heard = burst(&mut pair);
+    bring(&mut pair, &heard);
+    for _ in 0..9 {
+        assert!(pair.server.has_unarrived());
+        burst(&mut pair);
+        time_out(&mut pair);
+    }
+    assert!(!pair.server.has_unarrived());
+    assert_eq!(pair.poll_server(), None);
+    pair.client.handle_timeout(pair.now);
+    let asking = pair.take_from_client();
+    pair.bring_to_server(&asking);
+    assert!(pair.server.has_unarrived());
+    pair.settle(|_| true);
+    assert_eq!(pair.results.len(), 2);
+}
+
+#[test]
+fn an_answer_of_one_packet_need_only_be_sent() {
+    let mut pair = answering(10);
+    assert!(pair.server.has_unarrived());
+    pair.take_from_server();
+    assert!(!pair.server.has_unarrived());
+}
+
+/// The server has forgotten at its goodbye what it had carried out, though it has long been there.
+#[test]
+fn a_call_whose_answer_and_goodbye_were_lost_may_have_been_carried_out() {
+    let mut pair = Pair::new(ORDER, ORDER);
+    pair.call(b"warm up");
+    pair.now += Duration::from_secs(30);
+    pair.start(&message(ORDER, 7, b"once"));
+    let call = pair.take_from_client();
+    let key = pair.bring_to_server(&call).unwrap();
+    pair.answer(key, b"done");
+    pair.take_from_server();
+    pair.server.say_goodbye(Farewell::ToIdle);
+    pair.take_from_server();
+    pair.pass_time();
+    assert_eq!(pair.settle(|_| true), 2, "asked again, reset");
+    let reason = Reason::Forgotten {
+        was_restarted: false,
+    };
+    let may_have_run = true;
+    let failure = Failure {
+        reason,
+        may_have_run,
+    };
+    assert_eq!(pair.failures, [failure]);
+}
+
+/// One that was sent behind the goodbye, which did not arrive, was not taken.
+#[test]
+fn a_call_that_was_sent_behind_a_goodbye_was_not_carried_out() {
+    let mut pair = Pair::new(ORDER, ORDER);
+    pair.call(b"warm up");
+    pair.server.say_goodbye(Farewell::ToIdle);
+    pair.take_from_server();
+    pair.now += Duration::from_secs(1);
+    pair.start(&message(ORDER, 7, b"late"));
+    pair.settle(|_| true);
+    assert!(!pair.failures[0].may_have_run, "{}", pair.failures[0]);
+    assert!(matches!(pair.failures[0].reason, Reason::Refused(_)));
 }

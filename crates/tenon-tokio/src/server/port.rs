@@ -117,7 +117,7 @@ impl Port {
         self.is_leaving
             && self.line.is_quiet()
             && self.outgoing.is_empty()
-            && !self.exchange.has_under_way()
+            && !self.exchange.has_unarrived()
     }
 
     /// Takes in what is there, up to a limit; says of how many receives.

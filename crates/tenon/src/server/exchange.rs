@@ -123,9 +123,10 @@ impl Exchange {
         is_due
     }
 
-    /// Whether packets of answers are taken to be under way.
-    pub fn has_under_way(&self) -> bool {
-        self.engine.under_way() > 0
+    /// Whether an answer is still to be sent, or one of several packets has not arrived and its client has not
+    /// been silent for too long.
+    pub fn has_unarrived(&self) -> bool {
+        self.engine.has_unarrived()
     }
 
     /// Takes no calls any more, and has clients told that the server stops.

@@ -339,6 +339,18 @@ impl<A> Conversation<A> {
         true
     }
 
+    /// Whether an answer is still to be sent, or to be sent again by itself.
+    pub(super) fn has_unarrived(&self) -> bool {
+        let mut answered = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.stage == Stage::Answered);
+        answered.any(|lane| match lane.sending.count() {
+            1 => lane.owes_answer,
+            _ => lane.in_vain <= REPEATS_MAX,
+        })
+    }
+
     // ---- The end ----
 
     /// Whether nothing is carried out and nothing is under way that the client has to hear more of.

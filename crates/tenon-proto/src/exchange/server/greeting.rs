@@ -133,10 +133,14 @@ impl<A: Address> Core<A> {
         if header.kind == PacketKind::Ack {
             return;
         }
-        let up = now.saturating_duration_since(self.started);
+        // Whom this run has told that it stops it has forgotten at once, with the calls that it had begun.
+        let since = self
+            .farewell_at
+            .map_or(self.started, |at| at.max(self.started));
+        let known = now.saturating_duration_since(since);
         let memory = match is_of_other {
             true => 0,
-            false => up.min(self.limits.retention).as_millis(),
+            false => known.min(self.limits.retention).as_millis(),
         };
         let reset = Header {
             fragment: self.incarnation,

@@ -192,6 +192,8 @@ struct Core<A> {
     stray: VecDeque<Stray<A>>,
     /// Conversations whose clients are to be told that the server stops.
     leaving: Vec<u64>,
+    /// When the last of those was told, and forgotten.
+    farewell_at: Option<Instant>,
     events: VecDeque<ServerEvent>,
     scratch: Buffer,
     spare: Spare,
@@ -243,6 +245,7 @@ impl<A: Address> ServerEngine<A> {
                 timed: Vec::new(),
                 stray: VecDeque::new(),
                 leaving: Vec::new(),
+                farewell_at: None,
                 events: VecDeque::new(),
                 scratch: Buffer::default(),
                 spare: Spare::new(Assembly::receiver(bytes_max)),
@@ -344,6 +347,13 @@ impl<A: Address> ServerEngine<A> {
         conversations
             .map(|(_, conversation)| conversation.congestion.under_way())
             .sum()
+    }
+
+    /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
+    /// itself.
+    pub fn has_unarrived(&self) -> bool {
+        let mut conversations = self.core.conversations.iter();
+        conversations.any(|(_, conversation)| conversation.has_unarrived())
     }
 
     /// What has been seen so far.

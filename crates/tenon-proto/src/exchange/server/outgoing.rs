@@ -18,7 +18,7 @@ impl<A: Address> Core<A> {
 
     /// Appends the last packet of a conversation.
     #[inline]
-    fn put_goodbye(&mut self, out: &mut Buffer) -> Option<A> {
+    fn put_goodbye(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
         loop {
             let id = self.leaving.pop()?;
             let Some(conversation) = self.conversations.get(id) else {
@@ -27,6 +27,7 @@ impl<A: Address> Core<A> {
             conversation.put_goodbye(self.incarnation, out);
             let peer = conversation.peer;
             self.forget(id);
+            self.farewell_at = Some(now);
             return Some(peer);
         }
     }
@@ -44,7 +45,7 @@ impl<A: Address> Core<A> {
         }
         loop {
             let Some((id, number)) = self.ready.pop_front() else {
-                return self.put_goodbye(out);
+                return self.put_goodbye(now, out);
             };
             let Some(conversation) = self.conversations.get_mut(id) else {
                 continue;
