@@ -23,8 +23,11 @@ const LOOKS_FOR_ROOM: u32 = 256;
 /// As many as there are where they mostly were in vain, as the peer waits for this processor for example.
 const LOOKS_FOR_ROOM_LEAST: u32 = 8;
 
-/// Bells that are taken in at a time.
+/// Bells that are taken in at a time, of a peer that rings as it should.
 const BELLS: usize = 64;
+
+/// As many of a peer that rings for nothing, which may put very many into the socket at once.
+const BELLS_IN_VAIN: usize = 16 << 10;
 
 /// What is not as usual with a connection, a bit each.
 mod unusual {
@@ -228,8 +231,7 @@ impl Shm {
     #[cold]
     fn take_in_bells(&self) {
         if !self.has(unusual::NO_HELLO) {
-            let taken = self.socket.try_recv(&mut [0; BELLS], RecvFlags::empty());
-            self.heard(taken);
+            self.heard(try_take_in(&self.socket));
         }
     }
 
@@ -247,11 +249,17 @@ impl Shm {
 
     /// As [`Stream::recv_until`](crate::Stream::recv_until).
     pub(crate) fn recv_until(&self, room: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        let mut was_woken = false;
         loop {
             match self.try_recv(room) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
             }
+            // A peer that goes on ringing for nothing would keep this thread for ever.
+            if was_woken && Instant::now() >= deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            was_woken = true;
             let slept =
                 self.sleep(|bells, flags| self.socket.recv_until(bells, flags, deadline.into()));
             if let Err(late) = slept {
@@ -295,6 +303,10 @@ impl Shm {
         };
         let woken = sleep(&mut [0; BELLS], flags);
         self.unpark();
+        let woken = match woken {
+            Ok(BELLS) if flags.is_empty() => take_in_more(&self.socket),
+            woken => woken,
+        };
         match woken {
             Err(error) if crate::is_deadline(&error) => Err(error),
             heard => {
@@ -409,8 +421,7 @@ impl Shm {
 
     /// As [`Stream::take_in_room`](crate::Stream::take_in_room).
     pub(crate) fn take_in_room(&self) {
-        let taken = self.room.try_recv(&mut [0; BELLS], RecvFlags::empty());
-        match taken {
+        match try_take_in(&self.room) {
             Ok(0) => self.set(unusual::GONE),
             taken => self.heard(taken),
         }
@@ -480,6 +491,20 @@ impl AsFd for Shm {
     }
 }
 
+/// Takes in the bells that are there.
+fn try_take_in(bell: &Socket) -> io::Result<usize> {
+    match bell.try_recv(&mut [0; BELLS], RecvFlags::empty()) {
+        Ok(BELLS) => take_in_more(bell),
+        taken => taken,
+    }
+}
+
+/// The same when there were so many that there may be many more.
+#[cold]
+fn take_in_more(bell: &Socket) -> io::Result<usize> {
+    bell.try_recv(&mut [0; BELLS_IN_VAIN], RecvFlags::empty())
+}
+
 /// Wakes whoever waits for the other end of `bell`. If that is full, it will wake up anyhow; if it is
 /// gone, it need not.
 #[cold]
@@ -504,5 +529,60 @@ fn not_joined(error: JoinError) -> io::Error {
     match error {
         JoinError::System(error) => error,
         error => io::Error::new(kind, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A server's end, and a client's.
+    fn ends() -> (Shm, Shm) {
+        let (server, client) = UnixStream::pair().unwrap();
+        let joining = thread::spawn(move || {
+            let socket = Socket::from(OwnedFd::from(client));
+            Shm::join(socket, Instant::now() + PATIENCE).unwrap()
+        });
+        let server = Shm::invite(server.into(), Sizes::default()).unwrap();
+        (server, joining.join().unwrap())
+    }
+
+    /// Rings as often as the socket takes.
+    fn flood(server: &Shm) -> usize {
+        let ring = || server.socket.try_send(&[1; 4 << 10]).ok();
+        std::iter::from_fn(ring).sum()
+    }
+
+    #[test]
+    fn a_peer_that_rings_for_nothing_holds_nobody_past_a_deadline() {
+        let (server, client) = ends();
+        let rung = flood(&server);
+        assert!(rung > 2 * BELLS_IN_VAIN, "{rung}");
+        let came = client.recv_until(&mut [0; 64], Instant::now());
+        assert_eq!(came.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let left = client.socket.try_recv(&mut [0], RecvFlags::empty());
+        assert_eq!(left.unwrap(), 1, "it went on to the last bell");
+
+        assert_eq!(server.try_send(b"still there").unwrap(), 11);
+        let mut room = [0; 64];
+        let came = client.recv_until(&mut room, Instant::now() + PATIENCE);
+        assert_eq!(room[..came.unwrap()], *b"still there");
+    }
+
+    #[test]
+    fn many_bells_are_taken_in_at_once() {
+        let (server, client) = ends();
+        let rung = flood(&server);
+        client.refresh();
+        let mut left = 0;
+        while let Ok(taken) = client.socket.try_recv(&mut [0; 4096], RecvFlags::empty()) {
+            left += taken;
+        }
+        assert_eq!(rung - left, BELLS + BELLS_IN_VAIN);
     }
 }
