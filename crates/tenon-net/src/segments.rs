@@ -24,7 +24,7 @@ const SINGLE_MAX: u32 = 256;
 /// What a socket does about several datagrams at once.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
-    /// The system has refused to cut.
+    /// The system has refused to cut, whoever it is for.
     is_refused: AtomicBool,
     /// The system hands over together what came together, and is to be asked how it is to be cut.
     is_expecting: AtomicBool,
@@ -40,7 +40,8 @@ impl Segments {
         !self.is_refused.load(Relaxed)
     }
 
-    /// Sends a train with one system call; none if the system does not do that here.
+    /// Sends a train with one system call; none if the system does not do that here. `to` is none of a socket
+    /// that is connected.
     pub(crate) fn send(
         &self,
         socket: &Socket,
@@ -55,15 +56,18 @@ impl Segments {
         let sent =
             uninterrupted(|| sendmsg(socket.as_raw_fd(), &pieces, &control, flags, to.as_ref()));
         match sent {
-            // The ways of systems and network cards to say that they cannot.
-            Err(
-                Errno::EINVAL
-                | Errno::EIO
-                | Errno::ENOPROTOOPT
-                | Errno::EOPNOTSUPP
-                | Errno::EMSGSIZE,
-            ) => {
+            // The ways of systems to say that they cannot.
+            Err(Errno::ENOPROTOOPT | Errno::EOPNOTSUPP) => {
                 self.is_refused.store(true, Relaxed);
+                None
+            }
+            // Those to say that they cannot on this way: its packets are shorter, or are encrypted, or its
+            // network card does not know how. On the way to somebody else they may.
+            Err(Errno::EINVAL | Errno::EIO | Errno::EMSGSIZE) => {
+                let is_the_only_way = to.is_none();
+                if is_the_only_way {
+                    self.is_refused.store(true, Relaxed);
+                }
                 None
             }
             sent => Some(sent.map_err(io::Error::from)),

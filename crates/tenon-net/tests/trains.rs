@@ -119,11 +119,33 @@ fn trains_arrive_packet_by_packet_where_none_is_expected() {
 fn trains_arrive_together_where_they_are_expected() {
     let single = exchange_trains(false);
     let together = exchange_trains(true);
-    // Those behind the one that is refused go out one by one.
+    // Those behind the one that is refused go out one by one, from the client.
     assert!(
         together < single - 2 * (2 + 45 + 65 - 4),
         "{together} of {single}"
     );
+}
+
+/// Linux sends nothing to port 0, and says so as it says that it cannot cut on some way.
+#[test]
+fn what_is_refused_on_the_way_to_one_peer_is_not_refused_to_others() {
+    let ends = Ends::new();
+    let bytes = bytes(10, 1448, 0);
+    let train = Train {
+        bytes: &bytes,
+        size: 1448,
+    };
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    ends.server.try_send_to(train, nowhere).unwrap_err();
+
+    let mut room = vec![0; Carrier::RECEIVE_MAX];
+    ends.client.expect_train(1448);
+    ends.client.try_send(Train::one(b"here")).unwrap();
+    let (_, to) = ends.server.recv_from_within(&mut room, PATIENCE).unwrap();
+    assert_eq!(ends.server.try_send_to(train, to).unwrap(), bytes.len());
+    let until = Instant::now() + PATIENCE;
+    let came = ends.client.recv_until(&mut room, until.into()).unwrap();
+    assert_eq!((came.length, came.size), (bytes.len(), 1448));
 }
 
 #[test]
