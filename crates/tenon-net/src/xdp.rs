@@ -151,14 +151,19 @@ impl Xdp {
         poll_until(&mut [PollFd::new(&self.socket, PollFlags::IN)], deadline)
     }
 
-    /// Waits until the socket is ready for something that is `wanted`.
+    /// Waits until the socket is ready for something that is `wanted`, or may be ready to send.
     ///
     /// # Errors
     /// `TimedOut` at the deadline.
     pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
         if wanted.writable {
-            // The kernel says nothing when it has sent what was on its way; it takes no longer than this.
-            thread::sleep(A_MOMENT);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            // The kernel says nothing when it has sent what was on its way; it takes no longer than this, unless
+            // the interface does not send.
+            thread::sleep(A_MOMENT.min(left));
             return Ok(Ready::WRITABLE);
         }
         self.wait_readable(deadline)?;

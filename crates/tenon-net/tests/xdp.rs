@@ -95,6 +95,8 @@ fn waiting_ends_at_the_deadline_and_by_a_shutdown() {
     let in_vain = client.wait(readable, Instant::now() + Duration::from_millis(5));
     assert_eq!(in_vain.unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(client.wait(Ready::WRITABLE, soon()).unwrap().writable);
+    let behind = client.wait(Ready::WRITABLE, Instant::now());
+    assert_eq!(behind.unwrap_err().kind(), ErrorKind::TimedOut);
     thread::scope(|scope| {
         let sleeper = scope.spawn(|| client.recv_until(&mut [0; 100], soon().into()));
         client.shutdown().unwrap();
