@@ -15,7 +15,8 @@ pub struct ServerLimits {
     pub record_bytes: usize,
     /// Bytes of memory for requests on streams that have not arrived whole, over all connections.
     /// A connection that needs more when they are taken is closed. The first 16 KiB of each
-    /// connection are not counted, so small requests are always taken in.
+    /// connection are not counted, so small requests are always taken in. Each port of the packet exchange has
+    /// as many of its own, for requests and answers.
     pub receive_bytes: usize,
     /// Calls of one connection that may wait for a worker or be executed by one; the server reads
     /// no further calls from it until one of them is answered. A lean client is told this number, or
