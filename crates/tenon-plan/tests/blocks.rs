@@ -6,15 +6,15 @@ use expect_test::{Expect, expect};
 use support::schema;
 use tenon_plan::{ExplainError, Pass, Representation, explain_passes};
 
-/// What is said about the blocks of `name`.
+/// What is said about the blocks of `name` in XDR.
 fn check(definitions: &str, name: &str, expect: Expect) {
-    let text = explain_passes(
-        &schema(definitions),
-        Representation::XDR,
-        Pass::ALL,
-        Some(name),
-    )
-    .expect("a type");
+    check_in(Representation::XDR, definitions, name, expect);
+}
+
+/// What is said about them in any representation.
+fn check_in(representation: Representation, definitions: &str, name: &str, expect: Expect) {
+    let text = explain_passes(&schema(definitions), representation, Pass::ALL, Some(name))
+        .expect("a type");
     let blocks = text
         .split("\n\n")
         .find(|part| part.starts_with("== blocks"));
@@ -85,6 +85,38 @@ fn holes_in_memory_and_another_width_break_a_block() {
                 e to f: a block of 2 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
                 g: a block of 1 x 8 bytes; broken off by an order, for what precedes is swapped by 4 bytes
                 2 pieces, not 6, if a new version had the order: b, d, g, a, c, e, f
+        "#]],
+    );
+}
+
+#[test]
+fn in_lean_another_width_breaks_a_block_for_a_peer_of_the_other_order() {
+    // Between equals it is one block: `blit it: 1 of 8, 2 of 4`.
+    check_in(
+        Representation::LEAN,
+        "struct s { hyper a; int b; int c; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                a: a block of 1 x 8 bytes
+                b to c: a block of 2 x 4 bytes; broken off for a peer of the other order only, for which what precedes is swapped by 8 bytes
+        "#]],
+    );
+    check_in(
+        Representation::LEAN,
+        "struct s { opaque key[8]; int a; hyper b; short c; bool d; short e; int f; hyper g<>; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                key: a block of 8 bytes
+                a: a block of 1 x 4 bytes; broken off for a peer of the other order only, for which what precedes is not swapped
+                b: a block of 1 x 8 bytes; broken off by a hole of 4 bytes in memory before it
+                c: a block of 1 x 2 bytes; broken off for a peer of the other order only, for which what precedes is swapped by 8 bytes
+                d: no block, its values are looked at one by one
+                e: a block of 1 x 2 bytes
+                f: a block of 1 x 4 bytes; broken off by a hole of 2 bytes in memory before it
+                g: no block, a variable part: an array, as a block of its own of 8-byte items
+                6 pieces, not 8, for a peer of the other order if a new version had the order: b, a, f, c, e, key, d, g
         "#]],
     );
 }

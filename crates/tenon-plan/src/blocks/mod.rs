@@ -5,7 +5,8 @@
 //! Items belong to one block when they lie behind each other without a gap, in memory as C lays
 //! it out and on the wire, and are swapped by the same number of bytes or not at all. So a block
 //! is broken by a *hole* (bytes that only one of both sides has), by an *order* (another width
-//! to swap by), by values that must be *looked at*, and by a part that *varies* in size.
+//! to swap by), by values that must be *looked at*, and by a part that *varies* in size. Where the
+//! wire has the sender's order, an order breaks blocks for a peer of the other one only.
 
 mod words;
 
@@ -16,7 +17,7 @@ use crate::item::Scalar;
 use crate::layout::Layout;
 use crate::memory::{self, Memory};
 use crate::op::{Body, Count, Op, Plans};
-use crate::representation::Representation;
+use crate::representation::{Order, Representation};
 
 /// Most fields of a record whose better order is spelt out.
 const SPELT_OUT: usize = 16;
@@ -79,6 +80,8 @@ enum Broken {
     Hole(u64),
     /// It is swapped in another way than this.
     Order(Unit),
+    /// The same, if the peer is one of the other order; if not, nothing is swapped.
+    OtherOrder(Unit),
 }
 
 impl<'a> Blocks<'a> {
@@ -198,6 +201,9 @@ impl<'a> Blocks<'a> {
                         end = start.saturating_add(run.bytes());
                         continue;
                     }
+                    Err(Some(Broken::Order(unit))) if self.is_of_sender() => {
+                        Some(Broken::OtherOrder(unit))
+                    }
                     Err(broken) => broken,
                 },
                 _ => None,
@@ -211,6 +217,11 @@ impl<'a> Blocks<'a> {
             });
         }
         pieces
+    }
+
+    /// Whether equal peers swap nothing.
+    fn is_of_sender(&self) -> bool {
+        self.representation.order == Order::Sender
     }
 
     /// Where in memory the item behind these fields begins.
@@ -249,7 +260,13 @@ impl<'a> Blocks<'a> {
             }
             _ => "of 8 bytes, of 4, opaque, of other fixed size, varying".to_owned(),
         };
-        format!("    {better} pieces, not {pieces}, if a new version had the order: {order}\n")
+        let peers = match self.is_of_sender() {
+            true => " for a peer of the other order",
+            false => "",
+        };
+        format!(
+            "    {better} pieces, not {pieces},{peers} if a new version had the order: {order}\n"
+        )
     }
 
     /// The operations of each field.

@@ -22,6 +22,10 @@ impl fmt::Display for Piece<'_> {
                 )
             }
             Some(Broken::Order(unit)) => write!(f, "; broken off by an order, for {unit}"),
+            Some(Broken::OtherOrder(unit)) => write!(
+                f,
+                "; broken off for a peer of the other order only, for which {unit}"
+            ),
             None => Ok(()),
         }
     }
