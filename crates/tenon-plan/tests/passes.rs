@@ -322,6 +322,55 @@ struct flags { flag few[3]; flag many<>; named names<>; };
 }
 
 #[test]
+fn a_check_of_each_element_becomes_one_of_all() {
+    let definitions = "
+struct flag { bool set; int value; };
+struct named { string name<>; };
+struct flags { flag few[3]; flag many<9>; named names<>; };
+";
+    let before = [
+        Pass::FoldAligns,
+        Pass::MergeArrays,
+        Pass::MergeBlocks,
+        Pass::Inline,
+        Pass::MergeChecks,
+    ];
+    check(
+        Representation::XDR,
+        &before,
+        definitions,
+        "flags",
+        expect![[r#"
+            struct flags: 32 bytes or more
+                loop few: [3] of 8 bytes
+                    call it: flag
+                loop many: <9> of 8 bytes
+                    call it: flag
+                loop names: <> of at least 4 bytes
+                    call it: named
+        "#]],
+    );
+    let after = [&before[..], &[Pass::HoistChecks]].concat();
+    check(
+        Representation::XDR,
+        &after,
+        definitions,
+        "flags",
+        expect![[r#"
+            struct flags: 32 bytes or more
+                elements few: [3] of 8 bytes
+                    put set: bool @0
+                    put value: i32 @4
+                elements many: <9> of 8 bytes
+                    put set: bool @0
+                    put value: i32 @4
+                loop names: <> of at least 4 bytes
+                    call it: named
+        "#]],
+    );
+}
+
+#[test]
 fn arrays_of_numbers_are_moved_at_once() {
     let definitions = "typedef int row[3]; struct s { bool set[2]; double reals<7>; row rows<>; };";
     let passes = &[Pass::MergeArrays];
