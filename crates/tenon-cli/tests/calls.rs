@@ -255,6 +255,29 @@ fn replies_are_waited_for_as_the_command_line_says() {
     assert!(wrong.contains("block, spin, adaptive"), "{wrong}");
 }
 
+/// The demonstration ends with where the time goes: by each protocol over TCP, and through shared memory.
+fn check_accounts(accounts: &serde_json::Value) {
+    let accounts = accounts.as_array().expect("accounts");
+    let ways = accounts.iter().map(|account| {
+        let address = account["address"].as_str().expect("an address");
+        let scheme = address.split(':').next().expect("a scheme");
+        assert_eq!(account["procedure"], "DEMO_NULL");
+        assert_eq!(
+            (&account["calls"], &account["left_out"]),
+            (&100.into(), &0.into())
+        );
+        let parts = account["parts"].as_array().expect("parts");
+        (scheme, account["way"].as_str().expect("a way"), parts.len())
+    });
+    let ways: Vec<_> = ways.collect();
+    let expected = [
+        ("tcp", "client", 7),
+        ("lean+tcp", "whole", 10),
+        ("shm", "whole", 10),
+    ];
+    assert_eq!(ways, expected);
+}
+
 #[test]
 fn the_demonstration_checks_every_answer_over_every_transport() {
     let has_xdp = tenon_xdp::check_privileges().is_ok();
@@ -264,7 +287,8 @@ fn the_demonstration_checks_every_answer_over_every_transport() {
     }
     let of_xdp = usize::from(has_xdp);
     let json = tenon(&["demo", "--calls", "100", "--json"]).ok();
-    let rows: Vec<serde_json::Value> = serde_json::from_str(&json).expect("it is JSON");
+    let all: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let rows = all["figures"].as_array().expect("figures");
     for (transport, protocol, count) in [
         ("tcp", "onc", 6),
         ("udp", "onc", 6),
@@ -282,7 +306,19 @@ fn the_demonstration_checks_every_answer_over_every_transport() {
             .filter(|row| row["transport"] == transport && row["protocol"] == protocol);
         assert_eq!(of_both.count(), count, "{transport}, {protocol}");
     }
+    check_accounts(&all["accounts"]);
     let table = tenon(&["demo", "--calls", "100", "--wait", "block"]).ok();
+    for shown in [
+        "\nwhere the time of DEMO_NULL() goes, typical of 100 calls, in us\n",
+        "ONC, tcp",
+        "lean, tcp",
+        "lean, shm",
+        "until the reply is received",
+        "decode, execute, encode the result",
+        "unaccounted by the steps",
+    ] {
+        assert!(table.contains(shown), "{shown}: {table}");
+    }
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| line.starts_with("DEMO_NULL()"))

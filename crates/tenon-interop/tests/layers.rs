@@ -31,7 +31,7 @@ const CRATES: [&str; 17] = [
 ];
 
 /// What the examples may depend on: the crates that a user's programs depend on.
-const FOR_USERS: [&str; 2] = ["tenon", "tenon-build"];
+const FOR_USERS: [&str; 3] = ["tenon", "tenon-tokio", "tenon-build"];
 
 /// Folders and files that may say `unsafe`.
 const ROOMS: [&str; 10] = [

@@ -47,6 +47,37 @@ fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<(), CallError> 
     }
 }
 
+/// Echoes nothing, and takes its time to write and to read it.
+fn call_slowly(client: &Client, writing: Duration, reading: Duration) -> Result<(), CallError> {
+    let procedure = ECHO.into();
+    let write = || thread::sleep(writing);
+    let read = || thread::sleep(reading);
+    match client.protocol() {
+        Protocol::Onc => client.call(
+            procedure,
+            |_| {
+                write();
+                Ok(())
+            },
+            |_| {
+                read();
+                Ok(())
+            },
+        ),
+        Protocol::Lean => client.call_lean(
+            procedure,
+            |_| {
+                write();
+                Ok(())
+            },
+            |_| {
+                read();
+                Ok(())
+            },
+        ),
+    }
+}
+
 /// Clients of every address, by every protocol that it speaks.
 fn clients(server: &Server) -> Vec<Client> {
     let onc = server.addresses().iter().map(ToString::to_string);
@@ -127,6 +158,32 @@ fn time_is_put_down_to_who_took_it() {
             assert_eq!(others, trace.round_trip() - nanos(&trace, Part::Serve));
             assert_eq!(Part::Serve.owner(), Owner::Server);
         }
+    }
+}
+
+/// What the caller's own code takes is not lost between two steps.
+#[test]
+fn writing_and_reading_that_take_long_are_seen() {
+    let server = lean_builder().start().unwrap();
+    for client in clients(&server) {
+        call(&client, ECHO, b"").unwrap();
+        let account = Account::of_every_call();
+        let accounted = client.with_account(&account);
+        let begin = Instant::now();
+        call_slowly(&accounted, MOMENT, 2 * MOMENT).unwrap();
+        let measured = begin.elapsed().as_nanos();
+        let trace = account.traces()[0];
+        check_sum(&trace);
+        let (encode, decode) = (nanos(&trace, Part::Encode), nanos(&trace, Part::Decode));
+        // Two clocks that count the same time differ by a little.
+        let slept = |moment: Duration| moment.as_nanos() as u64 * 19 / 20;
+        assert!(encode >= slept(MOMENT), "{trace:?}");
+        assert!(decode >= slept(2 * MOMENT), "{trace:?}");
+        let others = trace
+            .parts()
+            .filter(|(part, _)| ![Part::Encode, Part::Decode].contains(part));
+        let others: u64 = others.map(|(_, nanos)| nanos).sum();
+        assert!(u128::from(encode + decode + others) * 19 / 20 <= measured);
     }
 }
 

@@ -60,15 +60,16 @@ pub struct CallOptions {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://,
-    /// shm:// and xdp:// for the lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
+    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
+    /// rpcbind is asked
     pub address: String,
 
     /// The interface file
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// The procedure, by its name in the interface
+    /// The procedure, by its name in the interface; PROGRAM.NAME if several programs have one of that name
     pub procedure: String,
 
     /// The arguments as JSON; `-` reads them from stdin
@@ -92,16 +93,16 @@ pub struct CallArgs {
 
 #[derive(Debug, Args)]
 pub struct AccountArgs {
-    /// lean+tcp://HOST[:PORT], lean+udp://, lean+unix:///PATH, shm:///PATH or xdp://; with tcp://, udp:// and
-    /// unix:// only the client's side is known
+    /// lean+tcp://HOST[:PORT], lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; with
+    /// tcp://, udp:// and unix:// only the client's side is known
     pub address: String,
 
     /// The interface file
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// The procedure, by its name in the interface; NULL is procedure 0. Without one, Null is shown beside
-    /// the largest result of known size that takes no arguments
+    /// The procedure, by its name in the interface or as PROGRAM.NAME; NULL is procedure 0. Without one, Null
+    /// is shown beside the largest result of known size that takes no arguments
     pub procedure: Option<String>,
 
     /// The arguments as JSON; `-` reads them from stdin
@@ -113,7 +114,7 @@ pub struct AccountArgs {
     #[arg(long, value_name = "PROCEDURE JSON")]
     pub beside: Option<String>,
 
-    /// How many calls, after a hundred that do not count
+    /// How many calls, after a hundred that do not count; as many are made without an account
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub calls: u32,
 
@@ -144,8 +145,9 @@ pub struct ProgramVersion {
 
 #[derive(Debug, Args)]
 pub struct PingArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or lean+tcp://, lean+udp://, lean+unix://,
-    /// shm:// and xdp:// for the lean protocol; without a port, rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
+    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
+    /// rpcbind is asked
     pub address: String,
 
     /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for

@@ -54,8 +54,8 @@ pub struct GenArgs {
     #[arg(long, value_enum)]
     pub lang: Language,
 
-    /// How items lie on the wire, with commas. Clients and services speak ONC RPC with `xdr`, and the
-    /// lean protocol beside with `lean`
+    /// Rust only: how items lie on the wire, with commas. Clients and services speak ONC RPC with `xdr`,
+    /// and the lean protocol beside with `lean`; those in C always speak both
     #[arg(
         long,
         value_name = "NAMES",
@@ -64,22 +64,22 @@ pub struct GenArgs {
     )]
     pub representation: Vec<Representation>,
 
-    /// Add types that borrow what they can from the message that they are read from; servers are
+    /// Rust only: add types that borrow what they can from the message that they are read from; servers are
     /// handed their arguments so
     #[arg(long)]
     pub views: bool,
 
-    /// Have servers write results of known size, which consist of numbers or opaque data, where they
+    /// Rust only: have servers write results of known size, which consist of numbers or opaque data, where they
     /// are sent from: methods are handed a `&mut` of them
     #[arg(long)]
     pub reserved: bool,
 
-    /// Add clients whose calls are awaited and services whose methods are asynchronous, which stand on
+    /// Rust only: add clients whose calls are awaited and services whose methods are asynchronous, which stand on
     /// the crate `tenon-tokio`
     #[arg(long)]
     pub tokio: bool,
 
-    /// Write into DIR instead of to stdout
+    /// Write into DIR instead of to stdout; C needs it, as its stubs are two files
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
 

@@ -54,8 +54,10 @@ Examples:
 Examples:
   tenon gen --lang rust nfs3.x -o src/   writes src/nfs3.rs
   tenon gen --lang rust nfs3.x           prints it
+  tenon gen --lang rust --views --tokio nfs3.x -o src/
+  tenon gen --lang c nfs3.x -o src/      writes src/nfs3.h and src/nfs3.c
 
-In a Cargo project the crate `tenon-build` does the same from build.rs.")]
+C stubs stand on tenon.h and speak both protocols: docs/c-stubs.md says how they are used. In a Cargo project the crate `tenon-build` does the same from build.rs.")]
     Gen(GenArgs),
 
     /// Write C as rpcgen does, for programs that stand on libtirpc
@@ -145,8 +147,10 @@ written as for `tenon call`. docs/account.md says how to read the tables.")]
     /// Run a server and a client process and show calls over every transport, by both protocols
     #[command(after_help = "\
 A bundled interface file is read at run time, a server process is started, and a client process
-calls it over TCP, UDP and a Unix socket, by ONC RPC and over the streams by the lean protocol at the
-same ports, checks every answer and prints a table with both side by side.
+calls it over TCP, UDP and a Unix socket, at the same ports by ONC RPC and by the lean protocol, and
+through shared memory, which the lean protocol alone goes through; for root also past the kernel, between
+two networks that are made for it. Every answer is checked. A table shows both protocols side by side, and
+two more where the time of a call that brings nothing goes, over TCP and through shared memory.
 
 Examples:
   tenon demo

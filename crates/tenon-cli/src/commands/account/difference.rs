@@ -2,9 +2,9 @@
 //! itself, and what its bytes cost.
 
 use serde_json::{Value as Json, json};
-use tenon::{Owner, Part, Summary};
+use tenon::Owner;
 
-use super::Finding;
+use super::measuring::Finding;
 use super::report::{self, OWNERS, owner_name, part_name, shown};
 use crate::commands::table::render;
 
@@ -18,7 +18,7 @@ struct Difference {
 }
 
 impl Difference {
-    fn new(small: &Finding<'_>, large: &Finding<'_>, nanos: impl Fn(&Finding<'_>) -> f64) -> Self {
+    fn new(small: &Finding, large: &Finding, nanos: impl Fn(&Finding) -> f64) -> Self {
         Self {
             small: nanos(small),
             large: nanos(large),
@@ -59,39 +59,17 @@ impl Difference {
     }
 }
 
-fn typical(summary: &Summary, wanted: Part) -> f64 {
-    let mut parts = summary.parts.iter();
-    let found = parts.find(|figures| figures.part == wanted);
-    found.map_or(0.0, |found| found.figures.typical)
-}
-
-/// The parts that either has, in the order of the way; of different ways one behind the other.
-fn parts(small: &Finding<'_>, large: &Finding<'_>) -> Vec<Part> {
-    let of = |finding: &Finding<'_>| {
-        let parts = finding.summary.parts.iter();
-        parts.map(|figures| figures.part).collect::<Vec<_>>()
-    };
-    let (small, large) = (of(small), of(large));
-    let (long, short) = match large.len() >= small.len() {
-        true => (large, small),
-        false => (small, large),
-    };
-    let missing = short.into_iter().filter(|part| !long.contains(part));
-    let missing: Vec<_> = missing.collect();
-    [long, missing].concat()
-}
-
 /// Both by whose time it is, and step by step.
-pub fn as_tables(small: &Finding<'_>, large: &Finding<'_>) -> String {
-    let round_trip = |finding: &Finding<'_>| finding.summary.round_trip.typical;
+pub fn as_tables(small: &Finding, large: &Finding) -> String {
+    let round_trip = |finding: &Finding| finding.summary.round_trip.typical;
     let round_trip = Difference::new(small, large, round_trip);
     let by_owner = |owner: Owner| {
         let has = [small, large].map(|finding| finding.of_owner(owner).is_some());
-        let nanos = |finding: &Finding<'_>| finding.of_owner(owner).unwrap_or(0.0);
+        let nanos = |finding: &Finding| finding.of_owner(owner).unwrap_or(0.0);
         let row = row([owner_name(owner)], Difference::new(small, large, nanos));
         has.contains(&true).then_some(row)
     };
-    let names = [small.procedure, large.procedure];
+    let names = [&small.procedure[..], &large.procedure];
     let heading = |first: &[&'static str]| {
         let first = first.iter().copied();
         first.chain(names).chain(["more", "ns a byte"]).collect()
@@ -99,10 +77,10 @@ pub fn as_tables(small: &Finding<'_>, large: &Finding<'_>) -> String {
     let heading_whole: Vec<&str> = heading(&["whose time"]);
     let mut whole: Vec<_> = OWNERS.into_iter().filter_map(by_owner).collect();
     whole.push(row(["round trip"], round_trip));
-    let parts = parts(small, large).into_iter();
+    let parts = report::parts_of(&[small, large]).into_iter();
     let mut way: Vec<_> = parts
         .map(|part| {
-            let nanos = |finding: &Finding<'_>| typical(&finding.summary, part);
+            let nanos = |finding: &Finding| finding.typical(part).unwrap_or(0.0);
             let first = [owner_name(part.owner()), part_name(part)];
             row(first, Difference::new(small, large, nanos))
         })
@@ -121,7 +99,7 @@ pub fn as_tables(small: &Finding<'_>, large: &Finding<'_>) -> String {
     )
 }
 
-fn with_bytes(finding: &Finding<'_>) -> String {
+fn with_bytes(finding: &Finding) -> String {
     let bytes = finding.bytes;
     format!(
         "{} ({} + {} bytes)",
@@ -134,12 +112,21 @@ fn row<const N: usize>(first: [&str; N], difference: Difference) -> Vec<String> 
     first.chain(difference.cells()).collect()
 }
 
-fn notes(small: &Finding<'_>, large: &Finding<'_>) -> String {
+fn notes(small: &Finding, large: &Finding) -> String {
+    let measured = |finding: &Finding| shown(finding.measured.typical());
     let mut notes = vec![
         "The first is what a call costs whatever it carries; more is what the second's bytes cost, those \
          of\nits arguments and of its result. All times are typical ones: the mean over the middle half of \
          the calls."
             .to_owned(),
+        format!(
+            "A clock around the same calls says {} and {} us: the steps leave {:.1} % and {:.1} % of the \
+             round\ntrips unaccounted.",
+            measured(small),
+            measured(large),
+            small.unaccounted_percent(),
+            large.unaccounted_percent()
+        ),
     ];
     match small.summary.way == large.summary.way {
         true => notes.extend(report::on_the_way(large)),
@@ -151,16 +138,16 @@ fn notes(small: &Finding<'_>, large: &Finding<'_>) -> String {
 }
 
 /// Both, and how they differ.
-pub fn as_json(small: &Finding<'_>, large: &Finding<'_>) -> Json {
-    let parts = parts(small, large).into_iter();
+pub fn as_json(small: &Finding, large: &Finding) -> Json {
+    let parts = report::parts_of(&[small, large]).into_iter();
     let parts = parts.map(|part| {
-        let nanos = |finding: &Finding<'_>| typical(&finding.summary, part);
+        let nanos = |finding: &Finding| finding.typical(part).unwrap_or(0.0);
         let mut json = Difference::new(small, large, nanos).json();
         json["part"] = report::part_key(part).into();
         json["owner"] = report::owner_key(part.owner()).into();
         json
     });
-    let round_trip = |finding: &Finding<'_>| finding.summary.round_trip.typical;
+    let round_trip = |finding: &Finding| finding.summary.round_trip.typical;
     json!({
         "accounts": [report::as_json(small), report::as_json(large)],
         "difference": {

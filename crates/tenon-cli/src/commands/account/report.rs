@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tenon::{Figures, Owner, Part, PartFigures, Protocol, Way};
 
-use super::Finding;
-use crate::commands::table::{micros, percentile, render};
+use super::measuring::{Finding, Measured};
+use crate::commands::table::{in_micros, micros, render};
 
 /// The owners in the order of the tables.
 pub const OWNERS: [Owner; 4] = [Owner::Client, Owner::Kernel, Owner::Server, Owner::Unknown];
@@ -19,6 +19,31 @@ pub fn owner_name(owner: Owner) -> &'static str {
         Owner::Server => "server",
         Owner::Unknown => "kernel, wire, server",
     }
+}
+
+/// The parts of all ways, in their order.
+const PARTS: [Part; 14] = [
+    Part::Encode,
+    Part::Turn,
+    Part::Send,
+    Part::Wait,
+    Part::CallAway,
+    Part::BothAway,
+    Part::Dispatch,
+    Part::Serve,
+    Part::Finish,
+    Part::ReplyAway,
+    Part::Find,
+    Part::HandOver,
+    Part::Decode,
+    Part::Leave,
+];
+
+/// The parts that any of them has, in the order of the way.
+pub fn parts_of(findings: &[&Finding]) -> Vec<Part> {
+    let parts = PARTS.into_iter();
+    let had = |part: &Part| findings.iter().any(|it| it.typical(*part).is_some());
+    parts.filter(had).collect()
 }
 
 /// What happens in a part of the way.
@@ -83,7 +108,7 @@ pub fn shown(nanos: f64) -> String {
     micros(Duration::from_secs_f64(nanos / 1e9))
 }
 
-impl Finding<'_> {
+impl Finding {
     /// The part of the round trip that `nanos` are, in per cent.
     pub fn share(&self, nanos: f64) -> f64 {
         100.0 * nanos / self.summary.round_trip.typical.max(1.0)
@@ -97,12 +122,22 @@ impl Finding<'_> {
         Some(parts.map(|part| part.figures.typical).sum())
     }
 
-    /// What a clock around the calls says, as the typical times are made: the mean of the middle half.
-    fn measured_typical(&self) -> f64 {
-        let quarter = self.measured.len() / 4;
-        let middle = &self.measured[quarter..self.measured.len() - quarter];
-        let sum: f64 = middle.iter().map(|time| time.as_nanos() as f64).sum();
-        sum / middle.len().max(1) as f64
+    /// What a part takes typically, in nanoseconds; `None` if it is none of this way.
+    pub fn typical(&self, wanted: Part) -> Option<f64> {
+        let mut parts = self.summary.parts.iter();
+        let found = parts.find(|figures| figures.part == wanted)?;
+        Some(found.figures.typical)
+    }
+
+    /// What the steps leave of the time that a clock around the calls says, in nanoseconds. Two clocks are
+    /// compared: of very long calls it may be less than nothing.
+    fn unaccounted(&self) -> f64 {
+        self.measured.typical() - self.sum()
+    }
+
+    /// The same as a part of that time, in per cent.
+    pub fn unaccounted_percent(&self) -> f64 {
+        100.0 * self.unaccounted() / self.measured.typical().max(1.0)
     }
 
     /// The sum of the parts.
@@ -113,7 +148,7 @@ impl Finding<'_> {
 }
 
 /// The round trip by who took it, the way step by step, and how to read them.
-pub fn as_tables(finding: &Finding<'_>) -> String {
+pub fn as_tables(finding: &Finding) -> String {
     let summary = &finding.summary;
     format!(
         "{} at {}, {} calls, in us\n\n{}\n{}\n{}",
@@ -126,7 +161,7 @@ pub fn as_tables(finding: &Finding<'_>) -> String {
     )
 }
 
-fn whole(finding: &Finding<'_>) -> String {
+fn whole(finding: &Finding) -> String {
     let percent = |nanos| format!("{:.1} %", finding.share(nanos));
     let mut rows: Vec<Vec<String>> = OWNERS
         .into_iter()
@@ -142,7 +177,7 @@ fn whole(finding: &Finding<'_>) -> String {
     render(&["whose time", "typical", "share"], &rows, 1)
 }
 
-fn way(finding: &Finding<'_>) -> String {
+fn way(finding: &Finding) -> String {
     let row = |whose: &str, what: &str, figures: &Figures| {
         vec![
             whose.to_owned(),
@@ -165,16 +200,22 @@ fn way(finding: &Finding<'_>) -> String {
     render(&heading, &rows, 2)
 }
 
-fn notes(finding: &Finding<'_>) -> String {
+fn notes(finding: &Finding) -> String {
     let summary = &finding.summary;
-    let measured = finding.measured_typical();
+    let measured = &finding.measured;
     let mut notes = vec![format!(
-        "Typical is the mean over the middle half of the calls, so that the steps add up: to {} us,\n\
-         where a clock around the calls and the keeping of the account says {} us (median {}, p99 {}).",
+        "Typical is the mean over the middle half of the calls, so that the steps add up: to {} us. A clock\n\
+         around the same calls says {} us (median {}, p99 {}): the steps leave {:.1} % of the round trip\n\
+         unaccounted, in which the account is kept and that clock is read. As many calls without an account\n\
+         took {} us by it (median {}, p99 {}).",
         shown(finding.sum()),
-        shown(measured),
-        micros(percentile(&finding.measured, 50)),
-        micros(percentile(&finding.measured, 99)),
+        shown(measured.typical()),
+        micros(measured.percentile(50)),
+        micros(measured.percentile(99)),
+        finding.unaccounted_percent(),
+        shown(finding.unfollowed.typical()),
+        micros(finding.unfollowed.percentile(50)),
+        micros(finding.unfollowed.percentile(99)),
     )];
     if summary.way == Way::Whole {
         notes.push(format!(
@@ -187,7 +228,7 @@ fn notes(finding: &Finding<'_>) -> String {
 }
 
 /// What is to be said of how much is known, and of how many calls.
-pub fn on_the_way(finding: &Finding<'_>) -> Vec<String> {
+pub fn on_the_way(finding: &Finding) -> Vec<String> {
     let summary = &finding.summary;
     let mut notes = Vec::new();
     match (summary.way, finding.address.protocol()) {
@@ -216,7 +257,7 @@ pub fn on_the_way(finding: &Finding<'_>) -> Vec<String> {
 }
 
 /// Everything, in microseconds.
-pub fn as_json(finding: &Finding<'_>) -> Json {
+pub fn as_json(finding: &Finding) -> Json {
     let summary = &finding.summary;
     let parts = summary
         .parts
@@ -236,14 +277,23 @@ pub fn as_json(finding: &Finding<'_>) -> Json {
         "calls": summary.calls,
         "left_out": summary.left_out,
         "way": way_key(summary.way),
-        "measured": {
-            "typical_us": finding.measured_typical() / 1e3,
-            "median_us": percentile(&finding.measured, 50).as_nanos() as f64 / 1e3,
-            "p99_us": percentile(&finding.measured, 99).as_nanos() as f64 / 1e3,
+        "measured": measured_as_json(&finding.measured),
+        "unaccounted": {
+            "typical_us": finding.unaccounted() / 1e3,
+            "share": finding.unaccounted_percent() / 100.0,
         },
+        "without_account": measured_as_json(&finding.unfollowed),
         "round_trip": figures_as_json(&summary.round_trip),
         "send_system_call": figures_as_json(&summary.send),
         "parts": parts.collect::<Vec<_>>(),
+    })
+}
+
+fn measured_as_json(measured: &Measured) -> Json {
+    json!({
+        "typical_us": measured.typical() / 1e3,
+        "median_us": in_micros(measured.percentile(50)),
+        "p99_us": in_micros(measured.percentile(99)),
     })
 }
 

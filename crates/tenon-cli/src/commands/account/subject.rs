@@ -112,7 +112,7 @@ fn of_procedure(procedure: Procedure<'_>, arguments: Value) -> Subject<'_> {
 }
 
 /// Procedure 0, which is there whatever the interface says.
-fn null<'a>(program: &'a Program, version: &'a Version) -> Subject<'a> {
+pub fn null<'a>(program: &'a Program, version: &'a Version) -> Subject<'a> {
     let mut declared = version.procedures.iter();
     let declared = declared.find(|procedure| procedure.number == 0);
     Subject {

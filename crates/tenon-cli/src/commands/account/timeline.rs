@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tenon::Owner;
 use tenon_study::svg::{line, text};
 
-use super::Finding;
+use super::measuring::Finding;
 use super::report::{owner_name, part_name, shown};
 
 const WIDTH: f64 = 1000.0;
@@ -30,7 +30,7 @@ fn colour(owner: Owner) -> &'static str {
 }
 
 /// The time lines of all as a file, on one scale.
-pub fn svg(findings: &[Finding<'_>]) -> String {
+pub fn svg(findings: &[Finding]) -> String {
     let round_trips = findings.iter().map(|it| it.summary.round_trip.typical);
     let total = round_trips.fold(1.0, f64::max);
     let rows: usize = findings.iter().map(|it| it.summary.parts.len()).sum();
@@ -65,7 +65,7 @@ fn at(nanos: f64, total: f64) -> f64 {
 }
 
 /// A title, and a row for each step.
-fn draw(out: &mut String, finding: &Finding<'_>, above: f64, total: f64) {
+fn draw(out: &mut String, finding: &Finding, above: f64, total: f64) {
     let summary = &finding.summary;
     let title = format!("Where {} us go", shown(summary.round_trip.typical));
     let bold = "font-size=\"24\" font-weight=\"bold\"";
@@ -106,7 +106,7 @@ fn draw(out: &mut String, finding: &Finding<'_>, above: f64, total: f64) {
     }
 }
 
-fn legend(out: &mut String, findings: &[Finding<'_>], y: f64) {
+fn legend(out: &mut String, findings: &[Finding], y: f64) {
     let mut x = MARGIN;
     let mut shown_owners: Vec<Owner> = Vec::new();
     for part in findings.iter().flat_map(|finding| &finding.summary.parts) {

@@ -147,7 +147,8 @@ impl<'i> Series<'i> {
     }
 }
 
-fn client(
+/// A client of the procedure's program.
+pub fn client(
     interface: &Interface,
     procedure: Procedure<'_>,
     address: &Address,

@@ -1,6 +1,7 @@
 //! `tenon demo`: a server process and a client process that know their interface only from a file
 //! read at run time.
 
+mod account;
 mod client;
 mod networks;
 mod process;
@@ -92,12 +93,26 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
         std::process::id()
     );
     let mut figures = call(&interfaces, &server, args)?;
+    eprintln!(
+        "  {} calls with an account, and as many without",
+        args.calls
+    );
+    let addresses = addresses(&server)?.concat();
+    let accounts = account::take(&interfaces, &addresses, args.calls, waiting)?;
     server.stop()?;
     figures.extend(call_past_the_kernel(&interfaces, args)?);
     match args.json {
-        true => output::print_json(&report::as_json(&figures), false),
-        false => output::print(&report::as_table(&figures)),
+        true => output::print_json(&report::as_json(&figures, &accounts), false),
+        false => output::print(&report::as_tables(&figures, &accounts)),
     }
+}
+
+/// Where a server listens, and how: at each place by the protocols that lead there.
+fn addresses(server: &ServerProcess) -> Result<Vec<Vec<Address>>, Failure> {
+    let addresses = server.addresses().iter();
+    addresses
+        .map(|address| connect::address(address).map(by_both_protocols))
+        .collect()
 }
 
 /// Calls a server at all its addresses.
@@ -107,8 +122,7 @@ fn call(
     args: &DemoArgs,
 ) -> Result<Vec<Figure>, Failure> {
     let mut figures = Vec::new();
-    for address in server.addresses() {
-        let addresses = by_both_protocols(connect::address(address)?);
+    for addresses in addresses(server)? {
         for address in &addresses {
             eprintln!("  {address}: {} calls of each procedure", args.calls);
         }

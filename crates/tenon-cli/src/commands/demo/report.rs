@@ -3,7 +3,9 @@
 use serde_json::{Value as Json, json};
 use tenon::Protocol;
 
+use super::account;
 use super::client::Figure;
+use crate::commands::account::{Finding, as_json as account_as_json};
 use crate::commands::table::{in_micros, micros, render};
 
 const HEADING: [&str; 6] = [
@@ -15,8 +17,8 @@ const HEADING: [&str; 6] = [
     "p99 us",
 ];
 
-/// A row for each procedure and transport.
-pub fn as_table(figures: &[Figure]) -> String {
+/// A row for each procedure and transport, and where the time goes.
+pub fn as_tables(figures: &[Figure], accounts: &[Finding]) -> String {
     let lean = |onc: &&Figure| by(Protocol::Lean, figures, onc);
     let onc = |lean: &&Figure| by(Protocol::Onc, figures, lean);
     let rows = figures.iter().filter_map(|figure| match figure.protocol {
@@ -27,7 +29,8 @@ pub fn as_table(figures: &[Figure]) -> String {
     });
     let rows: Vec<Vec<String>> = rows.collect();
     let table = render(&HEADING, &rows, 2);
-    format!("\n{table}\nevery answer was checked\n")
+    let accounts = account::as_tables(accounts);
+    format!("\n{table}\nevery answer was checked\n\n{accounts}")
 }
 
 /// The same calls by each protocol that goes over their transport.
@@ -52,7 +55,7 @@ fn by<'f>(protocol: Protocol, figures: &'f [Figure], same: &Figure) -> Option<&'
 }
 
 /// The same for machines.
-pub fn as_json(figures: &[Figure]) -> Json {
+pub fn as_json(figures: &[Figure], accounts: &[Finding]) -> Json {
     let row = |figure: &Figure| {
         json!({
             "procedure": figure.procedure,
@@ -66,5 +69,8 @@ pub fn as_json(figures: &[Figure]) -> Json {
             "p99_us": in_micros(figure.p99),
         })
     };
-    Json::Array(figures.iter().map(row).collect())
+    json!({
+        "figures": figures.iter().map(row).collect::<Vec<_>>(),
+        "accounts": accounts.iter().map(account_as_json).collect::<Vec<_>>(),
+    })
 }
