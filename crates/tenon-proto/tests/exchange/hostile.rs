@@ -145,6 +145,19 @@ fn numbers_of_fragments_cost_nothing() {
 
 #[test]
 fn one_host_does_not_take_all_conversations() {
+    one_host_of_several(address);
+}
+
+/// As a socket that takes both sees clients of IPv4.
+#[test]
+fn one_host_of_ipv4_in_ipv6_does_not_take_all_conversations() {
+    one_host_of_several(|host, port| {
+        let mapped = std::net::Ipv4Addr::new(10, 0, 0, host).to_ipv6_mapped();
+        (mapped, port).into()
+    });
+}
+
+fn one_host_of_several(address: impl Fn(u8, u16) -> std::net::SocketAddr) {
     let now = Instant::now();
     let limits = ServerLimits {
         conversations: 6,

@@ -48,7 +48,8 @@ pub trait Address: Copy + Eq + Hash + Debug {
 
 impl Address for SocketAddr {
     fn host(&self) -> Self {
-        let ip = match self.ip() {
+        // An IPv4 client of a socket that takes both has its address in the lower half of one of IPv6.
+        let ip = match self.ip().to_canonical() {
             IpAddr::V4(ip) => IpAddr::V4(ip),
             IpAddr::V6(ip) => {
                 let network = ip.to_bits() & !u128::from(u64::MAX);
