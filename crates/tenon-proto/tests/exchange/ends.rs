@@ -8,7 +8,7 @@ use tenon_proto::exchange::{Failure, Ignored, PACKET_HEADER, PacketKind, Reason}
 use tenon_proto::lean::client::{BindError, ReplyError};
 use tenon_proto::lean::{ByteOrder, Interface, Status};
 
-use crate::support::{ORDERS, Pair, message, outgoing, packet, server_of};
+use crate::support::{ORDERS, Pair, message, outgoing, packet, server_granting, server_of};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 
@@ -261,6 +261,77 @@ fn a_server_that_was_restarted_between_two_calls_costs_no_error() {
     assert_eq!(pair.results, [&b"before"[..], b"after"]);
     assert!(pair.failures.is_empty());
     assert_eq!(pair.server.counters().calls, 1);
+}
+
+/// A pair whose client has had 20 calls in flight; the server, which granted 64, has been followed by one that
+/// grants 16, a second ago.
+fn pair_of_a_client_that_has_used_more_lanes() -> Pair {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    for _ in 0..20 {
+        pair.start(&message(ORDER, 7, b"at once"));
+    }
+    while pair.results.len() < 21 {
+        pair.settle(|_| true);
+    }
+    pair.results.clear();
+    pair.server = server_granting(16, ORDER, ServerLimits::default(), 4, pair.now);
+    pair.now += Duration::from_secs(1);
+    pair
+}
+
+#[test]
+fn a_server_that_grants_fewer_lanes_than_the_last_one_is_called_on_those() {
+    let mut pair = pair_of_a_client_that_has_used_more_lanes();
+    assert_eq!(pair.call(b"after"), 6);
+    assert_eq!(pair.call(b"again"), 2);
+    assert_eq!(pair.results, [b"after", b"again"]);
+}
+
+#[test]
+fn calls_move_to_the_lanes_that_there_are_and_keep_their_names() {
+    let mut pair = pair_of_a_client_that_has_used_more_lanes();
+    let ids: Vec<CallId> = (0..20_u8)
+        .map(|number| pair.start(&message(ORDER, 7, &[number])))
+        .collect();
+    let first = pair.poll_client().unwrap();
+    pair.bring_to_server(&first);
+    let reset = pair.take_from_server();
+    pair.bring_to_client(&reset);
+    assert!(pair.client.is_greeting());
+    for id in &ids[..10] {
+        assert_eq!(pair.client.cancel(*id), Some(0));
+    }
+    let hello = pair.take_from_client();
+    pair.bring_to_server(&hello);
+    let welcome = pair.take_from_server();
+    pair.bring_to_client(&welcome);
+    assert_eq!((pair.client.in_flight(), pair.failures.len()), (10, 0));
+    for id in &ids[10..] {
+        assert!(pair.client.next_timeout(*id).is_some());
+    }
+    assert_eq!(pair.client.cancel(ids[19]), Some(0));
+    assert_eq!(pair.client.cancel(ids[19]), None);
+    pair.settle(|_| true);
+    let mut results = pair.results.concat();
+    results.sort_unstable();
+    assert_eq!(results, (10..19).collect::<Vec<u8>>());
+    assert_eq!(pair.client.lanes_in_use(), 0);
+}
+
+#[test]
+fn calls_that_there_are_no_lanes_for_any_more_are_told_so() {
+    let mut pair = pair_of_a_client_that_has_used_more_lanes();
+    for _ in 0..20 {
+        pair.start(&message(ORDER, 7, b"at once"));
+    }
+    pair.settle(|_| true);
+    let failure = Failure {
+        reason: Reason::Overloaded,
+        may_have_run: false,
+    };
+    assert_eq!(pair.failures, [failure; 4]);
+    assert_eq!(pair.results.len(), 16);
 }
 
 #[test]

@@ -61,9 +61,20 @@ pub fn server_of(
     incarnation: u32,
     now: Instant,
 ) -> ServerEngine<SocketAddr> {
+    server_granting(64, order, limits, incarnation, now)
+}
+
+/// One that grants so many calls in flight.
+pub fn server_granting(
+    calls: u32,
+    order: ByteOrder,
+    limits: ServerLimits,
+    incarnation: u32,
+    now: Instant,
+) -> ServerEngine<SocketAddr> {
     let preamble = Preamble {
         order,
-        ..Preamble::server(64 << 20, 64)
+        ..Preamble::server(64 << 20, calls)
     };
     let mut key = [9; 16];
     key[..4].copy_from_slice(&incarnation.to_be_bytes());

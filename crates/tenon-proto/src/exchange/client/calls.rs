@@ -48,7 +48,7 @@ impl<W> Core<W> {
         };
         let pending = Pending {
             waiter,
-            serial: id.serial,
+            id,
             service: call.service,
             procedure: call.procedure,
             deadline: call.deadline,
@@ -140,19 +140,26 @@ impl<W> Core<W> {
         }
     }
 
-    /// The lane that carries a call, if it is in flight.
-    pub(super) fn lane_with(&self, id: CallId) -> Option<&Lane<W>> {
-        let lane = self.lanes.get(usize::from(id.lane))?;
-        match &lane.stage {
-            Stage::Calling(pending) if pending.serial == id.serial => Some(lane),
-            Stage::Calling(_) | Stage::GivenUp | Stage::Free => None,
+    /// The number of the lane that carries a call, if it is in flight: that on which it was begun, unless a
+    /// server that followed grants fewer.
+    pub(super) fn lane_with(&self, id: CallId) -> Option<u16> {
+        let carries = |lane: &Lane<W>| match &lane.stage {
+            Stage::Calling(pending) => pending.id == id,
+            Stage::GivenUp | Stage::Free => false,
+        };
+        match self.lanes.get(usize::from(id.lane)) {
+            Some(lane) if carries(lane) => Some(id.lane),
+            Some(_) | None => {
+                let number = self.lanes.iter().position(carries)?;
+                Some(number as u16)
+            }
         }
     }
 
     pub(super) fn cancel(&mut self, id: CallId) -> Option<W> {
-        self.lane_with(id)?;
+        let number = self.lane_with(id)?;
         self.counters.cancellations += 1;
-        self.give_up(id.lane).map(|pending| pending.waiter)
+        self.give_up(number).map(|pending| pending.waiter)
     }
 
     /// Nobody waits for a call any more. Its lane is free when the server says that it is over.
@@ -212,7 +219,7 @@ impl<W> Core<W> {
     pub(super) fn fail(&mut self, number: u16, reason: Reason) {
         let may_have_run = self.lanes[usize::from(number)].is_sent && reason.may_have_run();
         if let Some(pending) = self.end(number) {
-            self.report(number, pending, reason, may_have_run);
+            self.report(pending, reason, may_have_run);
         }
     }
 
@@ -220,7 +227,7 @@ impl<W> Core<W> {
     pub(super) fn fail_and_tell(&mut self, number: u16, reason: Reason) {
         let may_have_run = self.lanes[usize::from(number)].is_sent && reason.may_have_run();
         if let Some(pending) = self.give_up(number) {
-            self.report(number, pending, reason, may_have_run);
+            self.report(pending, reason, may_have_run);
         }
     }
 
@@ -234,19 +241,10 @@ impl<W> Core<W> {
         waiters
     }
 
-    pub(super) fn report(
-        &mut self,
-        lane: u16,
-        pending: Pending<W>,
-        reason: Reason,
-        may_have_run: bool,
-    ) {
+    pub(super) fn report(&mut self, pending: Pending<W>, reason: Reason, may_have_run: bool) {
         self.counters.failures += 1;
         self.events.push_back(ClientEvent::Failed {
-            id: CallId {
-                lane,
-                serial: pending.serial,
-            },
+            id: pending.id,
             waiter: pending.waiter,
             failure: Failure {
                 reason,

@@ -79,6 +79,7 @@ impl<W> Core<W> {
         }
         self.open(greeting_of(&welcome, greeting.conversation, &self.own));
         self.peer = Some(theirs);
+        self.fit_lanes(theirs.calls_max as usize);
         self.prepare_all(&theirs);
         Ok(())
     }
@@ -97,6 +98,37 @@ impl<W> Core<W> {
         }
     }
 
+    /// Has calls that wait use the lanes that the server grants, which may be fewer than an earlier one did.
+    /// Those that there is no lane for come to nothing.
+    fn fit_lanes(&mut self, granted: usize) {
+        if self.lanes.len() <= granted {
+            return;
+        }
+        let mut low = 0;
+        for high in granted..self.lanes.len() {
+            if !self.lanes[high].is_calling() {
+                continue;
+            }
+            while low < granted && self.lanes[low].is_calling() {
+                low += 1;
+            }
+            match low < granted {
+                true => self.lanes.swap(low, high),
+                false => self.fail(high as u16, Reason::Overloaded),
+            }
+        }
+        self.lanes.truncate(granted);
+        self.free.clear();
+        // What is begun now is made ready anew.
+        self.ready.clear();
+        for (lane, number) in self.lanes.iter_mut().zip(0..) {
+            lane.is_ready = false;
+            if !lane.is_calling() {
+                self.free.push(number);
+            }
+        }
+    }
+
     /// Sends what waited for the conversation.
     fn prepare_all(&mut self, theirs: &Preamble) {
         for number in 0..self.lanes.len() {
@@ -107,12 +139,9 @@ impl<W> Core<W> {
             let size = lane.sending.bytes();
             let limit = theirs.message_max as usize;
             let number = number as u16;
-            if u32::from(number) >= theirs.calls_max {
-                self.fail(number, Reason::Overloaded);
-            } else if size > limit {
-                self.fail(number, Reason::TooLarge { size, limit });
-            } else {
-                self.prepare(number);
+            match size > limit {
+                true => self.fail(number, Reason::TooLarge { size, limit }),
+                false => self.prepare(number),
             }
         }
     }
@@ -177,6 +206,8 @@ impl<W> Core<W> {
 
     pub(super) fn forget_conversation(&mut self) {
         self.link = Link::Idle;
+        // Another server may follow, which takes more or less.
+        self.peer = None;
         for binding in &mut self.bindings {
             binding.state = BindingState::Asked;
         }

@@ -191,7 +191,7 @@ impl<W> Core<W> {
             return None;
         };
         let called = (pending.service, pending.procedure);
-        if pending.serial != id.serial || lane.assembly.is_begun() || lane.owes_ack {
+        if pending.id != id || lane.assembly.is_begun() || lane.owes_ack {
             return None;
         }
         let common = CommonHeader::of(body.first_chunk()?, self.peer?.order)?;
@@ -290,7 +290,7 @@ impl<W> Core<W> {
         let (extensions, outcome) = match understood {
             Ok(understood) => understood,
             Err(violation) => {
-                self.report(number, pending, Reason::Violation(violation), true);
+                self.report(pending, Reason::Violation(violation), true);
                 return None;
             }
         };
@@ -299,10 +299,7 @@ impl<W> Core<W> {
             Err(_) => self.counters.exceptions += 1,
         }
         Some(Answer {
-            id: CallId {
-                lane: number,
-                serial: pending.serial,
-            },
+            id: pending.id,
             waiter: pending.waiter,
             order,
             extensions,

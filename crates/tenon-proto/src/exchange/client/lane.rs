@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
+use super::CallId;
 use crate::exchange::ack::{Progress, put_bitmap};
 use crate::exchange::assembly::Assembly;
 use crate::exchange::packet::{Header, Prototype};
@@ -52,7 +53,8 @@ pub(super) enum Stage<W> {
 #[derive(Debug)]
 pub(super) struct Pending<W> {
     pub(super) waiter: W,
-    pub(super) serial: u32,
+    /// Where it was begun: it may be carried on another lane by now.
+    pub(super) id: CallId,
     pub(super) service: u16,
     pub(super) procedure: u16,
     pub(super) deadline: Instant,

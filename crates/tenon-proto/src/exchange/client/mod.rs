@@ -303,7 +303,8 @@ impl<W> ClientEngine<W> {
         }
     }
 
-    /// What the server has said of itself; `None` as long as it has said nothing.
+    /// What the server has said of itself; `None` as long as it has said nothing, and when what it said may no
+    /// longer hold, as its conversation is over.
     pub fn peer(&self) -> Option<&Preamble> {
         self.core.peer.as_ref()
     }
@@ -417,7 +418,8 @@ impl<W> ClientEngine<W> {
 
     /// When there is something to do for a call; `None` if it is not in flight.
     pub fn next_timeout(&self, id: CallId) -> Option<Instant> {
-        self.core.lane_with(id)?.next_timeout()
+        let number = self.core.lane_with(id)?;
+        self.core.lanes[usize::from(number)].next_timeout()
     }
 
     /// Does what is due.
