@@ -1,5 +1,6 @@
 //! Generates stubs for the tests: those of the shared interfaces as a user would, and, for every
 //! interface whose bytes are compared with rpcgen's, stubs in which each type can be found by name.
+//! Beside the interfaces that people wrote there are random ones, always the same.
 
 use std::env;
 use std::error::Error;
@@ -7,9 +8,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tenon_exec::random::{Random, schemas, text};
 use tenon_gen::rust::{self, Form};
 use tenon_idl::Style;
-use tenon_plan::{Pass, Plans, Representation};
+use tenon_plan::{Pass, Plans, Representation, lower};
 use tenon_schema::{Field, Origin, Schema, Type, TypeDef, TypeId, TypeKind};
 
 /// Interfaces of this repository.
@@ -34,38 +36,87 @@ const RPCSVC: [&str; 15] = [
     "yppasswd",
 ];
 
+/// How many random interfaces there are, of a dozen types each.
+const RANDOM: usize = 16;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let own = OWN.map(|name| root.join(format!("interfaces/{name}.x")));
     let rpcsvc = RPCSVC.map(|name| PathBuf::from(format!("/usr/include/rpcsvc/{name}.x")));
-    let mut index = String::from(
-        "/// Every interface whose bytes are compared.\npub const INTERFACES: &[Interface] = &[\n",
-    );
-    let mut modules = String::new();
-    for file in own.iter().chain(&rpcsvc) {
-        println!("cargo::rerun-if-changed={}", file.display());
-        if !file.exists() {
-            println!("cargo::warning={} is missing: ./test setup", file.display());
-            continue;
-        }
-        let name = file_stem(file);
-        write_findable(file)?;
-        writeln!(
-            modules,
-            "/// Stubs of `{name}.x`.\n#[allow(missing_docs, clippy::doc_lazy_continuation)]\npub mod {name} {{ include!(concat!(env!(\"OUT_DIR\"), \"/findable_{name}.rs\")); }}"
-        )?;
-        writeln!(
-            index,
-            "Interface {{ name: {name:?}, path: {path:?}, types: {name}::TYPES }},",
-            path = file.display().to_string()
-        )?;
-    }
+    let written = own.iter().chain(&rpcsvc).filter(|file| is_there(file));
+    let mut modules = Modules::default();
+    modules.list("INTERFACES", "people", written)?;
+    modules.list("RANDOM", "chance", &write_random()?)?;
     write_changed(&own[0])?;
-    modules += "/// Stubs of `hprpc.x` whose record begins with another member.\n\
+    modules.text += "/// Stubs of `hprpc.x` whose record begins with another member.\n\
         #[allow(missing_docs)]\npub mod changed_hprpc \
         { include!(concat!(env!(\"OUT_DIR\"), \"/changed_hprpc.rs\")); }\n";
-    fs::write(out("interfaces.rs")?, modules + &index + "];\n")?;
+    fs::write(out("interfaces.rs")?, modules.text)?;
     Ok(())
+}
+
+/// Whether the machine has this interface; if not, says so.
+fn is_there(file: &Path) -> bool {
+    println!("cargo::rerun-if-changed={}", file.display());
+    if !file.exists() {
+        println!("cargo::warning={} is missing: ./test setup", file.display());
+    }
+    file.exists()
+}
+
+/// A module for each interface, and lists of them.
+#[derive(Default)]
+struct Modules {
+    text: String,
+}
+
+impl Modules {
+    fn list<'a>(
+        &mut self,
+        list: &str,
+        author: &str,
+        files: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<(), Box<dyn Error>> {
+        let mut index = format!(
+            "/// Every interface by {author} whose bytes are compared.\npub const {list}: &[Interface] = &[\n"
+        );
+        for file in files {
+            let name = file_stem(file);
+            write_findable(file)?;
+            writeln!(
+                self.text,
+                "/// Stubs of `{name}.x`.\n#[allow(missing_docs, clippy::doc_lazy_continuation)]\npub mod {name} {{ include!(concat!(env!(\"OUT_DIR\"), \"/findable_{name}.rs\")); }}"
+            )?;
+            writeln!(
+                index,
+                "Interface {{ name: {name:?}, path: {path:?}, types: {name}::TYPES }},",
+                path = file.display().to_string()
+            )?;
+        }
+        self.text += &(index + "];\n");
+        Ok(())
+    }
+}
+
+/// Writes the random interfaces, in a folder of their own: those of the first seeds that have values that
+/// end and that rpcgen has words for.
+fn write_random() -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let folder = out("random")?;
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir(&folder)?;
+    let texts = (0..).filter_map(|seed| {
+        let schema = schemas::schema_for_c(&mut Random::new(seed));
+        lower(&schema, Representation::XDR).ok()?;
+        Some((seed, text(&schema)?))
+    });
+    let write = |(seed, text): (u64, String)| {
+        let file = folder.join(format!("random{seed}.x"));
+        fs::write(&file, text)?;
+        Ok(file)
+    };
+    texts.take(RANDOM).map(write).collect()
 }
 
 /// Writes the stubs of `hprpc.x` as it might look after a change.

@@ -4,12 +4,17 @@
 //! Strings hold no zero byte, so that C can hold them too, but often bytes that are not UTF-8.
 //! Numbers are extreme more often than chance would have it.
 
+pub mod schemas;
+mod text;
+
 use std::cell::OnceCell;
 
 use bstr::BString;
 use tenon_plan::links::{linked_list, memory_fields};
 use tenon_plan::{Representation, Sizes};
 use tenon_schema::{EnumMember, Field, Length, Schema, Type, TypeId, TypeKind, Union};
+
+pub use text::text;
 
 use crate::Value;
 

@@ -5,7 +5,7 @@
 mod support;
 
 use support::ids;
-use support::schemas::schema;
+use tenon_exec::random::schemas::schema;
 use tenon_exec::{Interface, Message, Value, random::Random};
 use tenon_plan::links::{linked_list, memory_fields};
 use tenon_plan::{Lists, Order, Pass, Representation, Scalar, Sizes, lower, specialize};

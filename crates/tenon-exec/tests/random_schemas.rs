@@ -3,8 +3,9 @@
 
 mod support;
 
-use support::schemas::schema;
 use support::{encoded, ids};
+use tenon_exec::random::schemas::{schema, schema_for_c};
+use tenon_exec::random::text;
 use tenon_exec::{Interface, json, random::Random};
 use tenon_plan::{Representation, lower};
 use tenon_schema::{Schema, Type, TypeId};
@@ -71,4 +72,27 @@ fn random_interfaces_hold_together() {
         }
     }
     assert!(lowered > 700, "{lowered}");
+}
+
+#[test]
+fn what_is_written_as_text_is_the_same_interface_again() {
+    let mut written = 0;
+    for seed in 0..300 {
+        let schema = schema_for_c(&mut Random::new(seed));
+        let (Some(text), Ok(_)) = (text(&schema), lower(&schema, Representation::XDR)) else {
+            continue;
+        };
+        let read = Interface::new(support::schema(&text)).expect("plans that fit");
+        let interface = Interface::new(schema).expect("plans that fit");
+        for id in ids(&interface) {
+            let name = &interface.schema().type_def(id).name;
+            let same = read.schema().find_type(name).expect("a type");
+            let ty = Type::Named(id);
+            let value = Random::new(seed).value(interface.schema(), &ty, 30);
+            let bytes = encoded(&interface, id, &value);
+            assert_eq!(encoded(&read, same, &value), bytes, "{text}");
+        }
+        written += 1;
+    }
+    assert!(written > 60, "{written}");
 }

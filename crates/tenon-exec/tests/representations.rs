@@ -3,8 +3,8 @@
 
 mod support;
 
-use support::schemas;
 use support::{ids, schema, torture};
+use tenon_exec::random::schemas;
 use tenon_exec::{Interface, Value, random::Random};
 use tenon_plan::{Lists, Order, Representation, lower};
 use tenon_schema::{Schema, Type, TypeId};

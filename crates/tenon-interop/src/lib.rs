@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod compiled;
+mod guarded;
 mod peers;
 mod private_network;
 mod process;
@@ -13,6 +14,7 @@ pub mod services;
 
 use std::path::{Path, PathBuf};
 
+pub use guarded::Guarded;
 pub use peers::{Addresses, Peer, Transport, peer, python_script, xdrdump};
 pub use private_network::{in_private_network, start_rpcbind, wait_for_port};
 pub use process::{Process, run};

@@ -177,6 +177,7 @@ fn built(name: &str) -> PathBuf {
         Command::new("make")
             .args(["-s", "-j2", "-C"])
             .arg(root().join("tests/peers"))
+            .arg(concat!("elsewhere=", env!("OUT_DIR"), "/random"))
             .status()
             .is_ok_and(|status| status.success())
             .then_some(())

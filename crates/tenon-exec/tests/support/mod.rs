@@ -1,8 +1,6 @@
 //! What the tests of this crate share. Each uses a part of it.
 #![allow(dead_code)]
 
-pub mod schemas;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,174 @@
+//! Random interfaces: types of every kind, nested in each other at random.
+
+use tenon_schema::{
+    Arm, Case, EnumMember, Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union,
+};
+
+use super::Random;
+
+const TYPES: u32 = 12;
+
+/// Every scalar; the last is the one that rpcgen does not know.
+static SCALARS: [Type; 12] = [
+    Type::Int,
+    Type::Uint,
+    Type::Hyper,
+    Type::Uhyper,
+    Type::Short,
+    Type::Ushort,
+    Type::Char,
+    Type::Uchar,
+    Type::Float,
+    Type::Double,
+    Type::Bool,
+    Type::Quadruple,
+];
+
+/// An interface without procedures, of which not every type need end.
+pub fn schema(random: &mut Random) -> Schema {
+    Generator {
+        random,
+        scalars: &SCALARS,
+        is_for_c: false,
+    }
+    .schema()
+}
+
+/// The same of what rpcgen and C have: no quadruple precision, nothing without a size, no array of what
+/// comes later.
+pub fn schema_for_c(random: &mut Random) -> Schema {
+    Generator {
+        random,
+        scalars: &SCALARS[..11],
+        is_for_c: true,
+    }
+    .schema()
+}
+
+struct Generator<'a> {
+    random: &'a mut Random,
+    scalars: &'static [Type],
+    is_for_c: bool,
+}
+
+fn field(name: &str, ty: Type) -> Field {
+    Field {
+        name: name.to_owned(),
+        doc: String::new(),
+        ty,
+    }
+}
+
+impl Generator<'_> {
+    fn schema(mut self) -> Schema {
+        let types = (0..TYPES).map(|id| TypeDef {
+            name: format!("type{id}"),
+            doc: String::new(),
+            origin: Origin::default(),
+            kind: self.kind(id),
+        });
+        Schema {
+            types: types.collect(),
+            ..Schema::default()
+        }
+    }
+
+    /// Fewest fields of a struct, and items of a fixed array.
+    fn fewest(&self) -> u64 {
+        self.is_for_c.into()
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    fn kind(&mut self, id: u32) -> TypeKind {
+        match self.below(8) {
+            0 => TypeKind::Enum(self.members(id)),
+            1 => TypeKind::Typedef(self.by_value(id)),
+            2..=3 => TypeKind::Union(self.union(id)),
+            4 => self.link(id),
+            _ => TypeKind::Struct(self.fields(id)),
+        }
+    }
+
+    fn members(&mut self, id: u32) -> Vec<EnumMember> {
+        let values = (0..=self.below(4)).map(|member| EnumMember {
+            name: format!("TYPE{id}_MEMBER{member}"),
+            doc: String::new(),
+            value: member as i32 * 3 - 2,
+        });
+        values.collect()
+    }
+
+    fn fields(&mut self, id: u32) -> Vec<Field> {
+        let count = self.fewest() + self.below(6 - self.fewest());
+        let fields = (0..count).map(|at| field(&format!("field{at}"), self.anywhere(id)));
+        fields.collect()
+    }
+
+    /// A struct that ends in a pointer to itself.
+    fn link(&mut self, id: u32) -> TypeKind {
+        let mut fields = self.fields(id);
+        let next = Type::Optional(Box::new(Type::Named(TypeId(id))));
+        fields.push(field("next", next));
+        TypeKind::Struct(fields)
+    }
+
+    fn union(&mut self, id: u32) -> Union {
+        let discriminant_type = [Type::Int, Type::Uint][self.below(2) as usize].clone();
+        let cases = [-7, 0, 1, 9];
+        let count = 1 + self.below(4) as usize;
+        let arms = cases.iter().take(count).enumerate().map(|(at, value)| Arm {
+            cases: vec![Case {
+                label: value.to_string(),
+                value: *value,
+            }],
+            field: (self.below(4) > 0).then(|| field(&format!("arm{at}"), self.anywhere(id))),
+        });
+        Union {
+            discriminant: "on".to_owned(),
+            discriminant_type,
+            arms: arms.collect(),
+            default: (self.below(2) == 0).then_some(None),
+        }
+    }
+
+    /// A type for a place where the type `id` may occur again.
+    fn anywhere(&mut self, id: u32) -> Type {
+        let any = Type::Named(TypeId(self.below(TYPES.into()) as u32));
+        match self.below(8) {
+            0 => Type::Optional(Box::new(any)),
+            1 if !self.is_for_c => Type::Array(Box::new(any), Length::Counted(5)),
+            1 if id > 0 => {
+                let earlier = Type::Named(TypeId(self.below(id.into()) as u32));
+                Type::Array(Box::new(earlier), Length::Counted(5))
+            }
+            _ => self.by_value(id),
+        }
+    }
+
+    /// A type of which every value ends if those of the types before `id` do.
+    fn by_value(&mut self, id: u32) -> Type {
+        let scalar = self.below(self.scalars.len() as u64) as usize;
+        let item = match self.below(4) {
+            0 if id > 0 => Type::Named(TypeId(self.below(id.into()) as u32)),
+            1 => Type::Opaque(self.length()),
+            2 => Type::String([3, u32::MAX][self.below(2) as usize]),
+            _ => self.scalars[scalar].clone(),
+        };
+        match self.below(6) {
+            0 => Type::Array(Box::new(item), self.length()),
+            1 => Type::Optional(Box::new(item)),
+            _ => item,
+        }
+    }
+
+    fn length(&mut self) -> Length {
+        match self.below(3) {
+            0 => Length::Fixed((self.fewest() + self.below(4 - self.fewest())) as u32),
+            1 => Length::Counted(u32::MAX),
+            _ => Length::Counted(self.below(9) as u32),
+        }
+    }
+}
