@@ -64,6 +64,9 @@ fn a_call_goes_over_every_transport() {
         let answer = tenon(&["call", address, DEMO, "SAY_HELLO", "\"Ada\""]).ok();
         assert_eq!(answer, "\"Hello, Ada\"\n", "{address}");
     }
+    let of_program = "DEMO_PROGRAM.SAY_HELLO";
+    let answer = tenon(&["call", &server.tcp, DEMO, of_program, "\"Ada\""]).ok();
+    assert_eq!(answer, "\"Hello, Ada\"\n");
 }
 
 #[test]

@@ -172,7 +172,7 @@ pub struct DemoArgs {
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
     pub calls: u32,
 
-    /// Print the table as JSON
+    /// Print the tables as JSON
     #[arg(long)]
     pub json: bool,
 

@@ -57,7 +57,8 @@ Examples:
   tenon gen --lang rust --views --tokio nfs3.x -o src/
   tenon gen --lang c nfs3.x -o src/      writes src/nfs3.h and src/nfs3.c
 
-C stubs stand on tenon.h and speak both protocols: docs/c-stubs.md says how they are used. In a Cargo project the crate `tenon-build` does the same from build.rs.")]
+C stubs stand on tenon.h and speak both protocols: docs/c-stubs.md says how they are used. In a
+Cargo project the crate `tenon-build` does the same from build.rs.")]
     Gen(GenArgs),
 
     /// Write C as rpcgen does, for programs that stand on libtirpc
@@ -69,8 +70,8 @@ Examples:
   tenon rpcgen -N -M -h -o nfs3.h nfs3.x
   ln -s tenon /usr/local/bin/rpcgen      the same under the old name
 
-`tenon rpcgen --help` lists the options, which are rpcgen's. docs/c.md says what is the same and what is
-better."
+`tenon rpcgen --help` lists the options, which are rpcgen's. docs/c.md says what is the same and
+what is better."
     )]
     Rpcgen {
         /// The command line of rpcgen
@@ -107,9 +108,9 @@ arrays and linked lists, null for an absent optional, objects for structs, and
 {\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. Several arguments: an object
 by name or an array by position. `tenon explain FILE PROCEDURE` shows what is asked for.
 
-The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://, lean+unix://,
-shm:// and xdp:// the lean protocol, between two ends that are both Tenon. A lean server compares FILE with what it was built
-from: if a type differs, the error names it.")]
+The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://,
+lean+unix://, shm:// and xdp:// the lean protocol, between two ends that are both Tenon. A lean
+server compares FILE with what it was built from: if a type differs, the error names it.")]
     Call(CallArgs),
 
     /// Ask whether a program answers (procedure 0) and how fast
@@ -124,13 +125,13 @@ Examples:
 
     /// Find out where the time of a call goes, step by step, at both ends
     #[command(after_help = "\
-The procedure is called many times, and the tables say what its steps take: first by whose time it is, the
-client's, the server's, or that of the kernels and the wire between them; then step by step in the order
-of the way. By the lean protocol the server's time stamps come back with the reply; by ONC RPC only the
-client's side is known.
+The procedure is called many times, and the tables say what its steps take: first by whose time
+it is, the client's, the server's, or that of the kernels and the wire between them; then step by
+step in the order of the way. By the lean protocol the server's time stamps come back with the
+reply; by ONC RPC only the client's side is known.
 
-Two procedures are shown side by side, Null and one that carries many bytes, for instance: what the first
-takes is the price of a call, and what the other takes more is the price of its bytes.
+Two procedures are shown side by side, Null and one that carries many bytes, for instance: what
+the first takes is the price of a call, and what the other takes more is the price of its bytes.
 
 Examples:
   tenon account lean+tcp://127.0.0.1:4000 demo.x NULL --beside 'COUNT_TO 360'
@@ -140,17 +141,18 @@ Examples:
   tenon account lean+tcp://127.0.0.1:4000 demo.x COUNT_TO 1000 --svg count.svg     as a time line
   tenon account lean+tcp://127.0.0.1:4000 demo.x COUNT_TO 1000 --json | jq .parts
 
-The procedure is carried out every time: do not ask for one that changes what it should not. Arguments are
-written as for `tenon call`. docs/account.md says how to read the tables.")]
+The procedure is carried out every time: do not ask for one that changes what it should not.
+Arguments are written as for `tenon call`. docs/account.md says how to read the tables.")]
     Account(AccountArgs),
 
     /// Run a server and a client process and show calls over every transport, by both protocols
     #[command(after_help = "\
 A bundled interface file is read at run time, a server process is started, and a client process
-calls it over TCP, UDP and a Unix socket, at the same ports by ONC RPC and by the lean protocol, and
-through shared memory, which the lean protocol alone goes through; for root also past the kernel, between
-two networks that are made for it. Every answer is checked. A table shows both protocols side by side, and
-two more where the time of a call that brings nothing goes, over TCP and through shared memory.
+calls it over TCP, UDP and a Unix socket, at the same ports by ONC RPC and by the lean protocol,
+and through shared memory, which the lean protocol alone goes through; for root also past the
+kernel, between two networks that are made for it. Every answer is checked. A table shows both
+protocols side by side, and two more where the time of a call that brings nothing goes, over TCP
+and through shared memory.
 
 Examples:
   tenon demo
