@@ -30,11 +30,19 @@ const CRATES: [&str; 17] = [
     "tenon-interop",
 ];
 
-/// What the examples may depend on: the crates that a user's programs depend on.
-const FOR_USERS: [&str; 3] = ["tenon", "tenon-tokio", "tenon-build"];
+/// What the examples may depend on: the crates that a user's programs depend on, the last three if an
+/// interface becomes known to them when they run.
+const FOR_USERS: [&str; 6] = [
+    "tenon",
+    "tenon-tokio",
+    "tenon-build",
+    "tenon-exec",
+    "tenon-idl",
+    "tenon-plan",
+];
 
 /// Folders and files that may say `unsafe`.
-const ROOMS: [&str; 10] = [
+const ROOMS: [&str; 11] = [
     // Moves arrays by vector instructions.
     "crates/tenon-wire/src/kernels",
     // Fills and reads memory in C's layout.

@@ -1,0 +1,81 @@
+//! Calls procedures of interfaces that become known when the program runs, with JSON or with typed
+//! values, by whichever protocol an address asks for.
+
+use std::error::Error;
+use std::path::Path;
+
+use serde_json::Value as Json;
+use tenon::{CallError, Channel, Client, LeanInput, Protocol};
+use tenon_exec::{Interface, Procedure, Value};
+use tenon_idl::{Options, Style};
+use tenon_plan::Representation;
+
+/// A server, and the interface that it is said to have.
+#[derive(Debug)]
+pub struct Remote {
+    channel: Channel,
+    interface: Interface,
+}
+
+impl Remote {
+    /// Reads an interface file and connects. The file and all that it includes are read now; plans are
+    /// made for the protocol of the address.
+    ///
+    /// # Errors
+    /// The file is no interface, and the words are those of `tenon check`; its types have no end; the
+    /// address is none; or nobody is there.
+    pub fn open(address: &str, file: &Path) -> Result<Self, Box<dyn Error>> {
+        let parsed = tenon_idl::parse_file(file, &Options::default());
+        let said = parsed.render(Style::Plain);
+        let schema = parsed.schema.ok_or(said)?;
+        let channel = Channel::connect(address)?;
+        let representation = match Client::over(channel.clone(), 0, 0).protocol() {
+            Protocol::Onc => Representation::XDR,
+            Protocol::Lean => Representation::LEAN,
+        };
+        let interface = Interface::with_representation(schema, representation)?;
+        Ok(Self { channel, interface })
+    }
+
+    /// What the file says: [`Interface::procedures`] are all that can be called.
+    pub fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Calls a procedure by its name, or as `PROGRAM.NAME`. Its arguments are an array of JSON, or the
+    /// only argument alone.
+    ///
+    /// # Errors
+    /// There is no such procedure, the arguments are not of its types, or the call fails.
+    pub fn call_json(&self, name: &str, arguments: &Json) -> Result<Json, Box<dyn Error>> {
+        let procedure = self.interface.procedure(name, None)?;
+        let arguments = procedure.read_arguments(Some(arguments))?;
+        let result = self.call(procedure, &arguments)?;
+        Ok(procedure.write_result(&result)?)
+    }
+
+    /// Calls a procedure with values of its types: a struct of its arguments.
+    ///
+    /// # Errors
+    /// The arguments are not of its types, or the call fails.
+    pub fn call(&self, procedure: Procedure<'_>, arguments: &Value) -> Result<Value, CallError> {
+        let (program, version) = (procedure.program(), procedure.version());
+        let client = Client::over(self.channel.clone(), program.number, version.number);
+        let number = procedure.number();
+        match client.protocol() {
+            Protocol::Onc => client.call(
+                number,
+                |out| procedure.encode_arguments(arguments, out),
+                |input| procedure.decode_result(input),
+            ),
+            Protocol::Lean => client.call_lean(
+                number,
+                |out| procedure.encode_arguments(arguments, out),
+                |input| match input {
+                    LeanInput::Native(input) => procedure.decode_result(input),
+                    LeanInput::Swapped(input) => procedure.decode_result(input),
+                },
+            ),
+        }
+    }
+}
