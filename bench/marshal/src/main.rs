@@ -3,6 +3,7 @@
 
 mod codecs;
 mod entrant;
+mod making;
 mod measure;
 #[allow(missing_docs)]
 mod messages;
@@ -16,7 +17,7 @@ mod work;
 use std::error::Error;
 
 use measure::Row;
-use report::Sizes;
+use report::{Measured, Sizes};
 use work::Make;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,13 +31,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             sizes.push(bytes);
         }
     }
+    let measured = Measured {
+        rows,
+        sizes,
+        made: making::measure()?,
+    };
     print!(
         "{}\n{}",
-        report::tables(&rows, &sizes),
-        report::ratios(&rows)
+        report::tables(&measured),
+        report::ratios(&measured.rows)
     );
     match filter.is_empty() {
-        true => report::write(&rows, &sizes),
+        true => report::write(&measured),
         false => Ok(()),
     }
 }

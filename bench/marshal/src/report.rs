@@ -10,6 +10,7 @@ use tenon_bench::machine;
 use tenon_bench::results::{self, aligned};
 use tenon_bench::stats::Summary;
 
+use crate::making::Made;
 use crate::measure::{Direction, Row};
 use crate::work::Work;
 
@@ -165,8 +166,19 @@ impl Sizes {
     }
 }
 
+/// All that there is to report.
+pub struct Measured {
+    /// Times of each work, in each direction.
+    pub rows: Vec<Row>,
+    /// What each work takes on the wire.
+    pub sizes: Vec<Sizes>,
+    /// How long machine code took to make.
+    pub made: Vec<Made>,
+}
+
 /// Tables in Markdown that is also readable as it is.
-pub fn tables(rows: &[Row], sizes: &[Sizes]) -> String {
+pub fn tables(measured: &Measured) -> String {
+    let Measured { rows, sizes, made } = measured;
     let mut text = String::new();
     for direction in Direction::ALL {
         let of_it = |row: &&Row| row.direction == direction && !row.figures.is_empty();
@@ -195,6 +207,18 @@ pub fn tables(rows: &[Row], sizes: &[Sizes]) -> String {
         .flat_map(|of| of.left_out.iter().map(move |why| (of, why)))
     {
         let _ = writeln!(text, "\nLeft out of {}: {why}.", of.work);
+    }
+    let _ = writeln!(text, "\n### {SECTION}: making machine code\n");
+    for made in made {
+        let _ = writeln!(
+            text,
+            "- {} in {}: {} ({} to {})",
+            made.of,
+            made.representation,
+            readable(made.time.median),
+            readable(made.time.low),
+            readable(made.time.high)
+        );
     }
     text
 }
@@ -310,19 +334,22 @@ then an owned value; `memcpy`: as many bytes as xdr writes, into a reused buffer
 `view` makes a view that borrows from the bytes: tenon's views of lean, rkyv's checked access. Only
 xdr's and libtirpc's bytes are most significant byte first. `best` is the fastest peer of the row. The
 text after the tables says who was left out. Everything is made three times, in other places in memory.
+`making machine code` is the time that Cranelift takes for all types and procedures of an interface, both
+ways, when its plans are there: the structure alone is what a client of one message waits for.
 ";
 
 /// Writes the files of results.
-pub fn write(rows: &[Row], sizes: &[Sizes]) -> Result<(), Box<dyn Error>> {
+pub fn write(measured: &Measured) -> Result<(), Box<dyn Error>> {
     results::write(
         SECTION,
         &json!({
             "section": SECTION,
             "about": ABOUT,
             "machine": described()?,
-            "tables": tables(rows, sizes),
-            "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
-            "bytes": sizes.iter().map(sizes_json).collect::<Map<_, _>>(),
+            "tables": tables(measured),
+            "rows": measured.rows.iter().map(row_json).collect::<Vec<_>>(),
+            "bytes": measured.sizes.iter().map(sizes_json).collect::<Map<_, _>>(),
+            "making_ns": measured.made.iter().map(made_json).collect::<Map<_, _>>(),
         }),
     )
 }
@@ -355,6 +382,11 @@ fn row_json(row: &Row) -> Value {
         "contestants_ns": contestants.collect::<Map<_, _>>(),
         "ratios": ratios.collect::<Map<_, _>>(),
     })
+}
+
+fn made_json(made: &Made) -> (String, Value) {
+    let name = format!("{}.{}", made.representation, made.of);
+    (name, summary_json(made.time))
 }
 
 fn summary_json(it: Summary) -> Value {

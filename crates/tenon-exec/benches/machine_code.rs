@@ -1,5 +1,5 @@
-//! Machine code: how long it takes to make, and what a message costs. Prints a table;
-//! `cargo bench -p tenon-exec --bench machine_code`. With `making`, the first half alone.
+//! What a message costs by machine code. Prints a table; `cargo bench -p tenon-exec --bench machine_code`.
+//! How long the code takes to make, `bench/run marshal` says.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -30,14 +30,6 @@ const MESSAGES: &str = "
     struct entry { int id; string name<255>; text at; entry *next; };
 ";
 
-/// The study's structure alone.
-const STRUCTURE: &str = "
-    struct triple { int a; int b; int c; };
-    struct text { int kind; string text<1024>; };
-    struct structure { int first; int second; int third; int numbers[256]; triple triples[86];
-                       text text; };
-";
-
 fn interface(text: &str, representation: Representation) -> Interface {
     let parsed = tenon_idl::parse_text("bench.x", text, &Options::default());
     let schema = parsed.schema.expect("an interface");
@@ -56,19 +48,6 @@ fn best(mut run: impl FnMut()) -> Duration {
         best = best.min(before.elapsed() / 50);
     }
     best
-}
-
-fn making(name: &str, text: &str, representation: Representation) {
-    let mut best = Duration::MAX;
-    for _ in 0..9 {
-        let interface = interface(text, representation);
-        interface.message(TypeId(0)).expect("a layout");
-        let before = Instant::now();
-        assert!(interface.compile(), "machine code is made here");
-        best = best.min(before.elapsed());
-    }
-    let representation = representation.name;
-    println!("making machine code of {name} for {representation}: {best:?}");
 }
 
 fn message(interface: &Interface, id: TypeId) {
@@ -94,17 +73,6 @@ fn message(interface: &Interface, id: TypeId) {
 }
 
 fn main() {
-    for representation in [Representation::XDR, Representation::LEAN] {
-        making(
-            "nfs3.x",
-            include_str!("../../../interfaces/nfs3.x"),
-            representation,
-        );
-        making("the structure", STRUCTURE, representation);
-    }
-    if std::env::args().any(|argument| argument == "making") {
-        return;
-    }
     for representation in [Representation::XDR, Representation::LEAN] {
         let interface = interface(MESSAGES, representation);
         println!(
