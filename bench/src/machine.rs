@@ -28,7 +28,15 @@ pub fn describe() -> Value {
 pub fn add_peers(described: &mut Value) {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock");
     let lock = fs::read_to_string(lock).unwrap_or_default();
-    for peer in ["tonic", "prost", "tarpc", "capnp-rpc", "volo", "iceoryx2", "tokio"] {
+    for peer in [
+        "tonic",
+        "prost",
+        "tarpc",
+        "capnp-rpc",
+        "volo",
+        "iceoryx2",
+        "tokio",
+    ] {
         let heading = format!("name = \"{peer}\"\nversion = \"");
         if let Some((_, from)) = lock.split_once(&heading) {
             described[peer] = from.split('"').next().into();
