@@ -402,6 +402,30 @@ fn a_call_that_overtook_its_cancellation_is_not_carried_out() {
     assert_eq!(pair.call(b"next"), 2);
 }
 
+/// The server has heard it, and does not stop for it.
+#[test]
+fn a_cancellation_is_repeated_as_seldom_as_a_long_call_is_asked_for() {
+    let mut pair = pair();
+    pair.call(b"warm up");
+    let id = pair.start(&message(ORDER, 7, b"long"));
+    let call = pair.take_from_client();
+    let began = pair.now;
+    let key = pair.bring_to_server(&call).unwrap();
+    pair.client.cancel(id);
+    let mut packets = 0;
+    while pair.now < began + Duration::from_secs(15) {
+        packets += pair.settle(|_| true);
+        pair.pass_time();
+    }
+    assert!(
+        (20..80).contains(&packets),
+        "{packets} packets in 15 seconds"
+    );
+    pair.answer(key, b"nobody wants it");
+    pair.settle(|_| true);
+    assert_eq!(pair.client.lanes_in_use(), 0);
+}
+
 #[test]
 fn a_service_that_the_server_does_not_have() {
     let mut pair = pair();

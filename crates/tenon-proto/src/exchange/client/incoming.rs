@@ -94,7 +94,7 @@ impl<W> Core<W> {
         self.learn(now, &learnt, Some(Duration::ZERO));
         match (progress, is_calling) {
             (Progress::Receiving | Progress::Running, true) => self.go_on(now, header.lane),
-            (Progress::Receiving | Progress::Running, false) => {}
+            (Progress::Receiving | Progress::Running, false) => self.cancel_later(now, header.lane),
             (Progress::Over | Progress::Overloaded | Progress::Malformed, false) => {
                 self.end(header.lane);
             }
@@ -103,6 +103,14 @@ impl<W> Core<W> {
             (Progress::Malformed, true) => self.fail(header.lane, Reason::Misunderstood),
         }
         Ok(())
+    }
+
+    /// The server has heard that nobody waits for a call, and carries it out all the same.
+    fn cancel_later(&mut self, now: Instant, number: u16) {
+        let lane = &mut self.lanes[usize::from(number)];
+        lane.probes += 1;
+        let wait = self.round_trip.probe(lane.probes, &mut self.chance);
+        lane.timer = Some(now + wait);
     }
 
     /// The server has something of a call, or carries it out.
@@ -222,7 +230,8 @@ impl<W> Core<W> {
                 .assembly
                 .take(header.fragment, header.fragments, body, &mut self.spare),
         };
-        self.bytes += lane.assembly.bytes() - before;
+        // What was held and is appended may find room that is there.
+        self.bytes = self.bytes - before + lane.assembly.bytes();
         match fragment {
             Ok(Taken::Whole) => {
                 lane.answer_count = header.fragments;
