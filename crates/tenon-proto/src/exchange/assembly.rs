@@ -62,8 +62,22 @@ impl Assembly {
         }
     }
 
-    /// Bytes that it has taken in.
+    /// Bytes of memory that it has.
     pub(super) fn bytes(&self) -> usize {
+        self.storage.capacity() + self.held_bytes
+    }
+
+    /// Bytes of memory that a fragment of so many bytes takes at least.
+    pub(super) fn cost_of(&self, fragment: u32, bytes: usize) -> usize {
+        let is_appended = self.is_begun() && fragment == self.below;
+        match is_appended && !self.storage.lacks(bytes) {
+            true => 0,
+            false => bytes,
+        }
+    }
+
+    /// Bytes of the message that have come.
+    fn bytes_taken(&self) -> usize {
         self.storage.end() - self.storage.base() + self.held_bytes
     }
 
@@ -114,11 +128,12 @@ impl Assembly {
         if fragment - self.below >= WINDOW {
             return Err(NotTaken::Malformed);
         }
-        if self.bytes() + data.len() > self.bytes_max {
+        if self.bytes_taken() + data.len() > self.bytes_max {
             return Err(NotTaken::TooLarge);
         }
         if self.count == 0 {
-            spare.lend_storage(&mut self.storage);
+            let promised = data.len().saturating_mul(count as usize);
+            spare.lend_storage(&mut self.storage, promised);
         }
         self.count = count;
         if fragment > self.below {

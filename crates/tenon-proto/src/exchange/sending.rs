@@ -7,7 +7,7 @@ use tenon_wire::Buffer;
 
 use super::DATAGRAM_DEFAULT;
 use super::ack::Arrived;
-use super::spare::Spare;
+use super::spare::{KEPT_BY_SERVER, Spare};
 
 /// Fragments of a message, from the first that has not arrived, that may be under way.
 pub(super) const WINDOW: u32 = 1024;
@@ -96,8 +96,8 @@ impl Learnt {
 }
 
 impl Sending {
-    /// Takes a message, in exchange for an empty buffer, to be sent in fragments of so many bytes.
-    /// The first `prefix_length` bytes of the whole are written by `prefix`.
+    /// Takes an answer, in exchange for an empty buffer, to be sent in fragments of so many bytes.
+    /// What stands in front of it is written by `prefix`.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -106,7 +106,11 @@ impl Sending {
         prefix: impl FnOnce(&mut Buffer),
     ) {
         self.forget();
-        self.take(message);
+        // A short answer does not keep the memory of a long one until the next call.
+        match message.capacity() > KEPT_BY_SERVER && message.len() <= KEPT_BY_SERVER {
+            true => self.copy(message),
+            false => self.take(message),
+        }
         self.restart(fragment_bytes, prefix);
     }
 
@@ -115,6 +119,12 @@ impl Sending {
     #[inline]
     pub(super) fn take(&mut self, message: &mut Buffer) {
         std::mem::swap(&mut self.message, message);
+    }
+
+    #[cold]
+    fn copy(&mut self, message: &mut Buffer) {
+        self.message.extend(message.as_slice());
+        message.clear();
     }
 
     /// Begins to send the same message anew.
@@ -160,6 +170,15 @@ impl Sending {
     /// Bytes of the whole.
     pub(super) fn bytes(&self) -> usize {
         self.prefix.len() + self.message.len()
+    }
+
+    /// Bytes of memory that the message has, if it is more than lanes keep.
+    #[inline]
+    pub(super) fn bytes_beyond_kept(&self) -> usize {
+        match self.message.capacity() {
+            kept if kept <= KEPT_BY_SERVER => 0,
+            bytes => bytes,
+        }
     }
 
     pub(super) fn count(&self) -> u32 {

@@ -5,8 +5,11 @@ use tenon_wire::Buffer;
 
 use crate::storage::Storage;
 
-/// Bytes that are kept by whoever has sent or received a message; what is larger is spared for others.
-const KEPT_MAX: usize = 64 << 10;
+/// Bytes that are kept by each lane of a client that has sent a message; what is larger is spared for others.
+pub(super) const KEPT_BY_CLIENT: usize = 64 << 10;
+
+/// The same of a server, whose lanes are many, and whose memory others use. So little is not counted.
+pub(super) const KEPT_BY_SERVER: usize = 4 << 10;
 
 /// Bytes that are spared.
 const SPARED_MAX: usize = 4 << 20;
@@ -16,21 +19,24 @@ const SPARED_MAX: usize = 4 << 20;
 pub(super) struct Spare {
     message: Buffer,
     storage: Storage,
+    /// Bytes that lanes keep.
+    kept_max: usize,
 }
 
 impl Spare {
-    /// Nothing is spared; storage will be as `storage` is, which is empty.
-    pub(super) fn new(storage: Storage) -> Self {
+    /// Nothing is spared; storage will be as `storage` is, which is empty. Lanes keep `kept_max` bytes each.
+    pub(super) fn new(storage: Storage, kept_max: usize) -> Self {
         Self {
             message: Buffer::default(),
             storage,
+            kept_max,
         }
     }
 
     /// Takes the memory of a message that is forgotten, unless it is little.
     #[inline]
     pub(super) fn take_message(&mut self, message: &mut Buffer) {
-        if message.capacity() > KEPT_MAX && message.is_empty() {
+        if message.capacity() > self.kept_max && message.is_empty() {
             self.exchange(message);
         }
     }
@@ -40,7 +46,7 @@ impl Spare {
         if message.capacity() > self.message.capacity() {
             std::mem::swap(message, &mut self.message);
         }
-        message.shrink_to(KEPT_MAX);
+        message.shrink_to(self.kept_max);
         self.message.shrink_to(SPARED_MAX);
     }
 
@@ -61,9 +67,10 @@ impl Spare {
         storage.release();
     }
 
-    /// Gives storage that has no memory yet what is spared.
-    pub(super) fn lend_storage(&mut self, storage: &mut Storage) {
-        if storage.capacity() == 0 {
+    /// Gives storage that has no memory yet what is spared, unless a message of so many bytes would leave most
+    /// of it empty.
+    pub(super) fn lend_storage(&mut self, storage: &mut Storage, bytes: usize) {
+        if storage.capacity() == 0 && self.storage.capacity() / 2 <= bytes {
             std::mem::swap(storage, &mut self.storage);
         }
     }

@@ -36,10 +36,15 @@ fn bring(pair: &mut Pair, packets: &[Vec<u8>]) {
     }
 }
 
-/// The server's time-out.
+/// The server's time-out. It may look at its timers earlier.
 fn time_out(pair: &mut Pair) {
-    pair.now = pair.server.poll_timeout().unwrap();
-    pair.server.handle_timeout(pair.now);
+    loop {
+        pair.now = pair.server.poll_timeout().unwrap();
+        pair.server.handle_timeout(pair.now);
+        if pair.server.has_transmit() || !pair.server.has_unarrived() {
+            return;
+        }
+    }
 }
 
 #[test]
@@ -94,6 +99,25 @@ fn an_answer_that_nobody_hears_is_given_up_until_its_client_asks() {
     assert!(pair.server.has_unarrived());
     pair.settle(|_| true);
     assert_eq!(pair.results.len(), 2);
+}
+
+/// A client that asks again and again and takes nothing does not keep a server that stops.
+#[test]
+fn a_server_that_stops_gives_an_answer_up_however_often_its_client_asks() {
+    let mut pair = answering(100_000);
+    let heard = burst(&mut pair);
+    bring(&mut pair, &heard);
+    pair.server.close();
+    for _ in 0..9 {
+        assert!(pair.server.has_unarrived());
+        burst(&mut pair);
+        time_out(&mut pair);
+        pair.client.handle_timeout(pair.now);
+        while let Some(said) = pair.poll_client() {
+            pair.bring_to_server(&said);
+        }
+    }
+    assert!(!pair.server.has_unarrived());
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod ends;
 mod golden;
 mod hostile;
 mod losses;
+mod memory;
 mod network;
 mod simulation;
 mod support;

@@ -194,11 +194,15 @@ impl Pair {
     }
 
     pub fn answer(&mut self, key: CallKey, result: &[u8]) {
-        let mut message = Buffer::default();
-        let reply = Reply::begin(&mut message, self.callers[&key]);
+        self.answer_with(key, result, &mut Buffer::default());
+    }
+
+    /// The same, with a buffer that is there, and empty.
+    pub fn answer_with(&mut self, key: CallKey, result: &[u8], message: &mut Buffer) {
+        let reply = Reply::begin(message, self.callers[&key]);
         message.extend(result);
-        reply.seal(&mut message);
-        self.server.reply(key, &mut message);
+        reply.seal(message);
+        self.server.reply(key, message);
     }
 
     /// Goes to the next moment at which the client does something by itself.

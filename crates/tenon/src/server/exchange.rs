@@ -26,6 +26,9 @@ use super::workers::ReplyTo;
 use crate::account;
 use crate::trains::Trains;
 
+/// Bytes of memory that the largest request takes beside its message.
+const BESIDE_MESSAGE: usize = 64 << 10;
+
 /// What a UDP port has of the packet exchange.
 #[derive(Debug)]
 pub struct Exchange {
@@ -37,8 +40,13 @@ impl Exchange {
     /// The exchange of a port that is opened now.
     pub fn new(limits: &ServerLimits) -> Self {
         let preamble = lean::preamble(limits);
+        // One host leaves others half of it, unless a single message needs more.
+        let of_host =
+            (limits.receive_bytes / 2).max(preamble.message_max as usize + BESIDE_MESSAGE);
         let exchange_limits = ExchangeLimits {
             datagram_max_here: DATAGRAM_HERE,
+            bytes_of_conversation: of_host,
+            bytes_of_host: of_host,
             bytes: limits.receive_bytes,
             ..ExchangeLimits::default()
         };

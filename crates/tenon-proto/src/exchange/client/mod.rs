@@ -23,7 +23,7 @@ use crate::exchange::congestion::Congestion;
 use crate::exchange::failure::Failure;
 use crate::exchange::opening::{Facts, OPENING, Opening};
 use crate::exchange::packet::{IgnoredCounters, Prototype};
-use crate::exchange::spare::Spare;
+use crate::exchange::spare::{KEPT_BY_CLIENT, Spare};
 use crate::exchange::time::{Chance, Patience, RoundTrip};
 use crate::exchange::{PREFIX_MAX, datagram_max};
 use crate::lean::client::{BindError, NotStarted, ReplyError};
@@ -289,7 +289,7 @@ impl<W> ClientEngine<W> {
                 ready: VecDeque::new(),
                 bindings: Vec::new(),
                 events: VecDeque::new(),
-                spare: Spare::new(Assembly::receiver(bytes_max)),
+                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_CLIENT),
                 congestion: Congestion::new(super::DATAGRAM_DEFAULT),
                 round_trip: RoundTrip::new(limits.patience),
                 has_waiting: false,

@@ -101,13 +101,12 @@ impl<A: Address> Core<A> {
     }
 
     fn assemble(&mut self, header: &Header, index: usize, body: &[u8]) -> Result<Taken, Ignored> {
-        let total = self.bytes + body.len();
+        let lane = self.lane(header.conversation, index)?;
+        let cost = lane.assembly.cost_of(header.fragment, body.len());
+        let is_full = !self.can_keep(header.conversation, cost);
         let Some(conversation) = self.conversations.get_mut(header.conversation) else {
             return Err(Ignored::Stale);
         };
-        let of_conversation = conversation.bytes + body.len();
-        let is_full =
-            total > self.limits.bytes || of_conversation > self.limits.bytes_of_conversation;
         let lane = &mut conversation.lanes[index];
         let taken = match is_full {
             true => Err(NotTaken::TooLarge),
@@ -144,14 +143,18 @@ impl<A: Address> Core<A> {
     }
 
     fn answer_again(&mut self, header: &Header, index: usize) {
+        let is_closed = self.is_closed;
         let Ok(lane) = self.lane(header.conversation, index) else {
             return;
         };
         match lane.sending.count() {
             1 => lane.owes_answer = true,
             _ => {
-                // The client is there: go on, if it was given up.
-                lane.in_vain = 0;
+                // The client is there: go on, if it was given up. A server that stops goes on only as long as
+                // something arrives: who asks and takes nothing would keep it for ever.
+                if !is_closed {
+                    lane.in_vain = 0;
+                }
                 lane.owes_ack = true;
             }
         }
@@ -209,7 +212,13 @@ impl<A: Address> Core<A> {
         if !is_awaited || conversation.lanes[index].sending.count() <= 1 {
             return Err(Ignored::Repeated);
         }
-        conversation.handle_arrived(index, &arrived, now, &mut self.chance);
+        let is_news = conversation.handle_arrived(index, &arrived, now, &mut self.chance);
+        let lane = &mut conversation.lanes[index];
+        if is_news || !self.is_closed {
+            lane.in_vain = 0;
+        }
+        let timer = lane.timer;
+        self.expect(timer);
         self.charge(header.conversation, index);
         self.make_ready(header.conversation, header.lane);
         self.wake(header.conversation);
@@ -262,9 +271,30 @@ impl<A: Address> Core<A> {
         };
         let lane = &mut conversation.lanes[index];
         lane.sending.spare(&mut self.spare);
-        let bytes = lane.assembly.bytes() + lane.sending.bytes();
+        let bytes = lane.assembly.bytes() + lane.sending.bytes_beyond_kept();
+        if bytes == lane.charged {
+            return;
+        }
         let before = std::mem::replace(&mut lane.charged, bytes);
         conversation.bytes = conversation.bytes - before + bytes;
         self.bytes = self.bytes - before + bytes;
+        if let Some(host) = self.hosts.get_mut(&conversation.peer.host()) {
+            host.bytes = host.bytes - before + bytes;
+        }
+    }
+
+    /// Whether there is room for so many bytes more of a conversation.
+    pub(super) fn can_keep(&self, conversation: u64, bytes: usize) -> bool {
+        let Some(conversation) = self.conversations.get(conversation) else {
+            return false;
+        };
+        let (limits, total) = (&self.limits, self.bytes + bytes);
+        let of_host = || {
+            let host = self.hosts.get(&conversation.peer.host());
+            host.map_or(0, |host| host.bytes) + bytes
+        };
+        total <= limits.bytes
+            && conversation.bytes + bytes <= limits.bytes_of_conversation
+            && (total <= limits.bytes_of_host || of_host() <= limits.bytes_of_host)
     }
 }

@@ -288,13 +288,14 @@ impl<A> Conversation<A> {
         lane.in_vain = 0;
     }
 
+    /// Takes in what has arrived of an answer; says whether anything has that had not.
     pub(super) fn handle_arrived(
         &mut self,
         index: usize,
         arrived: &Arrived<'_>,
         now: Instant,
         chance: &mut Chance,
-    ) {
+    ) -> bool {
         let lane = &mut self.lanes[index];
         let learnt = lane.sending.handle_arrived(arrived, now);
         if let Some(trip) = learnt.trip {
@@ -306,7 +307,7 @@ impl<A> Conversation<A> {
         if let Some(sent_at) = learnt.lost.sent_at {
             self.congestion.lost(learnt.lost.count, sent_at, now);
         }
-        lane.in_vain = 0;
+        let is_news = learnt.arrived.count > 0;
         if lane.timer.is_some() {
             lane.timer = Some(now + self.round_trip.wait(0, chance));
         }
@@ -314,6 +315,7 @@ impl<A> Conversation<A> {
             lane.end(Progress::Over);
         }
         self.has_waiting = true;
+        is_news
     }
 
     /// Nothing was heard of an answer; whether to go on sending it.

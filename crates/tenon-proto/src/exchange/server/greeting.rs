@@ -47,7 +47,8 @@ impl<A: Address> Core<A> {
     }
 
     pub(super) fn has_room(&self, from: A) -> bool {
-        let of_host = self.hosts.get(&from.host()).copied().unwrap_or(0);
+        let host = self.hosts.get(&from.host());
+        let of_host = host.map_or(0, |host| host.conversations);
         self.conversations.len() < self.limits.conversations
             && of_host < self.limits.conversations_of_host
     }
@@ -122,7 +123,7 @@ impl<A: Address> Core<A> {
             now,
         );
         self.conversations.insert(header.conversation, conversation);
-        *self.hosts.entry(from.host()).or_insert(0) += 1;
+        self.hosts.entry(from.host()).or_default().conversations += 1;
         self.counters.conversations += 1;
         Ok(rest)
     }

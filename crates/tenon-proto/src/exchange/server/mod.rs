@@ -25,7 +25,7 @@ use crate::exchange::assembly::{Assembly, whole};
 use crate::exchange::cookie::Cookies;
 use crate::exchange::opening::{Facts, Welcome};
 use crate::exchange::packet::{Header, Ignored, IgnoredCounters, PacketKind, decode};
-use crate::exchange::spare::Spare;
+use crate::exchange::spare::{KEPT_BY_SERVER, Spare};
 use crate::exchange::time::{Chance, Patience};
 use crate::exchange::{PREFIX_MAX, datagram_max};
 use crate::lean::Preamble;
@@ -75,8 +75,11 @@ pub struct ServerLimits {
     pub conversations: usize,
     /// Conversations of one host.
     pub conversations_of_host: usize,
-    /// Bytes of requests and answers of one conversation that are kept.
+    /// Bytes of memory of requests and answers of one conversation. Those of a single packet, or of a few, are
+    /// not counted: every call may have 4 KiB.
     pub bytes_of_conversation: usize,
+    /// The same of all conversations of one host.
+    pub bytes_of_host: usize,
     /// The same of all conversations.
     pub bytes: usize,
     /// For how long a conversation is known behind its last packet.
@@ -95,6 +98,7 @@ impl Default for ServerLimits {
             conversations: 4096,
             conversations_of_host: 512,
             bytes_of_conversation: 160 << 20,
+            bytes_of_host: 256 << 20,
             bytes: 512 << 20,
             retention: Duration::from_secs(60),
             cookie: Duration::from_secs(10),
@@ -185,11 +189,13 @@ struct Core<A> {
     incarnation: u32,
     started: Instant,
     conversations: Conversations<A>,
-    hosts: HashMap<A, usize>,
+    hosts: HashMap<A, Host>,
     /// Calls that have something to send.
     ready: VecDeque<(u64, u16)>,
     /// Calls whose answers wait to be acknowledged.
     timed: Vec<(u64, u16)>,
+    /// No timer of those is earlier; it may be that none is as early, as answers have gone on since.
+    next_due: Option<Instant>,
     stray: VecDeque<Stray<A>>,
     /// Conversations whose clients are to be told that the server stops.
     leaving: Vec<u64>,
@@ -205,6 +211,13 @@ struct Core<A> {
     chance: Chance,
     is_closed: bool,
     counters: ServerCounters,
+}
+
+/// What the conversations of a host take.
+#[derive(Debug, Default)]
+struct Host {
+    conversations: usize,
+    bytes: usize,
 }
 
 /// An answer to somebody without a conversation.
@@ -244,12 +257,13 @@ impl<A: Address> ServerEngine<A> {
                 hosts: HashMap::new(),
                 ready: VecDeque::new(),
                 timed: Vec::new(),
+                next_due: None,
                 stray: VecDeque::new(),
                 leaving: Vec::new(),
                 farewell_at: None,
                 events: VecDeque::new(),
                 scratch: Buffer::default(),
-                spare: Spare::new(Assembly::receiver(bytes_max)),
+                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_SERVER),
                 bytes: 0,
                 sweep_at: now + limits.retention / 4,
                 order: 0,
@@ -337,7 +351,7 @@ impl<A: Address> ServerEngine<A> {
         self.core.conversations.len()
     }
 
-    /// Bytes of requests and answers that are kept.
+    /// Bytes of memory of requests and answers, as far as they are counted.
     pub fn bytes(&self) -> usize {
         self.core.bytes
     }

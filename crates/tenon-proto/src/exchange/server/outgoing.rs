@@ -58,7 +58,8 @@ impl<A: Address> Core<A> {
                 None => {}
                 Some(Limited::Done) => return Some(conversation.peer),
                 Some(Limited::More) => {
-                    let peer = conversation.peer;
+                    let (peer, timer) = (conversation.peer, conversation.lanes[index].timer);
+                    self.expect(timer);
                     self.make_ready(id, number);
                     return Some(peer);
                 }

@@ -7,6 +7,7 @@ use super::{Address, CallKey, Core, Request};
 use crate::exchange::ack::Progress;
 use crate::exchange::content::{Asked, Question};
 use crate::exchange::packet::{Header, Ignored, PacketKind};
+use crate::exchange::spare::KEPT_BY_SERVER;
 use crate::lean::server::{Call, Caller, Catalog, Reply};
 use crate::lean::{Exception, Features, Status};
 
@@ -128,6 +129,9 @@ impl<A: Address> Core<A> {
     }
 
     pub(super) fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {
+        let bytes = message.len();
+        // One that every lane has room for is always taken: the call was carried out.
+        let is_full = bytes > KEPT_BY_SERVER && !self.can_keep(key.conversation, bytes);
         let Some(conversation) = self.conversations.get_mut(key.conversation) else {
             return false;
         };
@@ -139,9 +143,6 @@ impl<A: Address> Core<A> {
         }
         match (lane.stage, lane.caller) {
             (Stage::Running, Some(caller)) => {
-                let bytes = message.len();
-                let is_full = self.bytes + bytes > self.limits.bytes
-                    || conversation.bytes + bytes > self.limits.bytes_of_conversation;
                 if is_full {
                     refuse_for_room(message, caller);
                 }

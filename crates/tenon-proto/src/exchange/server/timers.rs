@@ -4,25 +4,42 @@ use std::time::Instant;
 
 use super::conversation::Stage;
 use super::{Address, CallKey, Core, ServerEvent};
+use crate::exchange::ack::Progress;
 
 impl<A: Address> Core<A> {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let timers = self.timed.iter().filter_map(|(id, number)| {
-            let lane = self.conversations.get(*id)?.lane(*number)?;
-            lane.timer
-        });
         let sweep = (!self.conversations.is_empty()).then_some(self.sweep_at);
-        timers.chain(sweep).min()
+        self.next_due.into_iter().chain(sweep).min()
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.next_due.is_some_and(|due| due <= now) {
+            self.look_at_answers(now);
+        }
+        if self.sweep_at <= now {
+            self.sweep_at = now + self.limits.retention / 4;
+            self.sweep(now);
+        }
+    }
+
+    fn look_at_answers(&mut self, now: Instant) {
         let mut timed = std::mem::take(&mut self.timed);
         timed.retain(|(id, number)| self.handle_lane_timeout(now, *id, *number));
         timed.append(&mut self.timed);
         self.timed = timed;
-        if self.sweep_at <= now {
-            self.sweep_at = now + self.limits.retention / 4;
-            self.sweep(now);
+        let timers = self.timed.iter().filter_map(|(id, number)| {
+            let lane = self.conversations.get(*id)?.lane(*number)?;
+            lane.timer
+        });
+        self.next_due = timers.min();
+    }
+
+    /// A lane's timer was set.
+    pub(super) fn expect(&mut self, timer: Option<Instant>) {
+        if let Some(at) = timer
+            && self.next_due.is_none_or(|due| at < due)
+        {
+            self.next_due = Some(at);
         }
     }
 
@@ -65,9 +82,30 @@ impl<A: Address> Core<A> {
         for id in over {
             self.forget(id);
         }
+        self.end_unfinished(now);
         if self.conversations.is_empty() {
             self.ready.clear();
             self.timed.clear();
+            self.next_due = None;
+        }
+    }
+
+    /// Drops requests of which nothing has come for so long that their clients have given them up.
+    fn end_unfinished(&mut self, now: Instant) {
+        let silence = self.limits.patience.silence;
+        let mut ended = Vec::new();
+        for (id, conversation) in self.conversations.iter() {
+            for (index, lane) in conversation.lanes.iter().enumerate() {
+                if lane.assembly.is_begun() && now >= lane.received_at + silence {
+                    ended.push((id, index));
+                }
+            }
+        }
+        for (id, index) in ended {
+            if let Ok(lane) = self.lane(id, index) {
+                lane.end(Progress::Overloaded);
+            }
+            self.charge(id, index);
         }
     }
 
@@ -87,9 +125,10 @@ impl<A: Address> Core<A> {
             })
         }));
         let host = conversation.peer.host();
-        if let Some(count) = self.hosts.get_mut(&host) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(known) = self.hosts.get_mut(&host) {
+            known.conversations -= 1;
+            known.bytes -= conversation.bytes;
+            if known.conversations == 0 {
                 self.hosts.remove(&host);
             }
         }
