@@ -47,10 +47,28 @@ struct Way {
     writer: Interface,
     reader: Interface,
     read: Read,
+    #[cfg(feature = "jit")]
+    read_by_machine: ReadByMachine,
 }
 
 /// Reads a value of a type; with it comes how many bytes it took.
 type Read = fn(&Interface, TypeId, &[u8], DecodeMode) -> Result<(Value, usize), DecodeError>;
+
+/// Reads a value of a type leniently, by machine code alone.
+#[cfg(feature = "jit")]
+type ReadByMachine = fn(&Interface, TypeId, &[u8]) -> Option<Value>;
+
+#[cfg(feature = "jit")]
+fn read_by_machine<R: tenon_wire::Representation>(
+    interface: &Interface,
+    id: TypeId,
+    bytes: &[u8],
+) -> Option<Value> {
+    let mut input = Decoder::<R>::over(bytes, DecodeMode::Lenient, Limits::default());
+    let message = interface.message(id).expect("a layout");
+    let frame = message.decode_by_machine(&mut input)?;
+    Some(frame.value())
+}
 
 fn read<R: tenon_wire::Representation>(
     interface: &Interface,
@@ -64,6 +82,22 @@ fn read<R: tenon_wire::Representation>(
     Ok((value, input.position()))
 }
 
+/// Read by decoders of `R`.
+fn way<R: tenon_wire::Representation>(
+    name: &'static str,
+    writer: Interface,
+    reader: Interface,
+) -> Way {
+    Way {
+        name,
+        writer,
+        reader,
+        read: read::<R>,
+        #[cfg(feature = "jit")]
+        read_by_machine: read_by_machine::<R>,
+    }
+}
+
 /// All ways in which a value may travel.
 fn ways(schema: &Schema) -> Vec<Way> {
     let made = |representation| {
@@ -74,19 +108,13 @@ fn ways(schema: &Schema) -> Vec<Way> {
         true => Order::Big,
         false => Order::Little,
     };
-    let way = |name, by, reader, read| Way {
-        name,
-        writer: made(by),
-        reader: made(reader),
-        read,
-    };
     let (xdr, lean) = (Representation::XDR, Representation::LEAN);
     vec![
-        way("xdr", xdr, xdr, read::<Xdr>),
-        way("lean", lean, lean, read::<Lean<Native>>),
-        way("lean swapped", lean_of(other), lean, read::<Lean<Swapped>>),
-        way("packed", PACKED, PACKED, read::<Xdr>),
-        way("odd", ODD, ODD, read::<Lean<Swapped>>),
+        way::<Xdr>("xdr", made(xdr), made(xdr)),
+        way::<Lean<Native>>("lean", made(lean), made(lean)),
+        way::<Lean<Swapped>>("lean swapped", made(lean_of(other)), made(lean)),
+        way::<Xdr>("packed", made(PACKED), made(PACKED)),
+        way::<Lean<Swapped>>("odd", made(ODD), made(ODD)),
     ]
 }
 
@@ -327,6 +355,10 @@ fn every_corrupted_count_is_refused() {
                 assert!(*name == "links" && ["xdr", "odd"].contains(&way.name));
                 continue;
             };
+            #[cfg(feature = "jit")]
+            let by_machine = |bytes: &[u8]| (way.read_by_machine)(&way.reader, id, bytes);
+            #[cfg(feature = "jit")]
+            assert_eq!(by_machine(&bytes).as_ref(), Some(value), "{}", way.name);
             // What follows the last element is missing.
             for lie in [9, 0x0100_0000, i32::MAX as u32, u32::MAX] {
                 let mut lying = bytes.clone();
@@ -335,6 +367,8 @@ fn every_corrupted_count_is_refused() {
                 let error = read.expect_err("there are three").kind;
                 let is_truncated = matches!(error, DecodeErrorKind::Truncated { .. });
                 assert!(is_truncated, "{lie} {name} in {}: {error}", way.name);
+                #[cfg(feature = "jit")]
+                assert_eq!(by_machine(&lying), None, "{lie} {name} in {}", way.name);
             }
         }
     }
