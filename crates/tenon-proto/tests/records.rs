@@ -100,6 +100,38 @@ fn a_record_of_one_fragment_is_handed_out_where_it_was_received() {
     }
 }
 
+/// A read that ends behind a mark leaves nothing in the storage, which then has to grow for the record.
+#[test]
+fn a_mark_may_come_alone_in_front_of_a_record_that_needs_more_room() {
+    let body = Random(8).bytes(3 * ROOM_FIRST);
+    let (first, second) = body.split_at(2 * ROOM_FIRST);
+    let in_two = [
+        fragment(first.len() as u32, first),
+        fragment(LAST | second.len() as u32, second),
+    ];
+    for before in [&b""[..], &record(b"before")] {
+        for (whole, marks) in [
+            (record(&body), vec![MARK]),
+            (in_two.concat(), vec![MARK, MARK + first.len() + MARK]),
+        ] {
+            let mut stream = [before, &whole].concat();
+            let mut reader = RecordReader::new(body.len());
+            let mut found = Vec::new();
+            let mut gone = 0;
+            for mark in marks {
+                let rest = stream.split_off(before.len() + mark - gone);
+                gone += stream.len();
+                found.extend(records(&mut reader, &stream, usize::MAX));
+                stream = rest;
+            }
+            found.extend(records(&mut reader, &stream, usize::MAX));
+            assert_eq!(found.last(), Some(&body));
+            assert_eq!(found.len(), if before.is_empty() { 1 } else { 2 });
+            assert_eq!(records(&mut reader, &record(b"next"), 3), [b"next"]);
+        }
+    }
+}
+
 #[test]
 fn one_read_may_bring_several_records_and_a_part_of_the_next() {
     let stream = [

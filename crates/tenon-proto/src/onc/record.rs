@@ -324,11 +324,14 @@ impl RecordReader {
         }
     }
 
-    /// Where what is still needed begins: the mark of the present record is kept with it.
+    /// Where what is still needed begins: the mark of the present record is kept with it, unless nothing of the
+    /// record had come when the storage was emptied, and the mark with it.
     fn kept_from(&self) -> usize {
         match self.state {
             State::Mark { fresh: true } => self.record.start,
-            State::Mark { fresh: false } | State::Fragment { .. } => self.record.start - MARK,
+            State::Mark { fresh: false } | State::Fragment { .. } => {
+                self.record.start.saturating_sub(MARK)
+            }
         }
     }
 
