@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -449,98 +449,4 @@ fn a_hello_that_is_none_ends_the_connection() {
     let _right = greets(&sealed(right.clone()));
     eventually("it is taken", || server.counters().connections_open == 2);
     assert_eq!(server.counters().broken_connections, 7);
-}
-
-/// Writes anything anywhere in the memory until it is to stop.
-fn scribble(memory: &[AtomicU64], seed: u64, stop: &AtomicBool) {
-    let mut random = seed;
-    while !stop.load(Ordering::Relaxed) {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let at = (random >> 33) as usize % memory.len();
-        // What is in front of the rings is hit as often as all the rest.
-        let at = match random & 1 {
-            0 => at % 64,
-            _ => at,
-        };
-        memory[at].store(random >> (random % 64), Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn clients_that_scribble_hurt_nobody_but_themselves() {
-    let address = fresh_address();
-    let limits = limited(|limits| limits.send = Duration::from_millis(200));
-    let server = builder(&address).limits(limits).start().unwrap();
-    let stop = AtomicBool::new(false);
-    let honest = client(&address, Waiting::default());
-    thread::scope(|scope| {
-        for seed in 1..4 {
-            let (address, stop) = (&address, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let Memory { socket, joined } = Memory::connect(address);
-                    let enough = AtomicBool::new(false);
-                    thread::scope(|inner| {
-                        inner.spawn(|| scribble(joined.end.memory(), seed, &enough));
-                        let mut room = vec![0; 1 << 16];
-                        for round in 0..50_u8 {
-                            // Wakes up the server each time, and some bytes are right.
-                            let _ = std::io::Write::write(&mut &socket, &[round]);
-                            let _ = joined.end.send(b"\x7ftenon\r\n\0\x01\0\x01", || ());
-                            let _ = joined.end.receive(&mut room, || ());
-                        }
-                        enough.store(true, Ordering::Relaxed);
-                    });
-                }
-            });
-        }
-        for number in 0..400 {
-            let bytes = pattern(number * 11, number);
-            assert_eq!(echo(&honest, &bytes).unwrap(), bytes);
-        }
-        stop.store(true, Ordering::Relaxed);
-    });
-    assert_eq!(honest.channel().counters().connections, 1);
-    let begin = Instant::now();
-    drop(honest);
-    while server.counters().connections_open > 0 {
-        assert!(begin.elapsed() < PATIENCE, "{:?}", server.counters());
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A server whose replies are right but for what it writes elsewhere meanwhile: the client gets its own
-/// answer, an error, or an answer that the server could have given, and never waits beyond its
-/// time.
-#[test]
-fn a_server_that_scribbles_is_survived() {
-    for seed in 1..9 {
-        let path = fresh_path();
-        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let scribbler = scope.spawn(|| {
-                let (socket, _) = listener.accept().unwrap();
-                let sizes = tenon_shm::Sizes::new(1 << 16, 1 << 16).unwrap();
-                let joined = tenon_shm::invite(socket.as_fd(), sizes).unwrap();
-                scribble(joined.end.memory(), seed, &stop);
-            });
-            let address = format!("shm://{}", path.display());
-            let client = Client::connect(&address, PROGRAM, VERSION).unwrap();
-            let limit = Duration::from_millis(100);
-            let client = client
-                .with_interface(Arc::new(interface()))
-                .with_timeout(limit);
-            for size in [10, 100_000] {
-                let begin = Instant::now();
-                echo(&client, &pattern(size, 0)).unwrap_err();
-                assert!(begin.elapsed() < PATIENCE);
-            }
-            stop.store(true, Ordering::Relaxed);
-            scribbler.join().unwrap();
-        });
-        std::fs::remove_file(&path).unwrap();
-    }
 }
