@@ -90,6 +90,24 @@ fn client(server: &Server) -> Client {
     client_with(at(server), ChannelOptions::default())
 }
 
+/// Arguments and a result of 64 MiB, less the header that counts as part of a message: the most that a client sends
+/// and takes unless it is told otherwise.
+#[test]
+fn messages_of_64_mib_come_back() {
+    const HEADER: usize = 64;
+    let server = server(0);
+    let client = client(&server);
+    // What the server takes is known from its welcome.
+    call(&client, ECHO, b"").unwrap();
+    let sent = pattern((64 << 20) - HEADER);
+    assert!(call(&client, ECHO, &sent).unwrap() == sent);
+    // One that is larger is not sent at all.
+    let error = call(&client, ECHO, &vec![0; (64 << 20) + 1]).unwrap_err();
+    assert!(matches!(error, CallError::TooLarge { .. }), "{error:?}");
+    assert!(call(&client, ECHO, &sent).unwrap() == sent);
+    assert_eq!(client.channel().counters().connections, 1);
+}
+
 #[test]
 fn messages_of_all_sizes_come_back_however_is_waited() {
     for (_, waiting) in Waiting::ALL {
