@@ -27,7 +27,8 @@ use tenon::{CallError, ChannelOptions, Client, Server, Waiting};
 /// Says to a process where it is to listen or to call.
 const ADDRESS: &str = "TENON_SHM_ADDRESS";
 
-const KILLS: u64 = 50;
+/// Servers that are killed, and clients; of both together a fifth as many.
+const KILLS: u64 = 100;
 
 /// How long a call may take whose server lives.
 const ENOUGH: Duration = Duration::from_secs(10);
