@@ -10,10 +10,10 @@ use tenon_interop::compiled::hprpc::{HprpcVersionClient, LargeData, Numbers, Pac
 use tenon_interop::services::rand_nums;
 
 /// Time that a call has that should succeed: more than any pause.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Most calls that a caller has in flight.
-const IN_FLIGHT_MAX: u64 = 40;
+pub const IN_FLIGHT_MAX: u64 = 40;
 
 /// What has become of the calls of a caller.
 #[derive(Debug, Default)]
@@ -33,6 +33,51 @@ impl Tally {
     pub fn is_enough(&self, is_faulty: bool) -> bool {
         self.right > 0 && (!is_faulty || self.failed + self.given_up > 0)
     }
+
+    /// Takes down what became of a call, and whether its result was right: over a way on which calls fail, they may.
+    pub fn note(&mut self, is_faulty: bool, outcome: Result<bool, CallError>) {
+        let wrong = match outcome {
+            Ok(true) => {
+                self.right += 1;
+                return;
+            }
+            Ok(false) => "a wrong result".to_owned(),
+            Err(
+                CallError::Disconnected { .. } | CallError::TimedOut { .. } | CallError::Connect(_),
+            ) if is_faulty => {
+                self.failed += 1;
+                return;
+            }
+            Err(error) => error.to_string(),
+        };
+        if self.wrong.len() < 5 {
+            self.wrong.push(wrong);
+        }
+    }
+
+    /// Whether it is over, at this moment, for a caller that is to call until `end`, or until there was enough of
+    /// everything if that takes longer.
+    pub fn is_over(&self, is_faulty: bool, end: Instant) -> bool {
+        let now = Instant::now();
+        match self.is_enough(is_faulty) {
+            true => now >= end,
+            false => now >= end + PATIENCE,
+        }
+    }
+}
+
+/// Bytes of the largest argument or result by the channel to this address: by ONC RPC a datagram carries a call.
+pub fn size_max(address: &str) -> u64 {
+    match address.starts_with("udp:") {
+        true => 1500,
+        false => 60_000,
+    }
+}
+
+/// Bytes of a result or an argument over a way that is not to have more than `most`: mostly few, seldom many.
+pub fn size(random: &mut Random, most: u64) -> u32 {
+    let bits = random.below(17);
+    random.below(1 << bits).min(most) as u32
 }
 
 impl fmt::Display for Tally {
@@ -50,7 +95,7 @@ pub struct Caller {
     client: HprpcVersionClient,
     /// Whether the way to the server is one on which calls fail.
     is_faulty: bool,
-    is_datagram: bool,
+    size_max: u64,
     random: Random,
     tally: Tally,
 }
@@ -85,11 +130,11 @@ impl Pending {
 
 impl Caller {
     pub fn new(client: HprpcVersionClient, is_faulty: bool, seed: u64) -> Self {
-        let is_datagram = client.0.channel().address().to_string().starts_with("udp");
+        let size_max = size_max(&client.0.channel().address().to_string());
         Self {
             client: client.with_timeout(PATIENCE),
             is_faulty,
-            is_datagram,
+            size_max,
             random: Random::new(seed),
             tally: Tally::default(),
         }
@@ -98,13 +143,7 @@ impl Caller {
     /// Calls until `end`, or until there was enough of everything if that takes longer, and says what came
     /// of it.
     pub fn call_until(&mut self, end: Instant) -> Tally {
-        let last = end + PATIENCE;
-        let is_faulty = self.is_faulty;
-        let is_over = |tally: &Tally, now| match tally.is_enough(is_faulty) {
-            true => now >= end,
-            false => now >= last,
-        };
-        while !is_over(&self.tally, Instant::now()) {
+        while !self.tally.is_over(self.is_faulty, end) {
             match self.random.below(8) {
                 0 => self.call_in_a_hurry(),
                 1..4 => self.call_many_at_once(),
@@ -158,13 +197,7 @@ impl Caller {
     }
 
     fn start(&mut self, client: &HprpcVersionClient) -> Result<Pending, CallError> {
-        let size_max = match self.is_datagram {
-            true => 1500,
-            false => 60_000,
-        };
-        // Mostly small, seldom large.
-        let bits = self.random.below(17);
-        let size = self.random.below(1 << bits).min(size_max) as u32;
+        let size = size(&mut self.random, self.size_max);
         Ok(match self.random.below(6) {
             0 => Pending::Null(client.start_null_call()?),
             1 => {
@@ -193,22 +226,6 @@ impl Caller {
     }
 
     fn note(&mut self, outcome: Result<bool, CallError>) {
-        let wrong = match outcome {
-            Ok(true) => {
-                self.tally.right += 1;
-                return;
-            }
-            Ok(false) => "a wrong result".to_owned(),
-            Err(
-                CallError::Disconnected { .. } | CallError::TimedOut { .. } | CallError::Connect(_),
-            ) if self.is_faulty => {
-                self.tally.failed += 1;
-                return;
-            }
-            Err(error) => error.to_string(),
-        };
-        if self.tally.wrong.len() < 5 {
-            self.tally.wrong.push(wrong);
-        }
+        self.tally.note(self.is_faulty, outcome);
     }
 }

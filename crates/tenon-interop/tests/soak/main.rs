@@ -1,12 +1,14 @@
-//! Random calls over all transports and both protocols at once, directly and through relays that
-//! delay, cut, drop and repeat what goes through them. Every result is checked, no call may be lost,
-//! and memory stays flat.
+//! Random calls over all transports and both protocols at once, by threads and by tasks of tokio, directly and
+//! through relays that delay, cut, drop and repeat what goes through them: no relay gets between those who share
+//! memory, and what goes past the kernel needs networks of its own, so `xdp://` is left to the conformance suite.
+//! Every result is checked, no call may be lost, and memory stays flat.
 //!
 //! `TENON_SOAK_SECONDS` says for how long, 6 unless set; before a release it is 600:
 //! `TENON_SOAK_SECONDS=600 cargo test --release -p tenon-interop --test soak -- --nocapture`.
 
 mod calls;
 mod relay;
+mod tasks;
 
 use std::alloc::System;
 use std::env;
@@ -17,10 +19,10 @@ use std::time::{Duration, Instant};
 use calls::{Caller, Tally};
 use relay::{relay_datagrams, relay_stream};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use tenon::Channel;
-use tenon_interop::compiled::hprpc::HprpcVersionClient;
-use tenon_interop::services::serve;
-use tenon_interop::{Transport, socket_path};
+use tenon::{Channel, Server};
+use tenon_interop::compiled::hprpc::{HprpcVersionClient, HprpcVersionService};
+use tenon_interop::services::{Hprpc, listening};
+use tenon_interop::socket_path;
 
 /// Threads that share a channel.
 const CALLERS: u64 = 2;
@@ -35,15 +37,13 @@ static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn random_calls_stay_right_and_cost_no_memory() {
     let seconds = env::var("TENON_SOAK_SECONDS").map_or(Ok(6), |it| it.parse());
     let length = Duration::from_secs(seconds.expect("whole seconds"));
-    let (server, addresses) = serve(&socket_path("soak"));
-    let [tcp, udp, unix] =
-        [Transport::Tcp, Transport::Udp, Transport::Unix].map(|transport| addresses.url(transport));
-    let (bad_tcp, bad_udp) = (relay_stream(&tcp), relay_datagrams(&udp));
-    let direct = [&tcp, &unix, &udp].map(|url| (url.clone(), false));
-    let faulty = [bad_tcp.clone(), bad_udp].map(|url| (url, true));
-    let lean = [(&tcp, false), (&unix, false), (&bad_tcp, true)]
-        .map(|(url, is_faulty)| (format!("lean+{url}"), is_faulty));
-    let ways: Vec<_> = direct.into_iter().chain(faulty).chain(lean).collect();
+    let server = listening(&socket_path("soak"))
+        .listen(&format!("shm://{}", socket_path("soak-shm").display()))
+        .expect("an address")
+        .service(HprpcVersionService(Hprpc))
+        .start()
+        .expect("the server starts");
+    let ways = ways(&server);
 
     let end = Instant::now() + length;
     let (tallies, early, late) = thread::scope(|scope| {
@@ -55,6 +55,7 @@ fn random_calls_stay_right_and_cost_no_memory() {
                 let mut caller = Caller::new(client.clone(), *is_faulty, seed);
                 callers.push(scope.spawn(move || caller.call_until(end)));
             }
+            callers.push(scope.spawn(move || tasks::call_until(url, *is_faulty, CALLERS, end)));
         }
         thread::sleep(length / 3);
         let early = allocated();
@@ -68,10 +69,15 @@ fn random_calls_stay_right_and_cost_no_memory() {
     let mut report = String::new();
     let mut failed = false;
     for (position, tally) in tallies.into_iter().enumerate() {
-        let (url, is_faulty) = &ways[position / CALLERS as usize];
+        let each = CALLERS as usize + 1;
+        let (url, is_faulty) = &ways[position / each];
+        let who = match position % each {
+            last if last == CALLERS as usize => "tasks",
+            _ => "a thread",
+        };
         let tally = tally.expect("no caller panics");
         failed |= !tally.wrong.is_empty() || !tally.is_enough(*is_faulty);
-        writeln!(report, "{url}: {tally}").expect("memory");
+        writeln!(report, "{url}, {who}: {tally}").expect("memory");
     }
     writeln!(report, "memory: {early} bytes early, {late} late").expect("memory");
     writeln!(report, "{:?}", server.counters()).expect("memory");
@@ -80,6 +86,25 @@ fn random_calls_stay_right_and_cost_no_memory() {
     assert!(late < early + GROWTH_MAX, "{report}");
     assert_eq!(server.counters().panics, 0);
     server.shutdown(Duration::from_secs(1));
+}
+
+/// Every way to the server, and whether calls fail on it.
+fn ways(server: &Server) -> Vec<(String, bool)> {
+    let address = |scheme| {
+        let mut all = server.addresses().iter().map(ToString::to_string);
+        let found = all.find(|address: &String| address.starts_with(scheme));
+        found.expect("it listens there")
+    };
+    let [tcp, udp, unix, shm] = ["tcp:", "udp:", "unix:", "shm:"].map(address);
+    let (bad_tcp, bad_udp) = (relay_stream(&tcp), relay_datagrams(&udp));
+    let direct = [tcp, unix, udp].map(|url| (url, false));
+    let faulty = [bad_tcp, bad_udp].map(|url| (url, true));
+    let onc: Vec<_> = direct.into_iter().chain(faulty).collect();
+    let lean = onc
+        .iter()
+        .map(|(url, is_faulty)| (format!("lean+{url}"), *is_faulty));
+    let lean: Vec<_> = lean.chain([(shm, false)]).collect();
+    onc.into_iter().chain(lean).collect()
 }
 
 /// Bytes of memory that are allocated: what the allocator keeps beyond them depends on the number of
