@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use tenon::CallError;
 
 use crate::relay::{Relay, Toward};
-use crate::rows::{Execution, eventually, plain_rows};
+use crate::rows::{Execution, eventually, mortal_rows, plain_rows};
 use crate::service::{ECHO, HOLD, Obliging};
 
 /// Cut off behind nothing, within the header and within the result.
@@ -56,6 +56,31 @@ fn all_calls_in_flight_end_with_the_connection() {
         }
         service.gate.open();
         assert_eq!(client.call(ECHO, b"next").unwrap(), b"next", "{row}");
+    }
+}
+
+/// Whatever carried them, and in the middle of nothing: the process is gone.
+#[test]
+fn all_calls_in_flight_end_with_their_server() {
+    for row in mortal_rows() {
+        let service = Obliging::default();
+        let server = row.server(&service, Execution::Waiting);
+        let relay = Relay::default();
+        let client = row.client(&relay.before(&server.address()));
+        client.call(ECHO, b"").unwrap();
+        let calls: Vec<_> = (0..8).map(|_| client.start(HOLD, b"").unwrap()).collect();
+        service.gate.wait_for(8);
+        relay.cut();
+        for call in calls {
+            let error = call.wait().unwrap_err();
+            let is_told = matches!(error, CallError::Disconnected { .. });
+            assert!(is_told && error.may_have_executed(), "{row}: {error:?}");
+        }
+        service.gate.open();
+        // A port that is closed stays so.
+        if row.carrier.no_connection.is_none() {
+            assert_eq!(client.call(ECHO, b"next").unwrap(), b"next", "{row}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One suite that every way to call passes: both protocols, over every transport that carries them, from
 //! clients and at servers of threads and of tasks. [`rows`] has the table; a transport that is new is one
-//! more entry there.
+//! more entry there. What makes no sense for one is left out with a reason, which is said.
 //!
 //! Nothing here depends on how long something takes: what has to happen in an order is held up by a
 //! [gate](service::Gate). Times only bound what would hang.
@@ -13,6 +13,8 @@ mod echo;
 mod fingerprints;
 mod flight;
 mod hostile;
+#[path = "../../../tenon/tests/common/interloper.rs"]
+mod interloper;
 mod networks;
 mod orders;
 #[path = "../../../tenon-xdp/tests/common/pair.rs"]

@@ -1,8 +1,9 @@
-//! Peers over plain sockets that speak the lean protocol in an order of bytes of their own: a machine of
+//! Peers over plain sockets, and in shared memory, that speak the lean protocol in an order of bytes of their own: a machine of
 //! the other kind.
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread;
@@ -12,6 +13,7 @@ use tenon::lean::client::{ClientEngine, Event, Outgoing};
 use tenon::lean::server::{Call, Catalog, Received, Reply, ServerEngine};
 use tenon::lean::{ByteOrder, Draft, Exception, Extras, Incoming, MessageReader, Preamble, Status};
 use tenon::wire::{Buffer, Encoder, Lean, Marshal, Swapped};
+use tenon_shm::{Joined, Sizes};
 
 use crate::rows::PATIENCE;
 use crate::service::{ADD, details, interface};
@@ -34,6 +36,47 @@ pub trait Stream: Read + Write + Send + 'static {}
 
 impl<S: Read + Write + Send + 'static> Stream for S {}
 
+/// An end of memory that is shared, of one who looks and does not sleep.
+struct Shared {
+    joined: Joined,
+    /// Wakes the other end.
+    socket: UnixStream,
+}
+
+impl Shared {
+    fn ring(&self) {
+        // Who is gone need not be woken.
+        let _ = (&self.socket).write(&[1]);
+    }
+}
+
+impl Read for Shared {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let is_last = self.joined.end.peer_sends_nothing();
+            match self.joined.end.receive(room, || self.ring()) {
+                Ok(0) if is_last => return Ok(0),
+                Ok(0) => thread::yield_now(),
+                Ok(received) => return Ok(received),
+                Err(violation) => return Err(io::Error::other(violation)),
+            }
+        }
+        Err(ErrorKind::TimedOut.into())
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.joined.end.send(bytes, || self.ring());
+        sent.map_err(io::Error::other)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Connects to the server at `address`.
 pub fn connect(address: &str) -> Box<dyn Stream> {
     let (scheme, place) = address.split_once("://").unwrap();
@@ -47,6 +90,11 @@ pub fn connect(address: &str) -> Box<dyn Stream> {
             let stream = UnixStream::connect(place).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             Box::new(stream)
+        }
+        "shm" => {
+            let socket = UnixStream::connect(place).unwrap();
+            let joined = tenon_shm::join(socket.as_fd(), Instant::now() + PATIENCE).unwrap();
+            Box::new(Shared { joined, socket })
         }
         other => panic!("no peer over {other}"),
     }
@@ -104,15 +152,21 @@ pub fn serve(carrier: &str, order: ByteOrder) -> String {
             thread::spawn(move || answer(&mut listener.accept().unwrap().0, order));
             address
         }
-        "unix" => {
+        "unix" | "shm" => {
             let path = crate::rows::fresh_path();
             let listener = UnixListener::bind(&path).unwrap();
-            let address = format!("unix://{}", path.display());
+            let address = format!("{carrier}://{}", path.display());
+            let is_shared = carrier == "shm";
             thread::spawn(move || {
-                let mut stream = listener.accept().unwrap().0;
+                let mut socket = listener.accept().unwrap().0;
                 // Nobody else is to come.
                 std::fs::remove_file(path).unwrap();
-                answer(&mut stream, order);
+                if is_shared {
+                    let joined = tenon_shm::invite(socket.as_fd(), Sizes::default()).unwrap();
+                    answer(&mut Shared { joined, socket }, order);
+                } else {
+                    answer(&mut socket, order);
+                }
             });
             address
         }

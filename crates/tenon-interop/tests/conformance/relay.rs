@@ -1,18 +1,22 @@
 //! What stands between a client and a server, and does to the bytes what a test asks for.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::interloper::Interloper;
 use crate::rows::fresh_path;
 
 /// What a server that waits for more has to say to a damaged piece it says at once, or never.
 const LISTEN: Duration = Duration::from_millis(2);
+
+/// How often who waits for datagrams looks whether that is over.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Which bytes are touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +35,12 @@ pub struct Relay {
     /// Pieces that were touched.
     pub touched: Arc<AtomicUsize>,
     files: Arc<Files>,
+    /// What ends that which goes through.
+    ends: Arc<Mutex<Vec<Ending>>>,
+    interloper: Interloper,
 }
+
+type Ending = Box<dyn FnOnce() + Send>;
 
 /// Socket files, which go away with the relay that a test has.
 #[derive(Default)]
@@ -105,8 +114,13 @@ impl Relay {
             "udp" => {
                 let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
                 let here = format!("udp://{}", socket.local_addr().unwrap());
-                thread::spawn(move || relay.exchange(&socket, &place));
+                relay.exchange(socket, &place);
                 here
+            }
+            "shm" => {
+                let path = fresh_path();
+                self.files.0.lock().unwrap().push(path.clone());
+                self.interloper.before(address, path)
             }
             other => panic!("no relay for {other}"),
         }
@@ -122,10 +136,21 @@ impl Relay {
         *self.touch.lock().unwrap() = Some((toward, skipped, Box::new(touch)));
     }
 
+    /// Ends whatever goes through at this moment as the death of the server's process does: its connections, or, where
+    /// there are none, its socket.
+    pub fn cut(&self) {
+        let ends = std::mem::take(&mut *self.ends.lock().unwrap());
+        ends.into_iter().for_each(|end| end());
+        self.interloper.cut();
+    }
+
     fn join<S: Stream>(&self, client: S, server: Option<S>) {
         let Some(server) = server else {
             return client.end();
         };
+        let ending = client.again();
+        let ends = &mut *self.ends.lock().unwrap();
+        ends.push(Box::new(move || ending.end()));
         for (toward, from, to) in [
             (Toward::Server, client.again(), server.again()),
             (Toward::Client, server, client),
@@ -171,28 +196,53 @@ impl Relay {
         }
     }
 
-    fn exchange(&self, socket: &UdpSocket, server: &str) {
+    /// Hands datagrams on between one client and the server until it is cut.
+    fn exchange(&self, socket: UdpSocket, server: &str) {
         let to_server = UdpSocket::bind("127.0.0.1:0").unwrap();
         to_server.connect(server).unwrap();
+        for socket in [&socket, &to_server] {
+            socket.set_read_timeout(Some(GLANCE)).unwrap();
+        }
         let client = Arc::new(Mutex::new(None));
+        let is_cut = Arc::new(AtomicBool::new(false));
         let (back, from_server) = (socket.try_clone().unwrap(), to_server.try_clone().unwrap());
-        let (relay, known) = (self.clone(), Arc::clone(&client));
-        thread::spawn(move || {
-            let mut room = vec![0; 65_536];
-            while let Ok(length) = from_server.recv(&mut room) {
-                let mut piece = room[..length].to_vec();
+        let (relay, known, is_over) = (self.clone(), Arc::clone(&client), Arc::clone(&is_cut));
+        let down = thread::spawn(move || {
+            until_cut(&from_server, &is_over, |mut piece, _| {
                 relay.pass(Toward::Client, &mut piece);
                 if let Some(client) = *known.lock().unwrap() {
                     let _ = back.send_to(&piece, client);
                 }
-            }
+            });
         });
-        let mut room = vec![0; 65_536];
-        while let Ok((length, from)) = socket.recv_from(&mut room) {
-            *client.lock().unwrap() = Some(from);
-            let mut piece = room[..length].to_vec();
-            self.pass(Toward::Server, &mut piece);
-            let _ = to_server.send(&piece);
+        let (relay, is_over) = (self.clone(), Arc::clone(&is_cut));
+        let up = thread::spawn(move || {
+            until_cut(&socket, &is_over, |mut piece, from| {
+                *client.lock().unwrap() = Some(from);
+                relay.pass(Toward::Server, &mut piece);
+                let _ = to_server.send(&piece);
+            });
+        });
+        self.ends.lock().unwrap().push(Box::new(move || {
+            is_cut.store(true, Ordering::SeqCst);
+            // The sockets are closed when both have ended.
+            up.join().unwrap();
+            down.join().unwrap();
+        }));
+    }
+}
+
+/// Does something with every datagram that comes.
+fn until_cut(
+    socket: &UdpSocket,
+    is_cut: &AtomicBool,
+    mut hand_on: impl FnMut(Vec<u8>, SocketAddr),
+) {
+    let mut room = vec![0; 65_536];
+    while !is_cut.load(Ordering::SeqCst) {
+        // Or it is time to look again, or a port was closed.
+        if let Ok((length, from)) = socket.recv_from(&mut room) {
+            hand_on(room[..length].to_vec(), from);
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The table: every way to call, and how a test calls by it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::io::{self, Write};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -29,14 +31,14 @@ pub struct Carrier {
     /// Where a server is to listen.
     listen: fn() -> String,
     pub protocols: &'static [Protocol],
-    /// Whether anybody who has a socket can stand between the ends, or in place of one.
-    pub is_plain: bool,
+    /// Why nobody who has a socket can touch the bytes between the ends, if nobody can.
+    pub hidden: Option<&'static str>,
     /// Bytes of the largest message, if messages are not cut.
     pub message_max: Option<usize>,
     /// Whether what is damaged is noticed.
     pub has_check: bool,
-    /// Why there is no connection, if there is none: nothing that keeps calls in their order, that ends with
-    /// an end, or that a socket alone could speak for.
+    /// Why there is no connection, if there is none: nothing that keeps calls in their order, that is cut into
+    /// fragments of a stream, or that says by its end whether a call was begun.
     pub no_connection: Option<&'static str>,
 }
 
@@ -46,7 +48,7 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "tcp",
         listen: || format!("tcp://{}:0", fresh_host()),
         protocols: &[Protocol::Onc, Protocol::Lean],
-        is_plain: true,
+        hidden: None,
         message_max: None,
         has_check: false,
         no_connection: None,
@@ -55,7 +57,7 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "unix",
         listen: || format!("unix://{}", fresh_path().display()),
         protocols: &[Protocol::Onc, Protocol::Lean],
-        is_plain: true,
+        hidden: None,
         message_max: None,
         has_check: false,
         no_connection: None,
@@ -64,7 +66,7 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "udp",
         listen: || format!("udp://{}:0", fresh_host()),
         protocols: &[Protocol::Onc],
-        is_plain: true,
+        hidden: None,
         message_max: Some(65_507),
         has_check: false,
         no_connection: Some("a call is a datagram"),
@@ -73,7 +75,7 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "exchange",
         listen: || "udp://127.0.0.1:0".to_owned(),
         protocols: &[Protocol::Lean],
-        is_plain: true,
+        hidden: None,
         message_max: None,
         has_check: true,
         no_connection: Some(
@@ -84,7 +86,7 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "shm",
         listen: || format!("shm://{}", fresh_path().display()),
         protocols: &[Protocol::Lean],
-        is_plain: false,
+        hidden: Some("its bytes lie in memory; tenon/tests/shm_scribbled.rs writes over them"),
         message_max: None,
         has_check: false,
         no_connection: None,
@@ -93,7 +95,7 @@ pub const CARRIERS: [Carrier; 6] = [
         name: "xdp",
         listen: server_address,
         protocols: &[Protocol::Lean],
-        is_plain: false,
+        hidden: Some("its frames pass no socket; its packets are those of the exchange"),
         message_max: None,
         has_check: true,
         no_connection: Some(
@@ -178,20 +180,49 @@ pub fn sized_rows() -> Vec<Row> {
 /// Those over connections. Which are left out is said.
 pub fn stream_rows() -> Vec<Row> {
     let rows = rows().into_iter();
-    rows.filter(|row| match row.carrier.no_connection {
-        None => true,
-        Some(reason) => {
-            eprintln!("{row}: left out: {reason}");
-            false
-        }
-    })
-    .collect()
+    rows.filter(|row| is_in(row.carrier, row.carrier.no_connection))
+        .collect()
 }
 
-/// Those over connections that anybody can make who has a socket.
+/// Those whose bytes anybody can touch who has a socket. Which are left out is said.
+pub fn touched_rows() -> Vec<Row> {
+    let rows = rows().into_iter();
+    rows.filter(|row| is_in(row.carrier, row.carrier.hidden))
+        .collect()
+}
+
+/// Those over connections whose bytes anybody can touch who has a socket.
 pub fn plain_rows() -> Vec<Row> {
     let rows = stream_rows().into_iter();
-    rows.filter(|row| row.carrier.is_plain).collect()
+    rows.filter(|row| is_in(row.carrier, row.carrier.hidden))
+        .collect()
+}
+
+/// Those whose servers a [relay](crate::relay) can have die.
+pub fn mortal_rows() -> Vec<Row> {
+    let why_not = |carrier: &Carrier| match carrier.name {
+        "udp" => Some("a call is sent again until its time is over, whoever is there"),
+        "xdp" => carrier.hidden,
+        _ => None,
+    };
+    let rows = rows().into_iter();
+    rows.filter(|row| is_in(row.carrier, why_not(row.carrier)))
+        .collect()
+}
+
+/// Whether there is no reason to leave a carrier out of a test. Otherwise that is said, once for each reason.
+fn is_in(carrier: &Carrier, why_not: Option<&'static str>) -> bool {
+    static SAID: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());
+    let Some(reason) = why_not else { return true };
+    if SAID.lock().unwrap().insert((carrier.name, reason)) {
+        // Not by `eprintln!`: what it says of a test that passes is kept back.
+        let name = carrier.name;
+        let _ = writeln!(
+            io::stderr(),
+            "\n{name} is left out of some rows: {reason}\n"
+        );
+    }
+    false
 }
 
 /// A run time of its own for each end, so that no end can hold the other up.

@@ -29,10 +29,9 @@ fn calls_in_flight_are_answered_and_later_ones_refused() {
         thread::sleep(Duration::from_millis(120));
         let late = client.within(Duration::from_millis(50));
         let error = late.call(ECHO, b"late").unwrap_err();
-        match row.carrier.no_connection {
-            None => assert!(!error.may_have_executed(), "{row}: {error:?}"),
-            // Who met a closed port cannot tell which of its packets did.
-            Some(reason) => eprintln!("{row}: whether it was begun is left out: {reason}"),
+        // Who met a closed port cannot tell which of its packets did.
+        if row.carrier.no_connection.is_none() {
+            assert!(!error.may_have_executed(), "{row}: {error:?}");
         }
     }
 }
