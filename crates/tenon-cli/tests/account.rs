@@ -40,7 +40,7 @@ fn parts(account: &Json) -> Vec<(&str, &str)> {
 #[test]
 fn the_steps_of_a_lean_call_are_known_at_both_ends_and_add_up() {
     let server = DemoServer::start();
-    for address in [&server.tcp, &server.unix, &server.shm] {
+    for address in [&server.tcp, &server.udp, &server.unix, &server.shm] {
         let address = match address.starts_with("shm") {
             true => address.clone(),
             false => format!("lean+{address}"),

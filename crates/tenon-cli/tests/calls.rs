@@ -58,7 +58,7 @@ fn echo_server() -> (Server, String) {
 #[test]
 fn a_call_goes_over_every_transport() {
     let server = DemoServer::start();
-    let lean = [&server.tcp, &server.unix].map(|address| format!("lean+{address}"));
+    let lean = [&server.tcp, &server.udp, &server.unix].map(|address| format!("lean+{address}"));
     let onc = [&server.tcp, &server.udp, &server.unix];
     for address in onc.into_iter().chain(&lean).chain([&server.shm]) {
         let answer = tenon(&["call", address, DEMO, "SAY_HELLO", "\"Ada\""]).ok();
@@ -205,7 +205,8 @@ fn a_server_that_is_silent_costs_the_timeout_and_no_more() {
 fn ping_finds_the_versions_there_are() {
     let server = DemoServer::start();
     let lean = format!("lean+{}", server.tcp);
-    for address in [&server.udp, &lean] {
+    let exchange = format!("lean+{}", server.udp);
+    for address in [&server.udp, &lean, &exchange, &server.shm] {
         let answer = tenon(&["ping", address, "0x2000d340"]).ok();
         assert!(
             answer.starts_with("program 536924992 version 1 answers: "),

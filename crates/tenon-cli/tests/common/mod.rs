@@ -45,6 +45,18 @@ pub fn tenon_reading(arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
     run(&mut command(arguments), input)
 }
 
+/// Runs `tenon` with no capabilities but those that `bounds` leaves, in setpriv's words.
+pub fn tenon_within(bounds: &str, arguments: &[&str]) -> Run {
+    let mut command = Command::new("setpriv");
+    command
+        .arg(format!("--bounding-set={bounds}"))
+        .args(["--inh-caps=-all", "--ambient-caps=-all"])
+        .arg(env!("CARGO_BIN_EXE_tenon"))
+        .args(arguments)
+        .current_dir(root());
+    run(&mut command, "")
+}
+
 fn run(command: &mut Command, input: impl AsRef<[u8]>) -> Run {
     let mut child = command
         .stdin(Stdio::piped())
