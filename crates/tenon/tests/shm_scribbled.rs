@@ -60,7 +60,7 @@ fn echo_and(client: &Client, bytes: &[u8], act: impl Fn()) -> Result<Vec<u8>, Ca
         },
         |input| {
             act();
-            Ok(rest(&input).to_vec())
+            Ok(rest(input).to_vec())
         },
     )
 }
