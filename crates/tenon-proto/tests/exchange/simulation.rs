@@ -1,5 +1,7 @@
 //! Clients and a server that is restarted now and then, over a network that does what it likes. A
 //! seed decides everything that happens, so that a failure is repeated by its seed.
+//!
+//! `TENON_SIMULATION_SEEDS` says how many seeds each test has, and `TENON_SIMULATION_FIRST` which is the first.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -410,9 +412,11 @@ impl World {
 
     fn check_bounds(&self) {
         let limits = &self.limits;
-        // An answer is let in by its length, and may lie in twice as much memory.
-        let slack = self.plan.bytes_max;
-        assert!(self.server.bytes() <= limits.bytes + slack);
+        // A fragment is let in by its length, and may be given memory that another message left behind: at most
+        // twice what its message needs.
+        let slack = 2 * self.plan.bytes_max;
+        let bytes = self.server.bytes();
+        assert!(bytes <= limits.bytes + slack, "{bytes} bytes");
         assert!(self.server.conversations() <= limits.conversations);
         for call in self.calls.iter().filter(|call| call.fate.is_none()) {
             assert!(
