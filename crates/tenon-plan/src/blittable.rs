@@ -1,8 +1,9 @@
 //! Which values lie on the wire as they lie in memory, but for the order of the bytes of each
 //! number: HPRPC calls such types blittable.
 
-use tenon_schema::{Field, Length, Schema, Type, TypeKind};
+use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 
+use crate::graph;
 use crate::item::{Blittable, Run, Scalar};
 use crate::links::is_link;
 use crate::memory::{self, Memory};
@@ -12,20 +13,38 @@ use crate::representation::Representation;
 /// memory of its own, so that it never has to fit on a stack.
 pub const ARRAY_MAX: u64 = 4096;
 
-/// Judges the types of an interface.
+/// Most runs of numbers that one item consists of. A struct may hold another twice, and that one the
+/// next, so that runs double with each line of an interface; what has more is moved part by part.
+const RUNS_MAX: usize = 1024;
+
+/// Judges the types of an interface, each once.
 #[derive(Debug)]
 pub(crate) struct Blittables<'a> {
     schema: &'a Schema,
     representation: Representation,
     memory: Memory<'a>,
+    /// Of each named type, what a value consists of if it is blittable.
+    types: Vec<Option<Blittable>>,
 }
 
 impl<'a> Blittables<'a> {
     pub fn new(schema: &'a Schema, representation: Representation) -> Self {
-        Self {
+        let mut blittables = Self {
             schema,
             representation,
             memory: Memory::new(schema),
+            types: vec![None; schema.types.len()],
+        };
+        for id in graph::components(schema).order.into_iter().flatten() {
+            blittables.types[id.0 as usize] = blittables.of_definition(id);
+        }
+        blittables
+    }
+
+    fn of_definition(&self, id: TypeId) -> Option<Blittable> {
+        match &self.schema.type_def(id).kind {
+            TypeKind::Struct(fields) if !is_link(self.schema, id) => self.of_fields(fields),
+            _ => None,
         }
     }
 
@@ -44,12 +63,7 @@ impl<'a> Blittables<'a> {
                 let item = self.of(element)?.times(*count)?;
                 (item.bytes() <= ARRAY_MAX).then_some(item)
             }
-            Type::Named(id) if !is_link(self.schema, *id) => {
-                match &self.schema.type_def(*id).kind {
-                    TypeKind::Struct(fields) => self.of_fields(fields),
-                    _ => None,
-                }
-            }
+            Type::Named(id) => self.types[id.0 as usize].clone(),
             _ => None,
         }
     }
@@ -63,6 +77,7 @@ impl<'a> Blittables<'a> {
             }
             let item = self.of(&field.ty)?;
             item.runs.into_iter().try_for_each(|run| whole.push(run))?;
+            (whole.runs.len() <= RUNS_MAX).then_some(())?;
         }
         let extent = self.memory.of_fields(fields);
         let is_closed = whole.bytes() == extent.bytes && !fields.is_empty();

@@ -7,7 +7,7 @@
 
 use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union, Version};
 
-use crate::graph::{components, contained};
+use crate::graph::{components, contained, named};
 use crate::links::{is_link, linked_list, memory_fields};
 
 /// Types that contain each other, beyond this, have no fingerprint: the work grows with the square.
@@ -305,15 +305,6 @@ impl<'a> Writer<'a> {
 fn typedef_target(schema: &Schema, id: TypeId) -> Option<&Type> {
     match &schema.type_def(id).kind {
         TypeKind::Typedef(to) => Some(to),
-        _ => None,
-    }
-}
-
-fn named(ty: &Type) -> Option<TypeId> {
-    match ty {
-        Type::Named(id) => Some(*id),
-        Type::Array(element, _) => named(element),
-        Type::Optional(to) => named(to),
         _ => None,
     }
 }

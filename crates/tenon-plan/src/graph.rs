@@ -1,9 +1,9 @@
 //! Which type contains which: the order in which types can be understood, and which of them
 //! contain themselves.
 
-use tenon_schema::{Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
 
-use crate::links::memory_fields;
+use crate::links::{linked_list, memory_fields};
 
 /// The strongly connected components of the types, contained types before the containing.
 #[derive(Debug)]
@@ -27,22 +27,43 @@ pub(crate) fn is_recursive(schema: &Schema, components: &Components, id: TypeId)
 
 /// The named types that a value of this one holds directly. The link of a list is not one.
 pub(crate) fn contained(schema: &Schema, id: TypeId) -> Vec<TypeId> {
+    uses(schema, id).into_iter().filter_map(named).collect()
+}
+
+/// Those of [`contained`] that no sequence of any length lies between.
+pub(crate) fn held(schema: &Schema, id: TypeId) -> Vec<TypeId> {
+    let uses = uses(schema, id).into_iter();
+    uses.filter_map(|ty| held_by(schema, ty)).collect()
+}
+
+fn held_by(schema: &Schema, ty: &Type) -> Option<TypeId> {
+    match ty {
+        _ if linked_list(schema, ty).is_some() => None,
+        Type::Named(id) => Some(*id),
+        Type::Array(to, Length::Fixed(_)) | Type::Optional(to) => held_by(schema, to),
+        _ => None,
+    }
+}
+
+/// The types that a definition uses, without a link.
+fn uses(schema: &Schema, id: TypeId) -> Vec<&Type> {
     match &schema.type_def(id).kind {
         TypeKind::Enum(_) | TypeKind::External => Vec::new(),
-        TypeKind::Typedef(to) => named(to).into_iter().collect(),
+        TypeKind::Typedef(to) => vec![to],
         TypeKind::Struct(_) => {
             let fields = memory_fields(schema, id).unwrap_or_default();
-            fields.iter().filter_map(|field| named(&field.ty)).collect()
+            fields.iter().map(|field| &field.ty).collect()
         }
         TypeKind::Union(union) => {
             let arms = union.arms.iter().map(|arm| &arm.field);
             let fields = arms.chain(&union.default).flatten();
-            fields.filter_map(|field| named(&field.ty)).collect()
+            fields.map(|field| &field.ty).collect()
         }
     }
 }
 
-fn named(ty: &Type) -> Option<TypeId> {
+/// The named type that a use leads to, if there is one.
+pub(crate) fn named(ty: &Type) -> Option<TypeId> {
     match ty {
         Type::Named(id) => Some(*id),
         Type::Array(element, _) => named(element),
@@ -51,13 +72,20 @@ fn named(ty: &Type) -> Option<TypeId> {
     }
 }
 
-/// Tarjan's algorithm, with its stack on the heap: an interface may nest as it likes.
+/// The components by what values contain.
 pub(crate) fn components(schema: &Schema) -> Components {
+    components_by(schema, contained)
+}
+
+/// Tarjan's algorithm, with its stack on the heap: an interface may nest as it likes. `to` are the
+/// types that one leads to.
+pub(crate) fn components_by(
+    schema: &Schema,
+    to: impl Fn(&Schema, TypeId) -> Vec<TypeId>,
+) -> Components {
     let count = schema.types.len();
     let mut search = Search {
-        edges: (0..count as u32)
-            .map(|id| contained(schema, TypeId(id)))
-            .collect(),
+        edges: (0..count as u32).map(|id| to(schema, TypeId(id))).collect(),
         opened: 0,
         index: vec![None; count],
         low: vec![0; count],

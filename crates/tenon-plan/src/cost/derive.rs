@@ -38,14 +38,18 @@ impl<'a> Deriving<'a> {
     /// # Panics
     /// If the plans were not made for this schema.
     pub fn equations(&self) -> Equations {
+        let rooms = self.rooms();
         let types = self.plans.types.iter().zip((0..).map(TypeId));
-        let types = types.map(|(plan, id)| self.named(plan, id)).collect();
+        let types = types.map(|(plan, id)| self.named(&rooms, plan, id));
+        let types = types.collect();
         let procedures = self.plans.procedures.iter();
         Equations {
             engine: self.engine,
             direction: self.direction,
             types,
-            procedures: procedures.map(|plan| self.procedure(plan)).collect(),
+            procedures: procedures
+                .map(|plan| self.procedure(&rooms, plan))
+                .collect(),
         }
     }
 
@@ -56,7 +60,8 @@ impl<'a> Deriving<'a> {
     pub fn message(&self, id: TypeId) -> Equation {
         let owner = self.schema.type_def(id).name.clone();
         let layout = Layout::of_type(self.schema, id);
-        let body = Body::new(self, &owner, layout, String::new());
+        let rooms = self.rooms();
+        let body = Body::new(self, &rooms, &owner, layout);
         let terms = match is_link(self.schema, id) {
             true => begun(body.list(&Place::it(), true, id)),
             false => body.message(&self.plans.of_type(id).body),
@@ -64,10 +69,10 @@ impl<'a> Deriving<'a> {
         Equation { owner, terms }
     }
 
-    fn named(&self, plan: &Plan, id: TypeId) -> Equation {
+    fn named(&self, rooms: &Rooms<'a>, plan: &Plan, id: TypeId) -> Equation {
         let owner = &self.schema.type_def(id).name;
         let layout = Layout::of_type(self.schema, id);
-        let mut terms = Body::new(self, owner, layout, String::new()).terms(&plan.body);
+        let mut terms = Body::new(self, rooms, owner, layout).terms(&plan.body);
         if plan.recursive {
             terms.insert(0, Term::Times(1, Symbol::Level));
         }
@@ -75,7 +80,7 @@ impl<'a> Deriving<'a> {
         Equation { owner, terms }
     }
 
-    fn procedure(&self, plan: &ProcedurePlan) -> [Equation; 2] {
+    fn procedure(&self, rooms: &Rooms<'a>, plan: &ProcedurePlan) -> [Equation; 2] {
         let version = &self.schema.programs[plan.program].versions[plan.version];
         let procedure = &version.procedures[plan.procedure];
         let result = procedure.result.as_ref();
@@ -86,16 +91,13 @@ impl<'a> Deriving<'a> {
         ];
         messages.map(|(layout, plan)| {
             let owner = procedure.name.clone();
-            let terms = Body::new(self, &owner, layout, String::new()).message(&plan.body);
+            let terms = Body::new(self, rooms, &owner, layout).message(&plan.body);
             Equation { owner, terms }
         })
     }
 
     fn rooms(&self) -> Rooms<'a> {
-        Rooms {
-            schema: self.schema,
-            engine: self.engine,
-        }
+        Rooms::new(self.schema, self.engine)
     }
 
     /// Whether the bytes of numbers on the wire are in another order than in memory.
@@ -184,6 +186,7 @@ fn once(symbols: impl IntoIterator<Item = Symbol>) -> Vec<Term> {
 /// One body: whose it is, and what its `it` is called.
 struct Body<'a, 'd> {
     with: &'d Deriving<'a>,
+    rooms: &'d Rooms<'a>,
     owner: &'d str,
     layout: Layout<'a>,
     /// The fields that lead to `it`.
@@ -191,12 +194,18 @@ struct Body<'a, 'd> {
 }
 
 impl<'a, 'd> Body<'a, 'd> {
-    fn new(with: &'d Deriving<'a>, owner: &'d str, layout: Layout<'a>, path: String) -> Self {
+    fn new(
+        with: &'d Deriving<'a>,
+        rooms: &'d Rooms<'a>,
+        owner: &'d str,
+        layout: Layout<'a>,
+    ) -> Self {
         Self {
             with,
+            rooms,
             owner,
             layout,
-            path,
+            path: String::new(),
         }
     }
 
@@ -426,7 +435,7 @@ impl<'a, 'd> Body<'a, 'd> {
             return None;
         };
         let bytes = self.element_room(place).saturating_mul(count.into());
-        let is_taken = self.is_decoding() && self.with.rooms().is_elsewhere(bytes);
+        let is_taken = self.is_decoding() && self.rooms.is_elsewhere(bytes);
         is_taken.then_some(Term::Allocate(Amount::Fixed(bytes)))
     }
 
@@ -496,7 +505,7 @@ impl<'a, 'd> Body<'a, 'd> {
         let mut terms = once([Symbol::Optional]);
         terms.push(Term::Wire(bytes.into()));
         let mut body = self.inside(self.element(place), place).terms(ops);
-        if self.is_decoding() && self.with.rooms().is_boxed(self.is_recursive(ops)) {
+        if self.is_decoding() && self.rooms.is_boxed(self.is_recursive(ops)) {
             let room = self.element_room(place);
             body.insert(0, Term::Allocate(Amount::Fixed(room)));
         }
@@ -532,7 +541,7 @@ impl<'a, 'd> Body<'a, 'd> {
             }
         };
         if self.is_decoding() {
-            let room = self.with.rooms().of_element(element);
+            let room = self.rooms.of_element(element);
             terms.push(Term::Allocate(Amount::PerItem(room, of.clone())));
         }
         terms.push(Term::List {
@@ -571,7 +580,7 @@ impl<'a, 'd> Body<'a, 'd> {
 
     fn element_room(&self, place: &Place) -> u64 {
         match self.element(place) {
-            Some(Layout::Use(ty)) => self.with.rooms().of(ty),
+            Some(Layout::Use(ty)) => self.rooms.of(ty),
             _ => 0,
         }
     }
@@ -580,6 +589,7 @@ impl<'a, 'd> Body<'a, 'd> {
     fn inside(&self, layout: Option<Layout<'a>>, place: &Place) -> Self {
         Self {
             with: self.with,
+            rooms: self.rooms,
             owner: self.owner,
             layout: layout.unwrap_or(Layout::Nothing),
             path: self.path_to(place),

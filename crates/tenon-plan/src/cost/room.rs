@@ -5,6 +5,7 @@ use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 use super::symbol::Engine;
 use crate::Scalar;
 use crate::blittable::ARRAY_MAX;
+use crate::graph;
 use crate::links::{linked_list, memory_fields};
 use crate::memory;
 
@@ -14,19 +15,33 @@ const POINTER: u64 = 8;
 /// Estimates how large values are in memory: exactly for what has numbers only, to a few bytes for
 /// the rest, where a compiler has its freedom.
 pub(super) struct Rooms<'a> {
-    pub schema: &'a Schema,
-    pub engine: Engine,
+    schema: &'a Schema,
+    engine: Engine,
+    /// Of each named type that has been looked at.
+    types: Vec<Option<u64>>,
 }
 
-impl Rooms<'_> {
-    /// Of a value where it is used.
-    pub fn of(&self, ty: &Type) -> u64 {
-        self.inside(ty, &mut Vec::new())
+impl<'a> Rooms<'a> {
+    /// Looks at each type once.
+    pub fn new(schema: &'a Schema, engine: Engine) -> Self {
+        let mut rooms = Self {
+            schema,
+            engine,
+            types: vec![None; schema.types.len()],
+        };
+        for members in graph::components_by(schema, graph::held).order {
+            // They are not known to each other: what is inside itself lies elsewhere.
+            let found: Vec<u64> = members.iter().map(|id| rooms.definition(*id)).collect();
+            for (id, bytes) in members.into_iter().zip(found) {
+                rooms.types[id.0 as usize] = Some(bytes);
+            }
+        }
+        rooms
     }
 
     /// Of an element of a linked list.
     pub fn of_element(&self, id: TypeId) -> u64 {
-        self.named(id, &mut Vec::new())
+        self.types[id.0 as usize].unwrap_or(POINTER)
     }
 
     /// Whether a fixed array of so many bytes lies elsewhere.
@@ -46,7 +61,8 @@ impl Rooms<'_> {
         }
     }
 
-    fn inside(&self, ty: &Type, open: &mut Vec<TypeId>) -> u64 {
+    /// Of a value where it is used.
+    pub fn of(&self, ty: &Type) -> u64 {
         if linked_list(self.schema, ty).is_some() {
             return self.counted();
         }
@@ -56,15 +72,21 @@ impl Rooms<'_> {
         match self.schema.resolve(ty) {
             Type::Opaque(Length::Fixed(bytes)) => self.array(u64::from(*bytes)),
             Type::Array(element, Length::Fixed(count)) => {
-                let element = self.inside(element, open);
+                let element = self.of(element);
                 self.array(element.saturating_mul(u64::from(*count)))
             }
-            Type::Optional(to) if self.engine == Engine::Compiled => {
-                self.inside(to, open).saturating_add(POINTER)
-            }
+            Type::Optional(to) if self.engine == Engine::Compiled => self.optional(to),
             Type::Optional(_) => POINTER,
-            Type::Named(id) => self.named(*id, open),
+            Type::Named(id) => self.types[id.0 as usize].unwrap_or(POINTER),
             _ => self.counted(),
+        }
+    }
+
+    /// A pointer that may be null needs no more room, and what has a place of its own does.
+    fn optional(&self, to: &Type) -> u64 {
+        match self.schema.resolve(to) {
+            Type::Named(id) if self.types[id.0 as usize].is_none() => POINTER,
+            _ => self.of(to).saturating_add(POINTER),
         }
     }
 
@@ -75,34 +97,29 @@ impl Rooms<'_> {
         }
     }
 
-    fn named(&self, id: TypeId, open: &mut Vec<TypeId>) -> u64 {
-        if open.contains(&id) {
-            return POINTER;
-        }
-        open.push(id);
-        let bytes = match &self.schema.type_def(id).kind {
+    fn definition(&self, id: TypeId) -> u64 {
+        match &self.schema.type_def(id).kind {
             TypeKind::Union(union) => {
                 let arms = union.arms.iter().map(|arm| &arm.field);
                 let fields = arms.chain(&union.default).flatten();
-                let largest = fields.map(|field| self.inside(&field.ty, open)).max();
+                let largest = fields.map(|field| self.of(&field.ty)).max();
                 largest.unwrap_or(0).saturating_add(POINTER)
             }
-            _ => self.fields(memory_fields(self.schema, id).unwrap_or_default(), open),
-        };
-        open.pop();
-        bytes
+            _ => self.fields(memory_fields(self.schema, id).unwrap_or_default()),
+        }
     }
 
-    fn fields(&self, fields: &[Field], open: &mut Vec<TypeId>) -> u64 {
+    fn fields(&self, fields: &[Field]) -> u64 {
         let mut end: u64 = 0;
         let mut widest = 1;
         for field in fields {
-            let bytes = self.inside(&field.ty, open);
+            let bytes = self.of(&field.ty);
             let align = match bytes {
                 0 | 1 => 1,
                 bytes => 1 << bytes.trailing_zeros().min(3),
             };
-            end = end.next_multiple_of(align).saturating_add(bytes);
+            let start = end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+            end = start.saturating_add(bytes);
             widest = widest.max(align);
         }
         end.checked_next_multiple_of(widest).unwrap_or(u64::MAX)
