@@ -20,6 +20,9 @@ use tenon_schema::{Schema, Type, TypeId, TypeKind};
 /// Those whose bytes are compared: every constructor; every kind of number in memory that is no array; lists.
 const SUBJECTS: [&str; 3] = ["torture", "nlm_prot", "yp"];
 
+/// An interface of values that take no bytes.
+const EMPTY: &str = "empty";
+
 /// Values per type.
 const VALUES: usize = 300;
 
@@ -181,6 +184,10 @@ impl Subject {
         let source = format!("{name}.c");
         let mut arguments = vec![interface.as_str(), "-DSTUB_TYPES=\"types.inc\""];
         arguments.extend(STRICT);
+        if name == EMPTY {
+            // Arrays of no elements are no ISO C.
+            arguments.push("-Wno-pedantic");
+        }
         arguments.extend(SANITIZED);
         let version = version_table(&schema);
         arguments.extend(version.as_deref());
@@ -359,6 +366,38 @@ fn memory_is_paid_for(subject: &mut Subject) {
         assert_eq!(answer.map(|bytes| bytes.len()), expected, "{bytes:x?}");
     }
     assert_eq!(refused, 22, "18 elements are too many");
+}
+
+/// Elements that take no bytes, in messages or in memory: a count of them costs its receiver time, and is paid for.
+#[test]
+fn elements_without_bytes_are_paid_for() {
+    let path = root().join("tests/peers/c/empty.x");
+    let mut subject = Subject::of(EMPTY, &path, &[]);
+    let counts = [0, 1, 2, 100, 70_000, u32::MAX];
+    for ty in ["many", "few"] {
+        let id = subject.schema.find_type(ty).expect("it is there");
+        let bytes = |of_word: fn(u32) -> [u8; 4]| counts.map(|count| of_word(count).to_vec());
+        let (xdr, lean) = (bytes(u32::to_be_bytes), bytes(u32::to_ne_bytes));
+        let forms: [(&str, [Vec<u8>; 6], &Interface, Judge); 2] = [
+            ("x", xdr, &subject.xdr, judged::<Xdr>),
+            ("l", lean, &subject.lean, judged::<Lean<Native>>),
+        ];
+        let mut accepted = 0;
+        for (form, messages, interface, judge) in forms {
+            let name = format!("{form}:{ty}");
+            let answers = subject.c.recode(&name, &messages);
+            for (answer, bytes) in answers.into_iter().zip(&messages) {
+                let expected = judge(interface, id, bytes);
+                accepted += usize::from(expected.is_ok());
+                assert_eq!(
+                    answer.map(|bytes| bytes.len()),
+                    expected,
+                    "{name}: {bytes:x?}"
+                );
+            }
+        }
+        assert!(accepted >= 4, "{ty}: only {accepted} were accepted");
+    }
 }
 
 fn nobody_chooses_how_deep_a_decoder_goes(subject: &mut Subject) {

@@ -300,9 +300,12 @@ tenon_count (tenon_decoder *in, uint32_t *count, uint32_t bound, uint32_t fewest
 static inline bool
 tenon_pay (tenon_decoder *in, size_t count, size_t size, const char *field)
 {
-	if (count > in->payable / size)
+	/* What takes no memory still costs the time to make it. */
+	const size_t price = size > 0 ? size : 1;
+
+	if (count > in->payable / price)
 		return tenon_fail_at (in, in->at, TENON_TOO_MUCH_MEMORY, count, size, field);
-	in->payable -= count * size;
+	in->payable -= count * price;
 	return true;
 }
 
