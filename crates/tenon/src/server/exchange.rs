@@ -159,7 +159,8 @@ fn secrets() -> ServerSecrets {
 /// The exchange is an attendant's while a call is executed where it was received; nobody else waits for it longer
 /// than a packet takes.
 impl Socket {
-    /// When something is to be done even if nothing comes. An attendant that is at it looks itself.
+    /// When something is to be done even if nothing comes. None while a packet is taken in and its call executed:
+    /// whoever is at it looks at the time with each packet.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.if_free(|exchange| exchange.next_timeout())?
     }

@@ -139,7 +139,8 @@ impl Server {
     /// Takes back what rpcbind was told, stops listening and reading, lets the calls that were
     /// begun or wait for a worker be answered for as long as `drain`, closes every connection and
     /// returns when the threads have left. A handler that still runs then keeps its thread until it
-    /// returns; its reply goes nowhere. When somebody else is at it already, waits for that.
+    /// returns; its reply goes nowhere, unless it came in packets and is executed where it was received.
+    /// When somebody else is at it already, waits for that.
     pub fn shutdown(&self, drain: Duration) {
         if !self.begin_stopping() {
             return self.wait();
