@@ -25,6 +25,25 @@ struct mixed { bool a; hyper b; short c; string d<>; hyper e; double f<>; bool g
 ";
 
 #[test]
+fn an_element_of_a_list_ends_where_its_like_may_begin() {
+    check(
+        Representation::LEAN,
+        &[],
+        "struct link { hyper a; bool b; link *next; };",
+        "link",
+        expect![[r#"
+            list element link: 16 bytes
+                align 8
+                reserve 8
+                put a: i64 @0
+                reserve 1
+                put b: bool @0
+                align 8
+        "#]],
+    );
+}
+
+#[test]
 fn what_may_have_to_be_aligned_is_as_lowered() {
     check(
         Representation::LEAN,
