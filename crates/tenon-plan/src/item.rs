@@ -18,13 +18,13 @@ pub enum Scalar {
     I64,
     /// 64-bit unsigned integer.
     U64,
-    /// 16-bit integer in a word.
+    /// 16-bit integer; XDR has a word for it.
     I16,
-    /// 16-bit unsigned integer in a word.
+    /// 16-bit unsigned integer; XDR has a word for it.
     U16,
-    /// 8-bit integer in a word.
+    /// 8-bit integer; XDR has a word for it.
     I8,
-    /// 8-bit unsigned integer in a word.
+    /// 8-bit unsigned integer; XDR has a word for it.
     U8,
     /// 32-bit floating point.
     F32,
@@ -32,9 +32,9 @@ pub enum Scalar {
     F64,
     /// 128-bit floating point, as bytes.
     F128,
-    /// A boolean word.
+    /// A boolean, of as many bytes as the representation says.
     Bool,
-    /// A word that must be a value of this enum.
+    /// A number that must be a value of this enum.
     Enum(TypeId),
 }
 

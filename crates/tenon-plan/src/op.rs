@@ -135,7 +135,7 @@ pub enum Op {
         /// Where in the reserved block.
         offset: u32,
     },
-    /// Copies a fixed number of opaque bytes and pads them to a multiple of four.
+    /// Copies a fixed number of opaque bytes and pads them as the representation says.
     Copy {
         /// Where in memory.
         place: Place,
@@ -218,7 +218,7 @@ pub enum Op {
         /// The default arm; inside, `it` is what it holds. `None`: other values are refused.
         default: Option<Body>,
     },
-    /// A boolean word, then the value if it is true; inside, `it` is the value.
+    /// A boolean, then the value if it is true; inside, `it` is the value.
     Optional {
         /// Where in memory.
         place: Place,

@@ -8,11 +8,8 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use tenon_plan::links::{linked_list, memory_fields};
-use tenon_plan::{Plans, Scalar};
+use tenon_plan::{ARRAY_MAX, Plans, Scalar};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
-
-/// Most bytes of a fixed array that is no box.
-const ARRAY_MAX: u64 = 4096;
 
 /// Most bytes of an arm that is no box though the others are smaller.
 const ARM_MAX: u64 = 512;

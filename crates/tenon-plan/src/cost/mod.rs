@@ -11,8 +11,9 @@
 //! [`Shape`] has filled in: so often each parameter. What a parameter amounts to in nanoseconds
 //! somebody else measures; the model only multiplies.
 //!
-//! The parameters are those of Table 6 of the paper that this follows ("Performance of RPC stubs",
-//! the HRPC study of 1987), and what a machine of today needs beside them.
+//! The parameters are those of Table 6 of the paper that this follows (S. K. Chung, E. D. Lazowska,
+//! D. Notkin and J. Zahorjan, "Performance Implications of Design Alternatives for Remote Procedure
+//! Call Stubs"), and what a machine of today needs beside them.
 
 mod derive;
 mod equation;

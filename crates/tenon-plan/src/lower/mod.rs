@@ -17,8 +17,8 @@ use crate::op::{Arm, Body, Count, Moves, Op, Plan, Plans, ProcedurePlan};
 use crate::representation::{COUNT_BYTES, Representation};
 use crate::size::Sizes;
 
-/// Most bytes of one fixed-size item; a larger one fits into no message.
-const MAX_FIXED: u64 = 1 << 30;
+/// Most bytes of one fixed-size item or block; a larger one fits into no message.
+pub(crate) const MAX_FIXED: u64 = 1 << 30;
 
 /// Makes the plan of every named type, and of the arguments and the result of every procedure.
 ///

@@ -15,10 +15,8 @@
 //! the first is moved. Whoever runs the plan then has the whole array in hand, for a kernel.
 
 use crate::item::{Place, Scalar};
+use crate::lower::MAX_FIXED;
 use crate::op::{Body, Count, Op, Plans};
-
-/// Most bytes of an array that lies in a reserved block: a larger one fits into no message.
-const MAX_BYTES: u64 = 1 << 30;
 
 /// Rewrites all plans.
 pub(super) fn rewrite(plans: &mut Plans) {
@@ -64,7 +62,7 @@ fn array(op: &Op) -> Option<Body> {
                 count,
                 offset: 0,
             };
-            let bytes = bytes.filter(|bytes| u64::from(*bytes) <= MAX_BYTES)?;
+            let bytes = bytes.filter(|bytes| u64::from(*bytes) <= MAX_FIXED)?;
             Some(vec![Op::Reserve { bytes }, array])
         }
     }

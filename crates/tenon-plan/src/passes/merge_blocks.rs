@@ -20,10 +20,8 @@ use crate::blittable::Blittables;
 use crate::item::{Blittable, Place};
 use crate::layout::Layout;
 use crate::links::is_link;
+use crate::lower::MAX_FIXED;
 use crate::op::{Body, Op, Plans};
-
-/// Most bytes of a block that lies in a reserved one.
-const MAX_BYTES: u64 = 1 << 30;
 
 /// Rewrites all plans.
 pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
@@ -123,7 +121,7 @@ impl<'a> Blocks<'a> {
 fn block(place: Place, item: Blittable, count: u32) -> Option<Body> {
     let bytes = item.bytes().checked_mul(count.into())?;
     let bytes = u32::try_from(bytes).ok();
-    let bytes = bytes.filter(|bytes| u64::from(*bytes) <= MAX_BYTES)?;
+    let bytes = bytes.filter(|bytes| u64::from(*bytes) <= MAX_FIXED)?;
     let blit = Op::Blit {
         place,
         item,
