@@ -8,6 +8,7 @@ mod lean_caller;
 
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lean_caller::{ECHO, FAIL, SLEEP, lean_builder};
@@ -56,6 +57,11 @@ impl Peer {
 
     /// Calls and waits for the answer; an exception as text.
     fn call(&mut self, interface: &Arc<Interface>, procedure: u16, arguments: &[u8]) -> Vec<u8> {
+        self.start(interface, procedure, arguments);
+        self.finish()
+    }
+
+    fn start(&mut self, interface: &Arc<Interface>, procedure: u16, arguments: &[u8]) {
         let mut message = Buffer::default();
         let draft = Draft::call(
             &mut message,
@@ -72,6 +78,9 @@ impl Peer {
             deadline: now + caller::PATIENCE,
         };
         self.engine.start(now, &call, &mut message, ()).unwrap();
+    }
+
+    fn finish(&mut self) -> Vec<u8> {
         let mut room = [0; 2048];
         loop {
             self.send();
@@ -180,5 +189,49 @@ fn workers_answer_long_calls() {
     let before = peer.packets;
     assert_eq!(peer.call(&interface(), SLEEP, &millis), b"slept");
     assert!(peer.packets > before + 4, "it was asked for");
+    assert_eq!(server.counters().calls, 2);
+}
+
+/// Shuts the server down while an answer of many packets, every seventh of which is lost, is under way.
+fn stops_behind_a_large_answer(server: &Server) {
+    let mut peer = Peer::of(server);
+    peer.call(&interface(), ECHO, b"warm up");
+    peer.loses_one_in = 7;
+    let large: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+    thread::scope(|scope| {
+        let answer = scope.spawn(|| peer.call(&interface(), ECHO, &large));
+        while server.counters().calls < 2 {
+            thread::yield_now();
+        }
+        server.shutdown(caller::PATIENCE);
+        assert!(answer.join().unwrap() == large);
+    });
+}
+
+#[test]
+fn a_server_that_stops_sends_large_answers_to_their_end() {
+    stops_behind_a_large_answer(&lean_builder().start().unwrap());
+    let service = lean_caller::LeanObliging;
+    let builder = caller::listening().service_on_workers(service).workers(2);
+    stops_behind_a_large_answer(&builder.start().unwrap());
+}
+
+#[test]
+fn a_server_that_stops_waits_for_no_silent_client_for_ever() {
+    let server = lean_builder().start().unwrap();
+    let mut peer = Peer::of(&server);
+    peer.call(&interface(), ECHO, b"warm up");
+    peer.start(&interface(), ECHO, &[7; 100_000]);
+    peer.socket.set_nonblocking(true).unwrap();
+    let mut room = [0; 2048];
+    // Until the request is there as a whole, the client listens.
+    while server.counters().calls < 2 {
+        peer.send();
+        if let Ok(bytes) = peer.socket.recv(&mut room) {
+            peer.engine.handle_datagram(Instant::now(), &room[..bytes]);
+        }
+        peer.engine.handle_timeout(Instant::now());
+    }
+    server.shutdown(Duration::from_millis(100));
     assert_eq!(server.counters().calls, 2);
 }

@@ -253,7 +253,7 @@ impl Socket {
     }
 
     /// Does something with the exchange unless somebody is at it.
-    fn if_free<T>(&self, body: impl FnOnce(&mut Exchange) -> T) -> Option<T> {
+    pub(super) fn if_free<T>(&self, body: impl FnOnce(&mut Exchange) -> T) -> Option<T> {
         match self.exchange.try_lock() {
             Ok(mut exchange) => Some(body(&mut exchange)),
             Err(TryLockError::Poisoned(poisoned)) => Some(body(&mut poisoned.into_inner())),
@@ -268,7 +268,8 @@ impl Socket {
         }
     }
 
-    fn send_packets(&self, core: &Core, exchange: &mut Exchange) {
+    /// Sends what there is to say.
+    pub(super) fn send_packets(&self, core: &Core, exchange: &mut Exchange) {
         // Calls are not told that nobody waits for them any more: their services would not hear it.
         while exchange.next_cancelled().is_some() {}
         exchange.send(core, &self.carrier);

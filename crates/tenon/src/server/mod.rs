@@ -35,6 +35,7 @@ mod core;
 mod counters;
 mod datagrams;
 mod exchange;
+mod hearing_out;
 mod lean;
 mod limits;
 mod line;

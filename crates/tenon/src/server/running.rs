@@ -4,6 +4,7 @@ use std::fmt;
 use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon_net::Address;
@@ -13,6 +14,7 @@ use tenon_proto::lean::Reason as Farewell;
 use super::builder::ServerBuilder;
 use super::core::Core;
 use super::counters::ServerCounters;
+use super::hearing_out::Hearing;
 use super::lock;
 use super::port::Socket;
 use crate::rpcbind::{Registrar, RpcbindError};
@@ -22,6 +24,9 @@ const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 
 /// How long threads have to leave when they are not executing calls.
 const DEPARTURE: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether more has come of what becomes of the last answers.
+const HEARING: Duration = Duration::from_millis(1);
 
 /// A server for any number of programs and versions, over TCP, UDP and Unix sockets at once. It
 /// serves on threads of its own until it is [shut down](Self::shutdown) or dropped; share it in an
@@ -137,8 +142,8 @@ impl Server {
     }
 
     /// Takes back what rpcbind was told, stops listening and reading, lets the calls that were
-    /// begun or wait for a worker be answered for as long as `drain`, closes every connection and
-    /// returns when the threads have left. A handler that still runs then keeps its thread until it
+    /// begun or wait for a worker be answered for as long as `drain`, and answers in packets arrive, closes every
+    /// connection and returns when the threads have left. A handler that still runs then keeps its thread until it
     /// returns; its reply goes nowhere, unless it came in packets and is executed where it was received.
     /// When somebody else is at it already, waits for that.
     pub fn shutdown(&self, drain: Duration) {
@@ -146,25 +151,43 @@ impl Server {
             return self.wait();
         }
         drop(mem::take(&mut *lock(&self.registrar)));
-        // Their clients are told until the end, while nobody reads them any more.
         let ports: Vec<_> = self.core.open_ports().collect();
         self.stop_receiving();
-        self.say_goodbye(&ports, ToClients::ToIdle);
-        if !self.wait_for_threads(drain) {
+        if !self.drain(&ports, Instant::now() + drain) {
             self.abandon_calls();
-            if !self.wait_for_threads(DEPARTURE) {
+            if !self.wait_for_threads(Instant::now() + DEPARTURE) {
                 tracing::warn!("handlers still run behind a server that has stopped");
             }
         }
-        self.say_goodbye(&ports, ToClients::ToAll);
+        for port in &ports {
+            port.say_goodbye(&self.core, ToClients::ToAll);
+        }
         *lock(&self.phase) = Phase::Stopped;
         self.stopped.notify_all();
     }
 
-    /// Says to clients of the packet exchange that nothing more comes.
-    fn say_goodbye(&self, ports: &[Arc<Socket>], to: ToClients) {
-        for port in ports {
-            port.say_goodbye(&self.core, to);
+    /// Waits until all threads have left, and meanwhile hears out what becomes of answers in packets, which
+    /// is waited for, too. Says whether the threads have left by `deadline`.
+    fn drain(&self, ports: &[Arc<Socket>], deadline: Instant) -> bool {
+        let mut hearings: Vec<_> = ports.iter().cloned().map(Hearing::new).collect();
+        loop {
+            let until = match hearings.is_empty() {
+                true => deadline,
+                false => deadline.min(Instant::now() + HEARING),
+            };
+            let have_left = self.wait_for_threads(until);
+            // Looked at behind that: a thread may have left an answer.
+            let mut have_arrived = true;
+            for hearing in &mut hearings {
+                have_arrived &= hearing.hear(&self.core);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if have_left && have_arrived || left.is_zero() {
+                return have_left;
+            }
+            if have_left {
+                thread::sleep(HEARING.min(left));
+            }
         }
     }
 
@@ -199,9 +222,8 @@ impl Server {
         }
     }
 
-    fn wait_for_threads(&self, limit: Duration) -> bool {
+    fn wait_for_threads(&self, deadline: Instant) -> bool {
         let core = &self.core;
-        let deadline = Instant::now() + limit;
         core.pool
             .wait_for_departure(|| core.workers.threads() == 0, deadline)
     }
