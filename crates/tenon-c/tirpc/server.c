@@ -50,6 +50,8 @@ static bool_t get_arguments(SVCXPRT *transport, xdrproc_t routine, void *argumen
     tenon_stream_read(&xdrs, in);
     bool_t is_read = routine(&xdrs, arguments);
     tenon_stream_took(&xdrs, in);
+    /* As libtirpc does: dispatchers give back what they got, but not what they got in part. */
+    if (!is_read) xdr_free(routine, (char *)arguments);
     return is_read;
 }
 

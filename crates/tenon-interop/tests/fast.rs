@@ -129,6 +129,25 @@ fn agrees(client: &Path, address: &[impl AsRef<std::ffi::OsStr>]) {
     assert!(said.contains("every answer is right"), "{said}");
 }
 
+/// What was read of arguments before their end was missed is given back: the program ends in order, and its
+/// sanitizer looks then.
+#[test]
+fn arguments_that_are_cut_off_are_not_lost() {
+    let folder = &folder("parcel");
+    let options = c::Options {
+        header: "parcel.h".to_owned(),
+        source: "parcel.x".to_owned(),
+        fast: true,
+        ..c::Options::default()
+    };
+    generate(folder, &root().join("tests/peers/c/parcel.x"), &options);
+    let flags = flags(&install(folder));
+    let sources = ["parcel_cut_off.c", "parcel_svc.c", "parcel_xdr.c"];
+    let mut program = Command::new(build(folder, "cut_off", &sources, &flags));
+    program.env("ASAN_OPTIONS", "detect_leaks=1");
+    assert_eq!(run(program), "fine\n");
+}
+
 /// A server that is written whole, main included, tells rpcbind where it is, and so clients find it that know
 /// no more than the host.
 #[test]
