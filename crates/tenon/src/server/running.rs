@@ -25,6 +25,9 @@ const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 /// How long threads have to leave when they are not executing calls.
 const DEPARTURE: Duration = Duration::from_millis(500);
 
+/// Far enough away to be never, near enough to be computed with.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// How often it is looked whether more has come of what becomes of the last answers.
 const HEARING: Duration = Duration::from_millis(1);
 
@@ -153,7 +156,7 @@ impl Server {
         drop(mem::take(&mut *lock(&self.registrar)));
         let ports: Vec<_> = self.core.open_ports().collect();
         self.stop_receiving();
-        if !self.drain(&ports, Instant::now() + drain) {
+        if !self.drain(&ports, Instant::now() + drain.min(FOR_EVER)) {
             self.abandon_calls();
             if !self.wait_for_threads(Instant::now() + DEPARTURE) {
                 tracing::warn!("handlers still run behind a server that has stopped");
