@@ -32,6 +32,8 @@ mod lists;
 mod mount3;
 #[path = "golden/names.rs"]
 mod names;
+#[path = "golden/nested.rs"]
+mod nested;
 #[path = "golden/nfs3.rs"]
 mod nfs3;
 #[path = "golden/recursion.rs"]
@@ -349,6 +351,9 @@ fn compiled_and_interpreted_corner_cases_agree() {
         recursion::encode_folder_ref,
         recursion::decode_folder_ref,
     );
+    let mut check = Check::of(&folder.join("nested.x"));
+    check.moves("book", Marshal::encode, nested::Book::decode);
+    check.moves("shelf", Marshal::encode, nested::Shelf::decode);
     let mut check = Check::of(&folder.join("unions.x"));
     check.moves("total", Marshal::encode, unions::Total::decode);
     check.moves("partial", Marshal::encode, unions::Partial::decode);
@@ -474,4 +479,35 @@ fn names_that_rust_needs_are_free_to_use() {
     assert_eq!(Type::default() as i32, 0);
     assert_eq!(Type::OK, Type::Ok);
     assert_eq!((names::IF, names::IF_2), (1, 2));
+}
+
+/// Values within themselves, as many levels of them as `depth`.
+fn books(depth: u32) -> nested::Book {
+    (1..depth).fold(nested::Book::default(), |inner, _| nested::Book {
+        left: Some(Box::new(inner)),
+        ..nested::Book::default()
+    })
+}
+
+/// Of two mebibytes, as the threads of a server have, and in a build that is not optimised.
+#[test]
+fn the_deepest_value_fits_on_the_stack_of_a_thread() {
+    let test = || {
+        let limits = Limits::default();
+        let bytes = written(|out| books(limits.depth).encode(out));
+        let read = |depth| {
+            let limits = Limits { depth, ..limits };
+            nested::Book::decode(&mut Decoder::with(&bytes, DecodeMode::Strict, limits))
+        };
+        let book = read(limits.depth).expect("it is no deeper than allowed");
+        assert!(book == books(limits.depth));
+        let refused = read(limits.depth - 1).map(drop);
+        assert_eq!(
+            refused.map_err(|error| error.kind),
+            Err(DecodeErrorKind::TooDeep)
+        );
+    };
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(test);
+    let ended = thread.expect("a thread starts").join();
+    ended.expect("nothing in it panics");
 }

@@ -1,7 +1,8 @@
 //! How values live in memory. The one place that decides what is boxed:
 //!
 //! - a struct or union inside itself, through whatever lies between, unless a `Vec` does;
-//! - a fixed array of more than [`ARRAY_MAX`] bytes;
+//! - a fixed array of more than [`ARRAY_MAX`] bytes, and one of more than [`NESTED_ARRAY_MAX`] inside
+//!   a struct or union that contains itself;
 //! - an arm of a union of more than [`ARM_MAX`] bytes beside arms that are much smaller.
 
 use std::cell::RefCell;
@@ -10,6 +11,11 @@ use std::collections::{HashMap, HashSet};
 use tenon_plan::links::{linked_list, memory_fields};
 use tenon_plan::{ARRAY_MAX, Plans, Scalar};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
+
+/// Most bytes of a fixed array that is no box inside a type that may hold itself. Each level of such
+/// a value is on the stack while it is decoded, and a message may have as many levels as the limits
+/// of a decoder allow.
+const NESTED_ARRAY_MAX: u64 = 256;
 
 /// Most bytes of an arm that is no box though the others are smaller.
 const ARM_MAX: u64 = 512;
@@ -153,11 +159,11 @@ impl<'a> Shapes<'a> {
         let inner = |ty: &Type| Box::new(self.inside(ty, owner));
         match ty {
             Type::Named(id) => self.named(*id, owner),
-            Type::Opaque(Length::Fixed(bytes)) => self.spread(Shape::Bytes(*bytes)),
+            Type::Opaque(Length::Fixed(bytes)) => self.spread(Shape::Bytes(*bytes), owner),
             Type::Opaque(Length::Counted(_)) => Shape::Opaque,
             Type::String(_) => Shape::Text,
             Type::Array(element, Length::Fixed(count)) => {
-                self.spread(Shape::Array(inner(element), *count))
+                self.spread(Shape::Array(inner(element), *count), owner)
             }
             Type::Array(element, Length::Counted(_)) => Shape::Vec(Box::new(self.of(element))),
             Type::Optional(to) => Shape::Option(inner(to)),
@@ -175,7 +181,13 @@ impl<'a> Shapes<'a> {
 
     fn named(&self, id: TypeId, owner: Option<TypeId>) -> Shape {
         match &self.schema.type_def(id).kind {
-            TypeKind::Typedef(to) => Shape::Alias(id, Box::new(self.target(id, to))),
+            TypeKind::Typedef(to) => {
+                let target = Shape::Alias(id, Box::new(self.target(id, to)));
+                match target.real() {
+                    Shape::Bytes(_) | Shape::Array(..) => self.spread(target, owner),
+                    _ => target,
+                }
+            }
             TypeKind::Enum(_) => Shape::Scalar(Scalar::Enum(id)),
             TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::External => {
                 match owner.is_some_and(|owner| self.contains(id, owner)) {
@@ -186,9 +198,13 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// A fixed array, in a box if it is large.
-    fn spread(&self, shape: Shape) -> Shape {
-        match self.size(&shape) > ARRAY_MAX {
+    /// A fixed array inside the type `owner`, in a box if it is large.
+    fn spread(&self, shape: Shape, owner: Option<TypeId>) -> Shape {
+        let most = match owner.is_some_and(|owner| self.is_recursive(owner)) {
+            true => NESTED_ARRAY_MAX,
+            false => ARRAY_MAX,
+        };
+        match self.size(&shape) > most {
             true => Shape::Boxed(Box::new(shape)),
             false => shape,
         }
