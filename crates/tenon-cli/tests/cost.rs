@@ -120,6 +120,31 @@ fn what_is_not_compiled_in_cannot_be_timed() {
 }
 
 #[test]
+fn messages_of_undeclared_types_are_left_out() {
+    let cache = Cache::new("undeclared");
+    let holding = "struct deep { elsewhere x; int y; };\ntypedef deep many<>;\n\
+        union far switch (bool known) { case TRUE: many all; case FALSE: void; };\n";
+    let near = "struct near { int x; };\n";
+    for (text, timed) in [(format!("{holding}{near}"), 2 * 3), (holding.to_owned(), 0)] {
+        let name = format!("undeclared_{timed}.x");
+        let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::write(&file, text).expect("the interface can be written");
+        let file = file.to_str().expect("the path is UTF-8");
+        let arguments = [file, "--check", "--engine", "interp", "--quick", "--json"];
+        let run = cache.cost(&arguments);
+        for name in ["deep", "far"] {
+            let said =
+                format!("`{name}` is left out: nobody knows the values of `elsewhere` in it");
+            assert!(run.stderr.contains(&said), "{}", run.stderr);
+        }
+        let cost: Json = serde_json::from_str(&run.ok()).expect("what is printed is JSON");
+        let messages = cost["messages"].as_array().expect("a list");
+        assert!(messages.iter().all(|message| message["name"] == "near"));
+        assert_eq!(messages.len(), timed);
+    }
+}
+
+#[test]
 fn a_name_that_nothing_has_is_refused() {
     let said = Cache::new("unknown").cost(&["interfaces/demo.x", "NOTHING", "--quick"]);
     let said = said.fails_with(1);

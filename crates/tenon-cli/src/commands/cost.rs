@@ -6,7 +6,7 @@ use tenon_plan::Representation;
 use tenon_plan::cost::{Assumptions, Engine};
 use tenon_schema::Schema;
 use tenon_study::cost::{
-    Calibration, CostError, EFFORT, Report, Store, calibrate, check, estimate,
+    Calibration, CostError, EFFORT, Report, Store, calibrate, check, estimate, left_out,
 };
 use tenon_study::measure::Effort;
 
@@ -46,6 +46,9 @@ fn run_estimate(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<
 }
 
 fn run_check(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(), Failure> {
+    for (message, unknown) in left_out(schema) {
+        eprintln!("`{message}` is left out: nobody knows the values of `{unknown}` in it");
+    }
     let mut progress = Progress::new("measuring the messages".to_owned());
     let representation = args.representation.plan();
     let checked = check(

@@ -7,7 +7,7 @@ use tenon_exec::random::Random;
 use tenon_plan::Representation;
 use tenon_plan::cost::Direction;
 use tenon_plan::links::is_link;
-use tenon_schema::{Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Field, Schema, Type, TypeId, TypeKind};
 
 use super::CostError;
 use super::calibrate::Calibration;
@@ -43,7 +43,8 @@ impl Checked {
 }
 
 /// Times the messages of an interface, three random values of each, beside what `calibrations`
-/// predict: what its procedures take and give or, if it has none, all its types.
+/// predict: what its procedures take and give or, if it has none, all its types. Without those that are
+/// [`left_out`].
 ///
 /// # Errors
 /// The engine does not work here, or no plans can be made.
@@ -74,14 +75,30 @@ pub fn check(
     Ok(checked.collect())
 }
 
+/// The messages that [`check`] cannot time, as values of theirs hold something that the interface does
+/// not declare: the name of each, and of what it holds.
+pub fn left_out(schema: &Schema) -> Vec<(&str, &str)> {
+    let found = messages(schema).into_iter().filter_map(|id| {
+        let unknown = undeclared(schema, id)?;
+        Some((&*schema.type_def(id).name, unknown))
+    });
+    found.collect()
+}
+
+/// The types whose values are messages.
+fn messages(schema: &Schema) -> Vec<TypeId> {
+    let mut ids = of_procedures(schema);
+    if ids.is_empty() {
+        ids = (0..schema.types.len() as u32).map(TypeId).collect();
+    }
+    ids.retain(|id| stands_alone(schema, *id));
+    ids
+}
+
 fn values(schema: &Schema) -> Vec<(TypeId, Value)> {
-    let ids = of_procedures(schema);
-    let ids = match ids.is_empty() {
-        true => (0..schema.types.len() as u32).map(TypeId).collect(),
-        false => ids,
-    };
-    let ids = ids.into_iter().filter(|id| stands_alone(schema, *id));
-    let values = ids.flat_map(|id| {
+    let ids = messages(schema).into_iter();
+    let known = ids.filter(|id| undeclared(schema, *id).is_none());
+    let values = known.flat_map(|id| {
         (0..VALUES).map(move |seed| {
             let mut random = Random::new(seed << 32 | u64::from(id.0));
             (id, random.value(schema, &Type::Named(id), PARTS))
@@ -112,5 +129,43 @@ fn stands_alone(schema: &Schema, id: TypeId) -> bool {
         TypeKind::Struct(_) => !is_link(schema, id),
         TypeKind::Union(_) => true,
         TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => false,
+    }
+}
+
+/// The name of an external type that values of the type `id` may hold, at whatever depth.
+fn undeclared(schema: &Schema, id: TypeId) -> Option<&str> {
+    let (mut seen, mut open) = (HashSet::new(), vec![id]);
+    while let Some(id) = open.pop() {
+        let def = schema.type_def(id);
+        if def.kind == TypeKind::External {
+            return Some(&def.name);
+        }
+        if seen.insert(id) {
+            open.extend(parts(&def.kind).filter_map(named));
+        }
+    }
+    None
+}
+
+/// The types that a definition is made of.
+fn parts(kind: &TypeKind) -> impl Iterator<Item = &Type> {
+    let (fields, target): (Vec<&Field>, _) = match kind {
+        TypeKind::Struct(fields) => (fields.iter().collect(), None),
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter().map(|arm| &arm.field);
+            (arms.chain(&union.default).flatten().collect(), None)
+        }
+        TypeKind::Typedef(to) => (Vec::new(), Some(to)),
+        TypeKind::Enum(_) | TypeKind::External => (Vec::new(), None),
+    };
+    fields.into_iter().map(|field| &field.ty).chain(target)
+}
+
+/// The named type that a part leads to, if there is one.
+fn named(ty: &Type) -> Option<TypeId> {
+    match ty {
+        Type::Named(id) => Some(*id),
+        Type::Array(to, _) | Type::Optional(to) => named(to),
+        _ => None,
     }
 }

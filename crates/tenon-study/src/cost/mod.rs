@@ -26,7 +26,7 @@ use tenon_plan::{PlanError, UnknownName};
 use thiserror::Error;
 
 pub use calibrate::{Calibration, calibrate};
-pub use check::{Checked, check};
+pub use check::{Checked, check, left_out};
 pub use estimate::{Estimate, Role, Way, estimate};
 pub use predict::predict;
 pub use report::Report;
