@@ -266,6 +266,30 @@ fn a_list_without_an_end_is_not_believed() {
     );
 }
 
+/// A list of nine has room for sixteen, after rooms for one, two, four and eight.
+#[test]
+fn the_whole_room_of_a_list_is_paid_for() {
+    const ITEM: usize = 512;
+    let words = [[0, 0, 0, 1].repeat(9), vec![0; 4]].concat();
+    let read = |memory_base| {
+        let limits = Limits {
+            memory_per_byte: 0,
+            memory_base,
+            ..Limits::default()
+        };
+        let item = |_: &mut Decoder<'_>| Ok([0_u8; ITEM]);
+        let mut input = Decoder::with(&words, DecodeMode::Strict, limits);
+        input.get_list_with(0, 1, item)
+    };
+    let rooms = 1 + 2 + 4 + 8 + 16;
+    let items = read(rooms * ITEM).expect("all of it is paid for");
+    assert_eq!((items.len(), items.capacity()), (9, 16));
+    assert_eq!(
+        kind(read(rooms * ITEM - 1)).0,
+        DecodeErrorKind::TooMuchMemory
+    );
+}
+
 #[test]
 fn holes_are_zeros_whatever_the_buffer_held() {
     let mut buffer = Buffer::default();

@@ -7,6 +7,12 @@ use alloc::vec::Vec;
 use super::{Block, Decoder};
 use crate::{DecodeError, DecodeErrorKind, Marshal, Representation, kernels};
 
+/// Items that a list first has room for, if one of them has no more than [`FIRST_ROOM_MAX`] bytes.
+const FIRST_ROOM: usize = 4;
+
+/// Bytes of an item up to which a list first has room for several.
+const FIRST_ROOM_MAX: usize = 64;
+
 impl<'a, R: Representation> Decoder<'a, R> {
     /// Reads a count and so many items of at least `wire_min` bytes each.
     ///
@@ -218,9 +224,25 @@ impl<'a, R: Representation> Decoder<'a, R> {
     ) -> Result<Vec<T>, DecodeError> {
         while self.get_flag()? {
             self.align(align, 0)?;
-            self.pay(1, size_of::<T>())?;
+            if items.len() == items.capacity() {
+                self.grow(&mut items)?;
+            }
             items.push(decode(self)?);
         }
         Ok(items)
+    }
+
+    /// Doubles the room of a full list. All of the new room is paid for, and what the old one cost
+    /// stays paid: while items move there are both.
+    #[cold]
+    fn grow<T>(&mut self, items: &mut Vec<T>) -> Result<(), DecodeError> {
+        let first = match size_of::<T>() {
+            0..=FIRST_ROOM_MAX => FIRST_ROOM,
+            _ => 1,
+        };
+        let room = items.len().saturating_mul(2).max(first);
+        self.pay(room, size_of::<T>())?;
+        items.reserve_exact(room - items.len());
+        Ok(())
     }
 }
