@@ -139,6 +139,22 @@ fn what_c_has_no_word_for_is_refused() {
             "F: C has no type for `quadruple`",
         ),
         (
+            "const TENON_OK = 5;",
+            "`TENON_OK` is a word of C or of Tenon's header",
+        ),
+        (
+            "const value = 5; struct s { int x<>; };",
+            "`value` would be a number wherever C's stubs have that name for something else",
+        ),
+        (
+            "const x_len = 5; struct s { int x<>; };",
+            "`x_len` would be a number wherever C's stubs have that name for something else",
+        ),
+        (
+            "program P { version V { int context(int) = 1; } = 1; } = 1;",
+            "`context` would be a number wherever C's stubs have that name for something else",
+        ),
+        (
             "struct s { int a; }; struct s_message { int a; };",
             "two things would be called `s_message` in C",
         ),

@@ -11,14 +11,17 @@ mod encode;
 mod free;
 mod header;
 mod lists;
+mod macros;
 mod messages;
 mod procedures;
 mod refused;
 mod source;
 
+use std::collections::BTreeSet;
+
 use tenon_plan::{Fingerprints, Pass, Plans, Representation};
 use tenon_schema::Schema;
-use tenon_schema::written::Written;
+use tenon_schema::written::{Item, Written};
 
 pub use refused::Refused;
 
@@ -93,10 +96,12 @@ pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs,
         result_names: &result_names,
     };
     refused::check_made(schema, &file.made())?;
-    Ok(Stubs {
+    let stubs = Stubs {
         header: file.header(),
         source: file.source(),
-    })
+    };
+    refused::check_defined(schema, &stubs, &file.passed())?;
+    Ok(stubs)
 }
 
 fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<Version<'a>> {
@@ -154,6 +159,16 @@ fn calls<'a>(
 }
 
 impl<'a> File<'a> {
+    /// The lines of the header that are the interface's own C.
+    fn passed(&self) -> BTreeSet<&'a str> {
+        let items = self.of.written.items.iter();
+        let lines = items.filter_map(|item| match item {
+            Item::Passthrough(line) => Some(line.text.lines()),
+            Item::Constant { .. } | Item::Type(_) | Item::Program(_) => None,
+        });
+        lines.flatten().collect()
+    }
+
     /// All names that other files get to see, beside those of the interface.
     fn made(&self) -> Vec<String> {
         let types = self.of.schema.types.iter();

@@ -6,6 +6,9 @@ use std::fmt;
 use tenon_plan::PlanError;
 use tenon_schema::{ConstantValue, Schema, Type, TypeKind};
 
+use super::Stubs;
+use super::macros::{self, File};
+
 /// Why there are no stubs for an interface.
 #[derive(Debug)]
 pub enum Refused {
@@ -13,6 +16,8 @@ pub enum Refused {
     Plan(PlanError),
     /// A name of the interface is a word of C, or begins as those of Tenon do.
     Word(String),
+    /// A name that becomes a macro means something else as well.
+    Defined(String),
     /// Two things would have one name.
     Twice(String),
     /// C has no quadruple precision.
@@ -24,6 +29,10 @@ impl fmt::Display for Refused {
         match self {
             Self::Plan(error) => write!(f, "{error}"),
             Self::Word(name) => write!(f, "`{name}` is a word of C or of Tenon's header"),
+            Self::Defined(name) => write!(
+                f,
+                "`{name}` would be a number wherever C's stubs have that name for something else"
+            ),
             Self::Twice(name) => write!(f, "two things would be called `{name}` in C"),
             Self::Quadruple(name) => write!(f, "{name}: C has no type for `quadruple`"),
         }
@@ -33,7 +42,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// The words of C, and of the headers that stubs include.
-const WORDS: [&str; 59] = [
+const WORDS: [&str; 61] = [
     "auto",
     "break",
     "case",
@@ -91,8 +100,10 @@ const WORDS: [&str; 59] = [
     "uint32_t",
     "uint64_t",
     "NULL",
+    "SIZE_MAX",
     "asm",
     "errno",
+    "defined",
 ];
 
 /// Refuses names and types that C does not have.
@@ -108,7 +119,8 @@ pub fn check(schema: &Schema) -> Result<(), Refused> {
             return Err(Refused::Quadruple(procedure.name.clone()));
         }
     }
-    let is_word = |name: &&str| WORDS.contains(name) || name.starts_with("tenon_");
+    let is_ours = |name: &str| name.starts_with("tenon_") || name.starts_with("TENON_");
+    let is_word = |name: &&str| WORDS.contains(name) || is_ours(name);
     match names(schema).find(is_word) {
         Some(name) => Err(Refused::Word(name.to_owned())),
         None => Ok(()),
@@ -120,6 +132,25 @@ pub fn check_made(schema: &Schema, made: &[String]) -> Result<(), Refused> {
     let mut taken: BTreeSet<&str> = globals(schema).collect();
     match made.iter().find(|name| !taken.insert(name)) {
         Some(name) => Err(Refused::Twice(name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Refuses names that become macros and that the files have for something else as well: for a parameter, a field,
+/// a variable, a function of C's library. The lines in `passed` are the interface's own C.
+pub fn check_defined(
+    schema: &Schema,
+    stubs: &Stubs,
+    passed: &BTreeSet<&str>,
+) -> Result<(), Refused> {
+    let constants: BTreeSet<&str> = constants(schema).collect();
+    if let Some(name) = numbered(schema).find(|name| constants.contains(name)) {
+        return Err(Refused::Twice(name.to_owned()));
+    }
+    let defined: BTreeSet<&str> = defined(schema).collect();
+    let misread = |text, file| macros::misread(&defined, text, passed, file);
+    match misread(&stubs.header, File::Header).or_else(|| misread(&stubs.source, File::Source)) {
+        Some(name) => Err(Refused::Defined(name.to_owned())),
         None => Ok(()),
     }
 }
@@ -141,15 +172,28 @@ fn globals(schema: &Schema) -> impl Iterator<Item = &str> {
         TypeKind::Enum(members) => members.as_slice(),
         _ => &[],
     });
+    types
+        .chain(members.map(|member| member.name.as_str()))
+        .chain(defined(schema))
+}
+
+/// The names that become macros.
+fn defined(schema: &Schema) -> impl Iterator<Item = &str> {
+    constants(schema).chain(numbered(schema))
+}
+
+fn constants(schema: &Schema) -> impl Iterator<Item = &str> {
     let constants = schema.constants.iter();
-    let constants = constants.filter(|it| !matches!(it.value, ConstantValue::Unresolved(_)));
+    let known = constants.filter(|it| !matches!(it.value, ConstantValue::Unresolved(_)));
+    known.map(|constant| constant.name.as_str())
+}
+
+/// The names of programs, versions and procedures.
+fn numbered(schema: &Schema) -> impl Iterator<Item = &str> {
     let programs = schema.programs.iter().map(|program| program.name.as_str());
     let versions = schema.programs.iter().flat_map(|program| &program.versions);
     let procedures = versions.clone().flat_map(|version| &version.procedures);
-    types
-        .chain(members.map(|member| member.name.as_str()))
-        .chain(constants.map(|constant| constant.name.as_str()))
-        .chain(programs)
+    programs
         .chain(versions.map(|version| version.name.as_str()))
         .chain(procedures.map(|procedure| procedure.name.as_str()))
 }

@@ -58,12 +58,14 @@ impl<'a> File<'a> {
         let body = body.finish();
         let mut w = Writer::with_tabs();
         self.heading(&mut w);
+        for header in ["stdlib.h", "string.h", "tenon.h"] {
+            w.line(format!("#include <{header}>"));
+        }
+        w.line("");
+        // All of this is read before the interface's macros are there, which may have names that it has.
+        runtime::write_with(&mut w, &body, RUNTIME);
         w.line(format!("#include \"{}.h\"", self.stem));
         w.line("");
-        w.line("#include <stdlib.h>");
-        w.line("#include <string.h>");
-        w.line("");
-        runtime::write_with(&mut w, &body, RUNTIME);
         w.finish() + &body
     }
 }
