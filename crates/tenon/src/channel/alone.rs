@@ -14,7 +14,7 @@ use tenon_wire::Buffer;
 use super::engine::Engine;
 use super::flight::Locked;
 use super::form::{Form, LeanForm, Started};
-use super::receiving::Reader;
+use super::reader::Reader;
 use super::slots::SlotId;
 use super::state::State;
 use super::{Channel, Timer};

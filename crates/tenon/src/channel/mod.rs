@@ -1,7 +1,7 @@
 //! A channel: the way to one peer, shared by all threads that call it.
 //!
 //! There is no thread behind it. A caller [sends](sending) its call and, if nobody reads, becomes
-//! the reader: it [receives](receiving), decodes its own reply where it was received, copies the
+//! the [reader]: it [receives](receiving), decodes its own reply where it was received, copies the
 //! replies of others into their [slots] and wakes them. When its own has come it passes the
 //! reader's role to a caller that waits. When the [connection] breaks, the calls in flight fail and
 //! the next one [connects](connecting) again.
@@ -20,6 +20,7 @@ mod broken;
 mod buffers;
 mod connecting;
 mod connection;
+mod ending;
 mod engine;
 mod exchange;
 mod flight;
@@ -27,6 +28,7 @@ mod form;
 mod front;
 mod inbox;
 mod packets;
+mod reader;
 mod receiving;
 mod sending;
 mod slots;
