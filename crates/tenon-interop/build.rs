@@ -47,6 +47,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut modules = Modules::default();
     modules.list("INTERFACES", "people", written)?;
     modules.list("RANDOM", "chance", &write_random()?)?;
+    let empty = [root.join("tests/peers/c/empty.x")];
+    modules.list(
+        "EMPTY",
+        "people who need no bytes",
+        empty.iter().filter(|file| is_there(file)),
+    )?;
     write_changed(&own[0])?;
     modules.text += "/// Stubs of `hprpc.x` whose record begins with another member.\n\
         #[allow(missing_docs)]\npub mod changed_hprpc \

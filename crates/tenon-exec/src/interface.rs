@@ -161,7 +161,7 @@ impl Interface {
     pub(crate) fn ready(&self) -> Result<&Ready, &LayoutError> {
         let make = || {
             let layouts = Layouts::new(&self.schema)?;
-            let program = Program::new(&self.schema, &self.plans, &layouts);
+            let program = Program::new(&self.schema, &self.plans.stripped(), &layouts);
             Ok(Ready { layouts, program })
         };
         self.made.ready.get_or_init(make).as_ref()

@@ -13,6 +13,7 @@ mod layout;
 pub mod links;
 mod lower;
 mod memory;
+mod nothing;
 mod op;
 mod passes;
 mod position;

@@ -144,6 +144,43 @@ fn a_fixed_item_of_more_than_a_gibibyte_is_refused() {
 }
 
 #[test]
+fn a_value_of_more_items_without_bytes_than_a_message_pays_for_is_refused() {
+    let nothing = || structure(&[Type::Array(Box::new(Type::Int), Length::Fixed(0))]);
+    let of = |id, length| Type::Array(Box::new(named(id)), length);
+    let fixed = |count| TypeKind::Typedef(of(0, Length::Fixed(count)));
+    let lower = |kinds| lower(&schema(kinds), Representation::XDR).map(drop);
+    let refused = |name: &str, items| Err(LowerError::TooManyNothings(name.to_owned(), items));
+    for leaf in [
+        nothing(),
+        structure(&[]),
+        structure(&[Type::Opaque(Length::Fixed(0))]),
+    ] {
+        assert_eq!(lower(vec![leaf.clone(), fixed(1 << 16)]), Ok(()));
+        assert_eq!(
+            lower(vec![leaf.clone(), fixed(65_537)]),
+            refused("t1", 65_537)
+        );
+        assert_eq!(
+            lower(vec![leaf.clone(), fixed(u32::MAX)]),
+            refused("t1", u32::MAX.into())
+        );
+        let double = (0..60).map(|id| structure(&[named(id), named(id)]));
+        let doubled = [leaf.clone()].into_iter().chain(double).collect();
+        assert_eq!(lower(doubled), refused("t17", 1 << 17));
+        let counted = TypeKind::Typedef(of(1, Length::Counted(u32::MAX)));
+        assert_eq!(lower(vec![leaf, fixed(1 << 16), counted]), Ok(()));
+    }
+    let behind = Type::Optional(Box::new(of(0, Length::Fixed(u32::MAX))));
+    let behind = structure(&[Type::Int, behind]);
+    assert_eq!(
+        lower(vec![nothing(), behind]),
+        refused("t1", u32::MAX.into())
+    );
+    let arm = union_of(Type::Int, of(0, Length::Fixed(u32::MAX)));
+    assert_eq!(lower(vec![nothing(), arm]), refused("t1", u32::MAX.into()));
+}
+
+#[test]
 fn only_words_select_an_arm() {
     let refused = lower(
         &schema(vec![union_of(Type::Hyper, Type::Int)]),

@@ -56,7 +56,7 @@ impl Code {
     /// The code of interfaces like this one. `None` if no frame can hold its values, or they are
     /// to be moved in a way that is for comparison only, or padded as nothing here does it.
     pub fn of(interface: &Interface) -> Option<Arc<Self>> {
-        let plans = interface.plans();
+        let plans = interface.plans().stripped();
         if plans.moves != tenon_plan::Moves::default() {
             return None;
         }
@@ -66,14 +66,13 @@ impl Code {
         codes.retain(|code| code.strong_count() > 0);
         let known = codes.iter().filter_map(Weak::upgrade);
         let is_equal = |code: &Arc<Self>| {
-            code.given.plans == *interface.plans() && code.given.schema == *interface.schema()
+            code.given.plans == plans && code.given.schema == *interface.schema()
         };
         if let Some(code) = known.into_iter().find(is_equal) {
             return Some(code);
         }
-        let (schema, plans) = (interface.schema().clone(), interface.plans().clone());
         let code = Arc::new(Self {
-            given: Given::new(schema, plans, layouts.clone()),
+            given: Given::new(interface.schema().clone(), plans, layouts.clone()),
             making: Mutex::new(Making::Not),
         });
         codes.push(Arc::downgrade(&code));

@@ -380,7 +380,7 @@ impl<'a> Emitter<'a, '_> {
         // Kept before there is memory for them: what need not be kept across the call is not. Nobody
         // looks at a value that is refused.
         self.store_count(count, to);
-        let items = self.take(all, if item.bytes() == 0 { count } else { all });
+        let items = self.take(all, all);
         self.store(items, to.plus(offset_of!(Counted, items) as u64));
         let behind = self.builder.ins().iadd(from, all);
         self.set_cursor(behind);
@@ -423,13 +423,15 @@ impl<'a> Emitter<'a, '_> {
     ) {
         let (element, stride) = self.element(layout);
         let (count, items) = match count {
-            Count::Fixed(0) => return,
             Count::Fixed(count) => (self.word(count.into()), to),
             Count::Counted(bound) => self.get_elements_count(bound, fewest.into(), stride, to),
         };
-        self.each_of(count, [items], [stride], |this, [item]| {
-            this.decode(body, element, item);
-        });
+        // Of elements without bytes there is a count alone.
+        if !body.is_empty() {
+            self.each_of(count, [items], [stride], |this, [item]| {
+                this.decode(body, element, item);
+            });
+        }
     }
 
     fn get_optional(&mut self, body: &'a [Op], layout: Layout<'a>, to: Spot) {

@@ -416,7 +416,6 @@ impl<'a> Emitter<'a, '_> {
         let (element, stride) = self.element(layout);
         let inside = |this: &mut Self, [item]: [Spot; 1]| this.encode(body, element, item);
         match count {
-            Count::Fixed(0) => {}
             Count::Fixed(count) => {
                 let count = self.word(count.into());
                 self.each_of(count, [from], [stride], inside);
@@ -425,7 +424,10 @@ impl<'a> Emitter<'a, '_> {
                 let (count, items) = self.counted(from, bound);
                 let to = self.put_elements_count(count, 0);
                 self.set_cursor(to.base);
-                self.each_of(count, [items], [stride], inside);
+                // Of elements without bytes there is a count alone.
+                if !body.is_empty() {
+                    self.each_of(count, [items], [stride], inside);
+                }
             }
         }
     }

@@ -62,6 +62,7 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// Of plans that were [stripped](Plans::stripped).
     pub fn new(schema: Schema, plans: Plans, layouts: Layouts) -> Self {
         let mut given = Self {
             inlined: vec![None; plans.types.len()],

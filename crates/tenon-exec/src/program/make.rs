@@ -5,8 +5,7 @@ use std::collections::HashMap;
 
 use tenon_plan::links::is_link;
 use tenon_plan::{
-    Arm, Blittable, Body as Ops, Count, Layout, Lists, Op, Order as WireOrder, Place, Plan, Plans,
-    Scalar,
+    Arm, Blittable, Body as Ops, Layout, Lists, Op, Order as WireOrder, Place, Plan, Plans, Scalar,
 };
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
@@ -16,7 +15,8 @@ use crate::frame::Key;
 use crate::layout::{Counted, Layouts};
 
 impl Program {
-    /// Resolves all plans, which the verifier has passed.
+    /// Resolves all plans, which the verifier has passed and which were [stripped](Plans::stripped)
+    /// then.
     ///
     /// # Panics
     /// If they are not for this schema.
@@ -27,7 +27,6 @@ impl Program {
             layouts,
             program: Self::empty(plans),
             members: HashMap::new(),
-            nothings: vec![None; plans.types.len()],
         };
         for (plan, id) in plans.types.iter().zip((0..).map(TypeId)) {
             maker.named(plan, id);
@@ -94,8 +93,6 @@ struct Maker<'a> {
     program: Program,
     /// The position of each enum's members.
     members: HashMap<TypeId, u32>,
-    /// Of each type that was asked about, whether its plan does nothing.
-    nothings: Vec<Option<bool>>,
 }
 
 /// A body in the making.
@@ -339,14 +336,8 @@ impl<'a> Maker<'a> {
                 element,
                 ..
             } => self.list(*element, *first_bare, at),
-            Op::Call { plan, .. } if self.is_nothing(*plan) => return,
             Op::Call { plan, .. } => Step::Call { at, of: *plan },
             Op::External { .. } => Step::External,
-            Op::Loop {
-                body,
-                count: Count::Fixed(_),
-                ..
-            } if self.all_nothing(body) => return,
             Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
                 let element = self.inside(self.element(layout), inside.owner, name);
                 return self.nested(op, body, &element, at);
@@ -466,31 +457,6 @@ impl<'a> Maker<'a> {
             length: self.here() - position as u32 - 1,
         };
     }
-
-    /// Whether nothing is moved of a value: a struct without fields, or of such structs. Nobody
-    /// should go through a million of them.
-    fn is_nothing(&mut self, id: TypeId) -> bool {
-        if let Some(known) = self.nothings[id.0 as usize] {
-            return known;
-        }
-        // While it is being asked about: what contains itself is something.
-        self.nothings[id.0 as usize] = Some(false);
-        let is_nothing = self.all_nothing(&self.plans.of_type(id).body);
-        self.nothings[id.0 as usize] = Some(is_nothing);
-        is_nothing
-    }
-
-    fn all_nothing(&mut self, body: &[Op]) -> bool {
-        body.iter().all(|op| match op {
-            Op::Call { plan, .. } => self.is_nothing(*plan),
-            Op::Loop {
-                count: Count::Fixed(_),
-                body,
-                ..
-            } => self.all_nothing(body),
-            _ => false,
-        })
-    }
 }
 
 /// The array that these steps of a message move, if that is all they do.
@@ -503,7 +469,7 @@ fn array(steps: &[Step]) -> Option<Array> {
                 at: 0,
                 bound,
             },
-        ] if stride > 0 => Some(Array {
+        ] => Some(Array {
             item,
             stride,
             bound,

@@ -4,6 +4,7 @@ use tenon_schema::{Schema, Type, TypeId, TypeKind};
 use thiserror::Error;
 
 use crate::graph::{self, Components};
+use crate::nothing::{self, MAX_IN_PLACE as MAX_NOTHINGS};
 use crate::size::Sizes;
 
 /// How many types may be nested in each other, each in the next, without counting recursion:
@@ -29,6 +30,9 @@ pub enum LowerError {
     /// A fixed-size array or opaque is larger than any message.
     #[error("{0}: a fixed length of {1} bytes fits into no message")]
     TooLarge(String, u64),
+    /// A value holds too many items in place that take no bytes, so that no message pays for them.
+    #[error("{0}: a value holds {1} items that take no bytes, and {MAX_NOTHINGS} are the most")]
+    TooManyNothings(String, u64),
     /// The discriminant of the union is no type that can select an arm.
     #[error("{0}: the discriminant is not an integer, a boolean or an enum")]
     Discriminant(String),
@@ -42,6 +46,7 @@ impl LowerError {
             | Self::TooDeep(name)
             | Self::TooDeepInPlace(name)
             | Self::TooLarge(name, _)
+            | Self::TooManyNothings(name, _)
             | Self::Discriminant(name) => name,
         }
     }
@@ -123,6 +128,19 @@ fn used_by(kind: &TypeKind) -> Vec<&Type> {
             let fields = arms.chain(&union.default).flatten();
             fields.map(|field| &field.ty).collect()
         }
+    }
+}
+
+/// Refuses values of which whoever makes one would look at more items than its bytes tell.
+pub(super) fn nothings(schema: &Schema, components: &Components) -> Result<(), LowerError> {
+    let known = nothing::in_place(schema, components);
+    let types = schema.types.iter().zip(&known);
+    let types = types.map(|(def, items)| (def.name.as_str(), *items));
+    let used = uses(schema).map(|(name, ty)| (name, nothing::behind_use(schema, &known, ty)));
+    let mut all = types.chain(used);
+    match all.find(|(_, items)| *items > MAX_NOTHINGS) {
+        Some((name, items)) => Err(LowerError::TooManyNothings(name.to_owned(), items)),
+        None => Ok(()),
     }
 }
 

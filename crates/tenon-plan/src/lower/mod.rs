@@ -30,6 +30,7 @@ pub(crate) const MAX_FIXED: u64 = 1 << 30;
 pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, LowerError> {
     let components = graph::components(schema);
     checks::before_sizes(schema, &components)?;
+    checks::nothings(schema, &components)?;
     let sizes = Sizes::by_components(schema, representation, &components);
     checks::ends(schema, &sizes)?;
     let with = Given {

@@ -214,18 +214,14 @@ impl<'a> Codec<'a> {
                 match count {
                     Count::Fixed(count) => {
                         let bytes = element.bytes * u64::from(*count);
-                        if bytes > 0 {
-                            self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
-                            each(w, &count.to_string());
-                        }
+                        self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
+                        each(w, &count.to_string());
                     }
                     Count::Counted(bound) => {
                         self.count(w, &at, *bound, element.bytes);
                         self.when_there(w, &at, "tenon_unset", |w| {
-                            if element.bytes > 0 {
-                                self.counted(w, &at, element.bytes);
-                                each(w, &at.spot.length(self.of));
-                            }
+                            self.counted(w, &at, element.bytes);
+                            each(w, &at.spot.length(self.of));
                         });
                     }
                 }

@@ -294,9 +294,6 @@ impl<'a> Codec<'a> {
                 let length = match count {
                     Count::Fixed(count) => {
                         let bytes = element.bytes * u64::from(*count);
-                        if bytes == 0 {
-                            return;
-                        }
                         self.room(w, &format!("tenon_room (out, {bytes}, {})", at.name()));
                         count.to_string()
                     }
@@ -305,9 +302,6 @@ impl<'a> Codec<'a> {
                         at.spot.length(self.of)
                     }
                 };
-                if element.bytes == 0 {
-                    return;
-                }
                 self.with_index(|index| {
                     let head = format!(
                         "for (uint32_t {index} = 0; {index} < {length}; {index}++, to += {})",

@@ -72,11 +72,11 @@ struct Version<'a> {
 /// C has no word for something, or two things would have one name.
 pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refused> {
     refused::check(schema)?;
-    let plan = |representation| Plans::new(schema, representation, Pass::ALL);
-    let plans = [
-        plan(Representation::XDR).map_err(Refused::Plan)?,
-        plan(Representation::LEAN).map_err(Refused::Plan)?,
-    ];
+    let plan = |representation| {
+        let plans = Plans::new(schema, representation, Pass::ALL).map_err(Refused::Plan)?;
+        Ok(plans.stripped())
+    };
+    let plans = [plan(Representation::XDR)?, plan(Representation::LEAN)?];
     let of = Interface {
         schema,
         written,
