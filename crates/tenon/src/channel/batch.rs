@@ -124,7 +124,8 @@ impl Drop for Batch<'_> {
         let mut state = self.0.lock();
         state.batches -= 1;
         if state.batches == 0 && (state.has_front() || state.has_packets()) {
-            state.flush();
+            let backlog = state.flush();
+            drop(self.0.send_backlog_unlocked(state, backlog));
         }
     }
 }

@@ -84,14 +84,16 @@ impl Flight {
 
     fn give_up(&mut self, channel: &Channel) {
         let mut state = channel.lock();
+        let mut backlog = None;
         if !*self.is_over.get_mut() {
             state.engine.cancel(self.started.id);
-            channel.flush(&mut state);
+            backlog = channel.flush(&mut state);
             state.release(self.slot);
         }
         if let Some(message) = self.message.take() {
             state.buffers.keep(message);
         }
+        drop(channel.send_backlog_unlocked(state, backlog));
     }
 }
 

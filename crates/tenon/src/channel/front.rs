@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tenon_wire::Buffer;
 
+use super::backlog::Backlog;
 use super::connection::Connection;
 use super::engine::Engine;
 use super::sending::Unsent;
@@ -13,11 +14,12 @@ use super::{Channel, Timer};
 
 impl Channel {
     /// Sends what the engine itself has to say, as far as there is room for it and nobody sends a
-    /// call. The rest goes in front of the next call.
+    /// call. The rest goes in front of the next call; of packets it is returned.
     #[inline]
-    pub(super) fn flush(&self, state: &mut State) {
-        if state.engine.has_transmit() {
-            state.flush();
+    pub(super) fn flush(&self, state: &mut State) -> Option<Backlog> {
+        match state.engine.has_transmit() {
+            true => state.flush(),
+            false => None,
         }
     }
 
@@ -77,12 +79,21 @@ impl State {
         front
     }
 
-    /// Sends what goes in front of the next call, as far as there is room for it and nobody sends.
+    /// Sends what goes in front of the next call, as far as there is room for it and nobody sends. Packets that
+    /// find none are returned.
     #[cold]
-    pub(super) fn flush(&mut self) {
-        if let Engine::Exchange(_) = &self.engine {
-            return self.flush_packets();
+    pub(super) fn flush(&mut self) -> Option<Backlog> {
+        match &self.engine {
+            Engine::Exchange(_) => self.flush_packets(),
+            Engine::Onc(_) | Engine::Lean(_) => {
+                self.flush_front();
+                None
+            }
         }
+    }
+
+    /// The same of a stream, or of single datagrams.
+    pub(super) fn flush_front(&mut self) {
         let line = self.line.as_ref().filter(|line| !line.is_sending);
         let Some(connection) = line.map(|line| Arc::clone(&line.connection)) else {
             return;

@@ -14,6 +14,7 @@
 
 mod alone;
 mod back_off;
+mod backlog;
 mod batch;
 mod bell;
 mod broken;

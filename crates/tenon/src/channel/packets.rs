@@ -6,23 +6,22 @@
 
 use std::io;
 use std::sync::{Arc, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tenon_net::{Address, Ready, Train};
+use tenon_net::Address;
 use tenon_wire::Buffer;
 
+use super::backlog::send;
 use super::connection::Connection;
 use super::engine::{Engine, Unstarted};
 use super::flight::{Flight, Locked};
 use super::form::{Form, LeanForm, Started};
+use super::sending::GLANCE;
 use super::slots::SlotId;
 use super::state::State;
 use super::{Channel, Timer};
 use crate::account::{Step, Watcher};
 use crate::error::CallError;
-
-/// How long a packet waits for room in the socket before it counts as lost.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Calls that are gathered at most while a batch is open.
 const GATHERED_MAX: usize = 64;
@@ -91,36 +90,49 @@ impl Channel {
     }
 
     /// Does what is due while somebody waits who has no call in flight.
-    pub(super) fn look_at_time(&self, state: &mut State) {
+    pub(super) fn look_at_time<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+    ) -> MutexGuard<'s, State> {
         let now = Instant::now();
         let Engine::Exchange(engine) = &mut state.engine else {
-            return;
+            return state;
         };
-        if engine.next_timeout_of_all().is_some_and(|at| at <= now) {
-            engine.handle_timeout(now);
-            state.end_failed(None);
-            self.flush(state);
+        if engine.next_timeout_of_all().is_none_or(|at| at > now) {
+            return state;
         }
+        engine.handle_timeout(now);
+        state.end_failed(None);
+        self.flush_packets(state)
     }
 
-    /// Sends what is to be sent, and leaves the bookkeeping to others meanwhile. The clock was `seen` just now.
+    /// Sends what is to be sent, unless somebody waits for room, who sends it then, and leaves the bookkeeping to
+    /// others meanwhile. The clock was `seen` just now.
     #[inline]
     fn transmit_packets<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
-        connection: &Connection,
+        connection: &Arc<Connection>,
         seen: Instant,
     ) -> MutexGuard<'s, State> {
         let mut trains = state.trains.pop().unwrap_or_default();
         let mut seen = Some(seen);
-        while trains.has_next() || state.has_packets() {
+        while trains.has_next() || state.has_packets() && !state.has_backlog() {
             let Some((train, ())) = trains.next(|out| state.poll_packet(seen.take(), out)) else {
                 break;
             };
+            let length = train.bytes.len();
             drop(state);
             let sent = send(connection, train);
             state = self.lock();
-            state.note_sent(sent);
+            match sent {
+                Ok(sent) if sent < length => {
+                    trains.keep((), sent);
+                    let backlog = state.begin_backlog(Arc::clone(connection), trains);
+                    return self.send_backlog_unlocked(state, backlog);
+                }
+                sent => state.note_sent(sent),
+            }
         }
         state.trains.push(trains);
         state
@@ -174,7 +186,7 @@ impl State {
     }
 
     #[inline]
-    fn poll_packet(&mut self, seen: Option<Instant>, out: &mut Buffer) -> Option<()> {
+    pub(super) fn poll_packet(&mut self, seen: Option<Instant>, out: &mut Buffer) -> Option<()> {
         match &mut self.engine {
             Engine::Exchange(engine) => engine.poll_packet(seen, out).then_some(()),
             Engine::Onc(_) | Engine::Lean(_) => None,
@@ -182,7 +194,7 @@ impl State {
     }
 
     #[inline]
-    fn note_sent(&mut self, sent: io::Result<()>) {
+    pub(super) fn note_sent(&mut self, sent: io::Result<usize>) {
         if let (Err(error), Engine::Exchange(engine)) = (sent, &mut self.engine) {
             engine.note_fault(error);
         }
@@ -193,9 +205,20 @@ impl State {
         match &self.engine {
             Engine::Exchange(engine) => {
                 let next = engine.next_timeout_of_all();
-                next.map_or(deadline, |next| next.min(deadline))
+                let next = next.map_or(deadline, |next| next.min(deadline));
+                self.next_glance(next)
             }
             Engine::Onc(_) | Engine::Lean(_) => deadline,
+        }
+    }
+
+    /// When to look again who meant to wait until `at`: soon, if somebody else sends now and may leave something
+    /// for later.
+    #[inline]
+    pub(super) fn next_glance(&self, at: Instant) -> Instant {
+        match self.has_front() || self.has_packets() {
+            true => at.min(Instant::now() + GLANCE),
+            false => at,
         }
     }
 
@@ -206,54 +229,5 @@ impl State {
             engine.refused(error);
         }
         self.end_failed(None);
-    }
-
-    /// Sends what is to be sent at once.
-    pub(super) fn flush_packets(&mut self) {
-        let Some(line) = &self.line else { return };
-        let connection = Arc::clone(&line.connection);
-        let mut trains = self.trains.pop().unwrap_or_default();
-        while let Some((train, ())) = trains.next(|out| self.poll_packet(None, out)) {
-            let sent = send(&connection, train);
-            self.note_sent(sent);
-        }
-        self.trains.push(trains);
-    }
-}
-
-/// Sends packets. What finds no room for long enough is lost, as it may be anywhere on its way.
-#[inline]
-fn send(connection: &Connection, train: Train<'_>) -> io::Result<()> {
-    match connection.try_send_train(train) {
-        Ok(sent) if sent == train.bytes.len() => Ok(()),
-        sent => send_rest(connection, train, sent),
-    }
-}
-
-/// Goes on after a part was sent, or nothing.
-#[cold]
-fn send_rest(
-    connection: &Connection,
-    mut train: Train<'_>,
-    mut sent: io::Result<usize>,
-) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    let mut is_refused = false;
-    loop {
-        match sent {
-            Ok(sent) => train = train.behind(sent),
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock => {
-                    connection.wait(Ready::WRITABLE, until)?;
-                }
-                // An earlier packet met a closed port; this one was not sent.
-                io::ErrorKind::ConnectionRefused if !is_refused => is_refused = true,
-                _ => return Err(error),
-            },
-        }
-        if train.bytes.is_empty() {
-            return Ok(());
-        }
-        sent = connection.try_send_train(train);
     }
 }

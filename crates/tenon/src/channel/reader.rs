@@ -273,10 +273,11 @@ impl<'t> Reader<'t> {
             return false;
         };
         channel.hint(&state);
-        if state.has_packets() {
-            state.flush_packets();
-        }
-        drop(state);
+        let backlog = match state.has_packets() {
+            true => state.flush_packets(),
+            false => None,
+        };
+        drop(channel.send_backlog_unlocked(state, backlog));
         desk.inbox.take_single_packet();
         let order = ByteOrder::NATIVE;
         desk.own = InPlace { place, order };
@@ -311,13 +312,15 @@ impl<'t> Reader<'t> {
             Meaning::Answer(answer) => {
                 state.back_off.reset();
                 channel.hint(&state);
-                if state.has_packets() {
-                    state.flush_packets();
-                }
+                let backlog = match state.has_packets() {
+                    true => state.flush_packets(),
+                    false => None,
+                };
                 if own == Some(answer.slot) {
                     let (place, order) = (answer.place, answer.order);
                     let own = answer.outcome.map(|_| ());
                     state.release(answer.slot);
+                    drop(channel.send_backlog_unlocked(state, backlog));
                     *results = InPlace { place, order };
                     return Ok(Taken::Own(own));
                 }
@@ -335,6 +338,9 @@ impl<'t> Reader<'t> {
                 if let Some(sleeper) = sleeper {
                     sleeper.wake();
                 }
+                if let Some(backlog) = backlog {
+                    channel.send_backlog(backlog);
+                }
                 Ok(Taken::Other)
             }
             Meaning::Goodbye { cause, unbegun } => {
@@ -346,7 +352,8 @@ impl<'t> Reader<'t> {
                 channel.hint_all(&state);
                 // What more there is to say goes out with it.
                 if !inbox.has_more_packets() {
-                    channel.flush(&mut state);
+                    let backlog = channel.flush(&mut state);
+                    drop(channel.send_backlog_unlocked(state, backlog));
                 }
                 Ok(taken)
             }

@@ -15,7 +15,6 @@ use super::buffers::take_spare;
 use super::connection::{Connection, InPlace};
 use super::flight::{Flight, Locked};
 use super::reader::Reader;
-use super::sending::GLANCE;
 use super::slots::{Outcome, Results};
 use super::state::State;
 use crate::account::{Step as Progress, Watcher};
@@ -150,7 +149,7 @@ impl Channel {
                 state = self.send_front(state, until.deadline);
             }
             if state.has_packets() {
-                state.flush_packets();
+                state = self.flush_packets(state);
             }
             let next_timeout = match self.next_step(state, flight) {
                 Step::Finish(outcome) => return self.finish(flight, outcome).map(Some),
@@ -218,11 +217,7 @@ impl Channel {
             None => state.engine.next_timeout(flight.started.id),
         };
         let next_timeout = next_timeout.unwrap_or(deadline);
-        let next_timeout = match state.has_front() {
-            // Somebody else sends now, and may leave that for later.
-            true => next_timeout.min(Instant::now() + GLANCE),
-            false => next_timeout,
-        };
+        let next_timeout = state.next_glance(next_timeout);
         match reader {
             Some(reader) => Step::Read(reader, next_timeout),
             None => {
@@ -259,8 +254,8 @@ impl Channel {
         let mut state = self.lock();
         let timeout = state.engine.handle_timeout(flight.started.id, now);
         state.end_failed(None);
-        self.flush(&mut state);
-        drop(state);
+        let backlog = self.flush(&mut state);
+        drop(self.send_backlog_unlocked(state, backlog));
         match timeout {
             Some(Timeout::Expired(_)) => return Err(flight.timer.error(true)),
             Some(Timeout::Retransmit(_)) => self.retransmit(flight),

@@ -383,7 +383,9 @@ impl Channel {
     /// Passes the turn on after the call was sent whole. What may have to be sent again is returned.
     #[inline]
     fn end_turn(&self, state: &mut State, message: Buffer) -> Option<Buffer> {
-        self.flush(state);
+        if state.engine.has_transmit() {
+            state.flush_front();
+        }
         self.pass_turn(state);
         if self.is_datagram() {
             return Some(message);
@@ -425,7 +427,9 @@ impl Channel {
             }
         };
         state.stop_sending(connection);
-        self.flush(&mut state);
+        if state.engine.has_transmit() {
+            state.flush_front();
+        }
         state.release(turn.slot);
         self.pass_turn(&state);
         outcome

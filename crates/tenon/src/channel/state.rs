@@ -51,6 +51,8 @@ pub(super) struct Line {
     pub(super) desk: Option<Box<Desk>>,
     /// Whether somebody sends a call now; calls must not mix.
     pub(super) is_sending: bool,
+    /// Those who wait for room in the socket with packets of the exchange.
+    pub(super) backlogs: usize,
     /// What the engine itself has to say and what is to go in front of the next call: perhaps the
     /// rest of something that is sent in part.
     pub(super) front: Buffer,
@@ -111,6 +113,7 @@ impl State {
             connection: Arc::clone(&desk.connection),
             desk: Some(desk),
             is_sending: false,
+            backlogs: 0,
             front: Buffer::default(),
             used_at: now,
             used_at_tick: 0,

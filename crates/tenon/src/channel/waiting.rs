@@ -46,7 +46,8 @@ impl Channel {
         timer: &Timer,
     ) -> Result<MutexGuard<'s, State>, CallError> {
         // A peer that was not told anything has no reason to say anything.
-        self.flush(&mut state);
+        let backlog = self.flush(&mut state);
+        state = self.send_backlog_unlocked(state, backlog);
         if state.has_front() {
             state = self.send_front(state, timer.deadline);
         }
@@ -63,8 +64,7 @@ impl Channel {
         drop(state);
         let taken = reader.take_in_by(until);
         drop(reader);
-        let mut state = self.lock();
-        self.look_at_time(&mut state);
+        let mut state = self.look_at_time(self.lock());
         if let Err(broken) = taken {
             state.break_line(&connection, &broken);
         }
