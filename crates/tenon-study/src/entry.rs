@@ -7,7 +7,7 @@ use tenon_wire::{
     Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits, Marshal, Representation,
 };
 
-use crate::measure::Contest;
+use crate::measure::{Contest, STEP};
 
 /// Those who write messages and those who read them.
 #[derive(Default)]
@@ -25,9 +25,11 @@ impl<'a> Contests<'a> {
         T: Marshal<R> + 'a,
         R: Representation,
     {
-        let mut buffer = Buffer::default();
+        let put = |room: &mut Room, place| room.put(place);
         self.encode
-            .enter(name, move || write(black_box(&value), &mut buffer));
+            .enter_placed(name, Room::default(), put, move |room| {
+                write(black_box(&value), room)
+            });
         self.decode
             .enter(name, move || read::<T, R>(black_box(bytes)));
     }
@@ -39,13 +41,41 @@ impl<'a> Contests<'a> {
         (message, frame): (Message<'a>, Frame<'a>),
         bytes: &'a [u8],
     ) {
-        let mut buffer = Buffer::default();
-        self.encode.enter(name, move || {
-            write_frame::<E, R>(black_box(&frame), &mut buffer)
-        });
+        let put = |room: &mut Room, place| room.put(place);
+        self.encode
+            .enter_placed(name, Room::default(), put, move |room| {
+                write_frame::<E, R>(black_box(&frame), room)
+            });
         self.decode.enter(name, move || {
             E::decode(message, &mut decoder::<R>(black_box(bytes)))
         });
+    }
+}
+
+/// Where messages are written: a buffer that is used again, behind some bytes that stay in it.
+#[derive(Default)]
+pub struct Room {
+    buffer: Buffer,
+    /// Bytes that stay.
+    head: usize,
+}
+
+impl Room {
+    /// Has messages begin so many steps into the buffer.
+    fn put(&mut self, place: usize) {
+        self.head = place * STEP;
+        self.buffer.clear();
+        self.buffer.room(self.head);
+    }
+
+    /// The message that was written last.
+    pub fn message(&self) -> &[u8] {
+        &self.buffer.as_slice()[self.head..]
+    }
+
+    fn cleared(&mut self) -> &mut Buffer {
+        self.buffer.truncate(self.head);
+        &mut self.buffer
     }
 }
 
@@ -54,12 +84,11 @@ impl<'a> Contests<'a> {
 #[inline(never)]
 pub fn write<T: Marshal<R>, R: Representation>(
     value: &T,
-    buffer: &mut Buffer,
+    room: &mut Room,
 ) -> Result<(), EncodeError> {
-    buffer.clear();
-    let done = value.encode(&mut Encoder::over(buffer));
+    let done = value.encode(&mut Encoder::over(room.cleared()));
     // Somebody might read them.
-    black_box(buffer.as_slice());
+    black_box(room.buffer.as_slice());
     done
 }
 
@@ -72,11 +101,10 @@ pub fn read<T: Marshal<R>, R: Representation>(bytes: &[u8]) -> Result<T, DecodeE
 /// Writes a frame over what is in the buffer.
 pub fn write_frame<E: Run, R: Representation>(
     frame: &Frame<'_>,
-    buffer: &mut Buffer,
+    room: &mut Room,
 ) -> Result<(), String> {
-    buffer.clear();
-    let done = E::encode::<R>(frame, &mut Encoder::over(buffer));
-    black_box(buffer.as_slice());
+    let done = E::encode::<R>(frame, &mut Encoder::over(room.cleared()));
+    black_box(room.buffer.as_slice());
     done
 }
 

@@ -4,6 +4,10 @@
 //! take turns, many short ones each, and what counts is the median of the turns, or of the ratios
 //! of two that were taken one after the other.
 //!
+//! Nor is any place in memory like all others: a processor that compares but the last bits of
+//! addresses takes a load for one of what was just stored 4 KiB away, and waits. So turns are taken
+//! at [`PLACES`], one after the other.
+//!
 //! ```
 //! use tenon_study::measure::{Contest, Effort};
 //!
@@ -43,6 +47,14 @@ impl Effort {
     };
 }
 
+/// Where turns are taken: the stack ends elsewhere in each, and so does what work moves that
+/// [asks for its place](Contest::enter_placed).
+pub const PLACES: usize = 16;
+
+/// Bytes from one place to the next. All places are within a page or a little more, at ever other
+/// positions in their line of cache.
+pub const STEP: usize = 264;
+
 /// Pieces of work that take turns.
 #[derive(Default)]
 pub struct Contest<'a> {
@@ -51,8 +63,19 @@ pub struct Contest<'a> {
 
 struct Contestant<'a> {
     name: String,
-    /// Does the work so many times.
-    work: Box<dyn FnMut(u64) + 'a>,
+    work: Work<'a>,
+}
+
+/// Takes a turn, and tells how long that was.
+type Work<'a> = Box<dyn FnMut(Turn) -> Duration + 'a>;
+
+/// One turn.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// Which of the places.
+    place: usize,
+    /// How often the work is done.
+    times: u64,
 }
 
 impl<'a> Contest<'a> {
@@ -65,16 +88,31 @@ impl<'a> Contest<'a> {
     /// computed in earnest. What it reads from outside the optimiser may know: put it through
     /// [`black_box`] where that matters.
     pub fn enter<T>(&mut self, name: &str, mut work: impl FnMut() -> T + 'a) {
-        let repeated = move |times| {
-            for _ in 0..times {
-                black_box(work());
+        self.enter_placed(name, (), |(), _| {}, move |()| work());
+    }
+
+    /// Adds a contestant whose `work` is on something: `put` puts that to one of [`PLACES`] before
+    /// each turn, out of the time that is measured.
+    pub fn enter_placed<S: 'a, T>(
+        &mut self,
+        name: &str,
+        mut of: S,
+        mut put: impl FnMut(&mut S, usize) + 'a,
+        mut work: impl FnMut(&mut S) -> T + 'a,
+    ) {
+        let repeated = move |turn: Turn| {
+            put(&mut of, turn.place);
+            let start = Instant::now();
+            for _ in 0..turn.times {
+                black_box(work(&mut of));
             }
+            start.elapsed()
         };
         self.push(name.to_owned(), Box::new(repeated));
     }
 
     /// Apart from `enter`, which is compiled for each of hundreds of stubs.
-    fn push(&mut self, name: String, work: Box<dyn FnMut(u64) + 'a>) {
+    fn push(&mut self, name: String, work: Work<'a>) {
         self.contestants.push(Contestant { name, work });
     }
 
@@ -90,7 +128,8 @@ impl<'a> Contest<'a> {
             // Nobody always comes behind the same one, whose traces are in the caches.
             let first = round % turns.len().max(1);
             let (before, from) = turns.split_at_mut(first);
-            from.iter_mut().chain(before).for_each(Turns::take);
+            let all = from.iter_mut().chain(before);
+            all.for_each(|turns| turns.take(round % PLACES));
             progress((round + 1) as f64 / effort.rounds as f64);
         }
         turns.into_iter().map(|turns| turns.timing).collect()
@@ -99,7 +138,7 @@ impl<'a> Contest<'a> {
 
 /// A contestant and what it has done so far.
 struct Turns<'a> {
-    work: Box<dyn FnMut(u64) + 'a>,
+    work: Work<'a>,
     /// How often the work is done in one turn.
     times: u64,
     timing: Timing,
@@ -110,10 +149,10 @@ impl<'a> Turns<'a> {
     fn new(contestant: Contestant<'a>, turn: Duration) -> Self {
         let Contestant { name, mut work } = contestant;
         let mut times = 1;
-        let mut taken = time(&mut work, times);
+        let mut taken = work(Turn { place: 0, times });
         while taken < turn && times < 1 << 40 {
             times *= 2;
-            taken = time(&mut work, times);
+            taken = work(Turn { place: 0, times });
         }
         // Once is at least done; a turn of no length at all is none of the clock's business.
         let share = turn.as_secs_f64() / taken.as_secs_f64().max(1e-9);
@@ -127,17 +166,26 @@ impl<'a> Turns<'a> {
         }
     }
 
-    fn take(&mut self) {
-        let taken = time(&mut self.work, self.times);
+    fn take(&mut self, place: usize) {
+        let times = self.times;
+        let taken = deeper(place, &mut self.work, Turn { place, times });
         let each = taken.as_nanos() as f64 / self.times as f64;
         self.timing.nanoseconds.push(each);
     }
 }
 
-fn time(work: &mut dyn FnMut(u64), times: u64) -> Duration {
-    let start = Instant::now();
-    work(times);
-    start.elapsed()
+/// Takes a turn on a stack that is so many steps deeper.
+#[inline(never)]
+fn deeper(steps: usize, work: &mut Work<'_>, turn: Turn) -> Duration {
+    let mut step = [0_u8; STEP];
+    black_box(&mut step);
+    let taken = match steps {
+        0 => work(turn),
+        steps => deeper(steps - 1, work, turn),
+    };
+    // It is there until now, so that nothing takes its place.
+    black_box(&mut step);
+    taken
 }
 
 /// What one contestant took.
@@ -244,6 +292,29 @@ mod tests {
         assert_eq!(parts, [0.5, 1.0]);
         let taken = timings.iter().map(|timing| timing.nanoseconds.len());
         assert_eq!(taken.collect::<Vec<_>>(), [2, 2]);
+    }
+
+    #[test]
+    fn each_turn_is_at_the_next_place_of_both() {
+        let places = RefCell::new(Vec::new());
+        let mut contest = Contest::new();
+        let put = |place: &mut usize, to| *place = to;
+        contest.enter_placed("work", 0, put, |place| {
+            let on_the_stack = 0_u8;
+            let at = std::ptr::from_ref(black_box(&on_the_stack)).addr();
+            places.borrow_mut().push((*place, at));
+        });
+        let effort = Effort {
+            rounds: PLACES + 1,
+            turn: Duration::ZERO,
+        };
+        contest.run(effort, |_| {});
+        let taken = places.into_inner().split_off(1);
+        let expected = (0..PLACES).chain([0]);
+        assert!(taken.iter().map(|(place, _)| *place).eq(expected));
+        for pair in taken[..PLACES].windows(2) {
+            assert!(pair[0].1.abs_diff(pair[1].1) >= STEP);
+        }
     }
 
     #[test]

@@ -42,18 +42,19 @@ pub fn calibrate(
 ) -> Result<[Calibration; 2], CostError> {
     let levels = processor::levels();
     let mut timed = Vec::new();
-    let mut yardstick = f64::INFINITY;
+    let mut yardsticks = [f64::INFINITY; 2];
     let designs: Vec<&Design> = designs(engine).collect();
     let count = designs.len() as f64;
     for (design, done) in designs.into_iter().zip(0..) {
         let progress = |part| progress((f64::from(done) + part) / count);
         let exercises = Exercises::of(design.movement, &levels, effort);
-        let (some, pace) = exercises.time(representation, *design, effort, progress)?;
+        let (some, paces) = exercises.time(representation, *design, effort, progress)?;
         timed.extend(some);
-        yardstick = yardstick.min(pace);
+        yardsticks = [0, 1].map(|way| yardsticks[way].min(paces[way]));
     }
-    let in_nanoseconds = timed.iter_mut().flat_map(|timed| &mut timed.taken);
-    in_nanoseconds.for_each(|taken| *taken *= yardstick);
+    for timed in &mut timed {
+        timed.taken = [0, 1].map(|way| timed.taken[way] * yardsticks[way]);
+    }
     Ok(Direction::ALL.map(|direction| {
         let parameters = parameters(&timed, direction, &levels);
         let errors = Errors::of(timed.iter().map(|timed| {
@@ -64,7 +65,7 @@ pub fn calibrate(
             engine,
             direction,
             representation: representation.name.to_owned(),
-            yardstick,
+            yardstick: yardsticks[direction as usize],
             parameters,
             errors,
         }
@@ -111,7 +112,7 @@ impl Exercises {
         design: Design,
         effort: Effort,
         progress: impl FnMut(f64),
-    ) -> Result<(Vec<Timed>, f64), CostError> {
+    ) -> Result<(Vec<Timed>, [f64; 2]), CostError> {
         let parsed = tenon_idl::parse_text("corpus.x", self.text, &tenon_idl::Options::default());
         let schema = parsed.schema.ok_or(CostError::Corpus)?;
         let values = self.all.iter().map(|exercise| value(&schema, exercise));

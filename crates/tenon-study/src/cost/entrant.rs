@@ -8,7 +8,7 @@ use tenon_wire::{Buffer, Encoder, Lean, Representation, Xdr};
 
 use super::planned::Planned;
 use super::{CostError, compiled};
-use crate::entry::{ByInterpreter, ByMachine, Contests, Run, decoder, write_frame};
+use crate::entry::{ByInterpreter, ByMachine, Contests, Room, Run, decoder, write_frame};
 
 /// A message of a type.
 pub struct Message {
@@ -102,10 +102,10 @@ impl<'a> Contests<'a> {
         let Message { id, value, bytes } = message;
         let message = planned.interface.message(*id).ok()?;
         let frame = message.frame(value).ok()?;
-        let mut buffer = Buffer::default();
-        write_frame::<E, R>(&frame, &mut buffer).ok()?;
+        let mut room = Room::default();
+        write_frame::<E, R>(&frame, &mut room).ok()?;
         E::decode::<R>(message, &mut decoder(bytes)).ok()?;
-        if buffer.as_slice() != bytes {
+        if room.message() != bytes {
             return None;
         }
         self.enter_frame::<E, R>(name, (message, frame), bytes);

@@ -32,6 +32,8 @@ pub use predict::predict;
 pub use report::Report;
 pub use store::{Store, StoreError};
 
+pub(crate) use compiled::enter_yardstick;
+
 use crate::measure::Effort;
 
 /// What the generated stubs stand on, by the names that they use.
@@ -42,7 +44,7 @@ mod run_time {
 /// How long to measure for figures that are to be kept. Turns are short, so that a yardstick is as
 /// fast or slow as the messages around it.
 pub const EFFORT: Effort = Effort {
-    rounds: 75,
+    rounds: 60,
     turn: Duration::from_micros(20),
 };
 

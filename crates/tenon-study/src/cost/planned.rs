@@ -10,7 +10,7 @@ use super::entrant::Message;
 use super::known::Known;
 use crate::design::{self, Design, Movement};
 use crate::entry::Contests;
-use crate::measure::Effort;
+use crate::measure::{Effort, Summary};
 use crate::pace;
 
 /// The plans of an interface by one movement, and their equations in both directions.
@@ -95,7 +95,8 @@ impl Planned {
         Tally::of(equations, &message, Known::new(value))
     }
 
-    /// Times values as messages in both directions, and tells how many nanoseconds a yardstick is.
+    /// Times values as messages in both directions, and tells how many nanoseconds a yardstick is in
+    /// each.
     ///
     /// # Errors
     /// The engine refuses one.
@@ -104,29 +105,64 @@ impl Planned {
         values: Vec<(TypeId, Value)>,
         effort: Effort,
         mut progress: impl FnMut(f64),
-    ) -> Result<(Vec<Timed>, f64), CostError> {
+    ) -> Result<(Vec<Timed>, [f64; 2]), CostError> {
         let messages = values.into_iter();
         let messages = messages.map(|(id, value)| Message::new(self, id, value));
         let messages: Vec<Message> = messages.collect::<Result<_, _>>()?;
+        let count = match effort == Effort::QUICK {
+            true => 1,
+            false => SITTINGS,
+        };
+        let mut sittings = Vec::new();
+        for done in 0..count {
+            let progress = |part| progress((done as f64 + part) / count as f64);
+            sittings.push(self.sit(&messages, effort, progress)?);
+        }
+        let median =
+            |of: &dyn Fn(&[Sitting; 2]) -> f64| Summary::of(sittings.iter().map(of)).median;
+        let timed = messages.iter().enumerate();
+        let timed = timed.map(|(at, Message { id, value, .. })| Timed {
+            name: self.name_of(*id).to_owned(),
+            tallies: Direction::ALL.map(|direction| self.tally(direction, *id, value)),
+            taken: [0, 1].map(|way| median(&|sitting| sitting[way].taken[at])),
+        });
+        let yardsticks = [0, 1].map(|way| median(&|sitting| sitting[way].yardstick));
+        Ok((timed.collect(), yardsticks))
+    }
+
+    /// Times all messages, in both directions.
+    fn sit(
+        &self,
+        messages: &[Message],
+        effort: Effort,
+        mut progress: impl FnMut(f64),
+    ) -> Result<[Sitting; 2], CostError> {
         let mut contests = Contests::default();
-        pace::enter_all(&mut contests, &messages, |contests, message| {
+        pace::enter_all(&mut contests, messages, |contests, message| {
             contests.enter(self, message)
         })?;
         let Contests { encode, decode } = contests;
         let encode = encode.run(effort, |part| progress(part / 2.0));
         let decode = decode.run(effort, |part| progress(0.5 + part / 2.0));
-        let yardstick = pace::yardstick(&encode).min(pace::yardstick(&decode));
-        let taken = pace::in_yardsticks(&encode).zip(pace::in_yardsticks(&decode));
-        let timed = taken.zip(&messages);
-        let timed = timed.map(
-            |(((_, encode), (_, decode)), Message { id, value, .. })| Timed {
-                name: self.name_of(*id).to_owned(),
-                tallies: Direction::ALL.map(|direction| self.tally(direction, *id, value)),
-                taken: [encode, decode],
-            },
-        );
-        Ok((timed.collect(), yardstick))
+        Ok([encode, decode].map(|timings| Sitting {
+            yardstick: pace::yardstick(&timings),
+            taken: pace::in_yardsticks(&timings)
+                .map(|(_, taken)| taken)
+                .collect(),
+        }))
     }
+}
+
+/// How often messages are timed, each time as somebody else's memory lies: that of a message, or of
+/// its branches in the tables of the processor, is at a bad place now and then. The median counts.
+const SITTINGS: usize = 3;
+
+/// What was found out at once, in one direction.
+struct Sitting {
+    /// Nanoseconds.
+    yardstick: f64,
+    /// Yardsticks of each message.
+    taken: Vec<f64>,
 }
 
 fn deriving(interface: &Interface, engine: Engine, direction: Direction) -> Deriving<'_> {

@@ -1,10 +1,10 @@
 //! Stubs that were compiled together with this crate, a module for each design.
 
-use tenon_wire::{Buffer, Lean, Marshal, Representation, Xdr};
+use tenon_wire::{Lean, Marshal, Representation, Xdr};
 
 use super::{Stage, check_bytes, check_value};
 use crate::design::Design;
-use crate::entry::{Contests, read, write};
+use crate::entry::{Contests, Room, read, write};
 use crate::study::Wire;
 use crate::work::{Sample, Work};
 
@@ -96,9 +96,9 @@ fn enter_as<'a, T: Stub + Marshal<R> + 'a, R: Representation>(
     contests: &mut Contests<'a>,
 ) -> Result<(), String> {
     let (value, bytes) = (T::of(stage.sample), stage.bytes);
-    let mut buffer = Buffer::default();
-    write(&value, &mut buffer).map_err(|error| error.to_string())?;
-    check_bytes(buffer.as_slice(), bytes)?;
+    let mut room = Room::default();
+    write(&value, &mut room).map_err(|error| error.to_string())?;
+    check_bytes(room.message(), bytes)?;
     let read = read(bytes).map_err(|error| error.to_string())?;
     check_value(&read, &value)?;
     contests.enter_stub(&design.name(), value, bytes);

@@ -2,11 +2,11 @@
 
 use tenon_exec::{Interface, Message};
 use tenon_schema::Schema;
-use tenon_wire::{Buffer, Lean, Representation, Xdr};
+use tenon_wire::{Lean, Representation, Xdr};
 
 use super::{Stage, check_bytes, check_value};
 use crate::design::{DESIGNS, Design, Engine};
-use crate::entry::{ByInterpreter, ByMachine, Contests, Run, decoder, write_frame};
+use crate::entry::{ByInterpreter, ByMachine, Contests, Room, Run, decoder, write_frame};
 use crate::study::{StudyError, Wire};
 
 const FILE: &str = "study.x";
@@ -88,9 +88,9 @@ fn enter_as<'a, E: Run, R: Representation>(
     let message = message(stage, stage.interfaces.of(design))?;
     let value = stage.work.value(stage.sample);
     let frame = message.frame(&value).map_err(|error| error.to_string())?;
-    let mut buffer = Buffer::default();
-    write_frame::<E, R>(&frame, &mut buffer)?;
-    check_bytes(buffer.as_slice(), bytes)?;
+    let mut room = Room::default();
+    write_frame::<E, R>(&frame, &mut room)?;
+    check_bytes(room.message(), bytes)?;
     let read = E::decode(message, &mut decoder::<R>(bytes))?;
     check_value(&read.value(), &value)?;
     contests.enter_frame::<E, R>(&design.name(), (message, frame), bytes);
