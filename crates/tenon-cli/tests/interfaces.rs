@@ -85,6 +85,29 @@ fn a_legal_interface_that_nothing_can_carry_is_refused_with_its_place() {
 }
 
 #[test]
+fn items_that_messages_do_not_pay_for_are_warned_of() {
+    let file = Temporary::file(
+        "unpaid.x",
+        "union u switch (int k) {\ncase 0: opaque x[4096];\ndefault: void;\n};\ntypedef u us<>;\n",
+    );
+    let run = tenon(&["check", file.path()]);
+    assert_eq!(run.status, Some(0), "it is a warning");
+    assert!(
+        run.stderr
+            .contains("warning: us: an item may take 3844 bytes"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains(&format!("--> {}:5", file.path())));
+    let json = tenon(&["check", "--json", file.path()]).ok();
+    let report: serde_json::Value = serde_json::from_str(json.trim()).expect("one line");
+    assert_eq!(
+        (&report["severity"], &report["line"]),
+        (&"warning".into(), &5.into())
+    );
+}
+
+#[test]
 fn every_file_of_rpcsvc_passes() {
     let mut files = 0;
     for entry in fs::read_dir("/usr/include/rpcsvc").expect("libnsl-dev and rpcsvc-proto are there")

@@ -17,9 +17,11 @@ pub mod layout;
 mod procedure;
 mod program;
 pub mod random;
+mod unpaid;
 mod value;
 
 pub use frame::{Frame, Message, Slot};
 pub use interface::Interface;
 pub use procedure::{FindError, Procedure};
+pub use unpaid::{Unpaid, unpaid};
 pub use value::{Union, Value};

@@ -1,10 +1,12 @@
 //! `tenon check`.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::json;
+use tenon_exec::Unpaid;
 use tenon_idl::Parsed;
-use tenon_plan::{LowerError, Representation};
+use tenon_plan::Representation;
 use tenon_schema::{Origin, Schema};
 
 use crate::args::CheckArgs;
@@ -39,27 +41,49 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
         return Ok(false);
     };
     let summary = summary(&schema);
-    match tenon_plan::lower(&schema, Representation::XDR) {
-        Ok(_) if args.json => Ok(true),
-        Ok(_) => {
-            output::print(&format!("{}: ok, {summary}\n", file.display()))?;
-            Ok(true)
-        }
-        Err(error) => {
-            report_unplannable(args, file, &schema, &error)?;
-            Ok(false)
-        }
+    if let Err(error) = tenon_plan::lower(&schema, Representation::XDR) {
+        report(
+            args,
+            file,
+            &schema,
+            ("error", error.name(), &error.to_string()),
+        )?;
+        return Ok(false);
     }
+    warn_of_memory(args, file, &schema)?;
+    if !args.json {
+        output::print(&format!("{}: ok, {summary}\n", file.display()))?;
+    }
+    Ok(true)
 }
 
-/// The interface is legal, but there is no way to carry its values.
-fn report_unplannable(
+/// Says where values may take more memory than their bytes pay for.
+fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<(), Failure> {
+    let mut warned = HashSet::new();
+    for representation in [Representation::XDR, Representation::LEAN] {
+        for unpaid in tenon_exec::unpaid(schema, representation) {
+            let Unpaid { name, bytes } = &unpaid;
+            let message = format!(
+                "{name}: an item may take {bytes} bytes of memory more than its bytes in a message pay for, so \
+                 that some receivers refuse many of them"
+            );
+            if warned.insert(name.clone()) {
+                report(args, file, schema, ("warning", name, &message))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Says something of a type or procedure that the parser, which knows only how it is written, does
+/// not know: that there is no way to carry its values, for instance.
+fn report(
     args: &CheckArgs,
     file: &Path,
     schema: &Schema,
-    error: &LowerError,
+    (severity, name, message): (&str, &str, &str),
 ) -> Result<(), Failure> {
-    let at_fault = schema.types.iter().find(|def| def.name == error.name());
+    let at_fault = schema.types.iter().find(|def| def.name == name);
     let origin = match at_fault {
         Some(def) => def.origin.clone(),
         None => Origin {
@@ -70,12 +94,12 @@ fn report_unplannable(
     };
     if args.json {
         let report = json!({
-            "severity": "error", "file": origin.file, "line": origin.line, "column": 1,
-            "message": error.to_string(), "expected": "", "hint": null,
+            "severity": severity, "file": origin.file, "line": origin.line, "column": 1,
+            "message": message, "expected": "", "hint": null,
         });
         return output::print_json(&report, true);
     }
-    eprintln!("error: {error}\n --> {origin}\n");
+    eprintln!("{severity}: {message}\n --> {origin}\n");
     Ok(())
 }
 

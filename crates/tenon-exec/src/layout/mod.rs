@@ -343,7 +343,7 @@ fn in_place(schema: &Schema, id: TypeId) -> Vec<TypeId> {
 }
 
 /// The types that a definition uses, without a link.
-fn uses(schema: &Schema, id: TypeId) -> Vec<&Type> {
+pub(crate) fn uses(schema: &Schema, id: TypeId) -> Vec<&Type> {
     match &schema.type_def(id).kind {
         TypeKind::Enum(_) | TypeKind::External => Vec::new(),
         TypeKind::Typedef(to) => vec![to],
