@@ -1,11 +1,16 @@
 //! `tenon ping`: procedure 0.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use tenon::lean::BindRefusal;
 use tenon::lean::client::BindError;
-use tenon::{Address, CallError, Client, Protocol, Refused, WaitCounters};
+use tenon::rpcbind::{Registration, Rpcbind, RpcbindError};
+use tenon::{
+    Address, CallError, ChannelOptions, Client, ConnectError, Protocol, Refused, WaitCounters,
+};
 
 use crate::args::PingArgs;
 use crate::commands::connect;
@@ -46,8 +51,50 @@ impl Target<'_> {
         connect::failure(self.address, error)
     }
 
-    /// Asks for a version that nobody has; the refusal says which there are.
     fn versions(&self) -> Result<Vec<u32>, Failure> {
+        match self.address.needs_port() {
+            true => self.registered(),
+            false => self.offered(),
+        }
+    }
+
+    /// Where rpcbind has to be asked for the port of a version it knows which there are: each may have its own.
+    fn registered(&self) -> Result<Vec<u32>, Failure> {
+        let program = self.args.program.program;
+        let all = self.registrations().map_err(|cause| {
+            Failure::new(ConnectError::Rpcbind {
+                address: self.address.clone(),
+                cause: Arc::new(cause),
+            })
+        })?;
+        let leads_here = |address: Address| address.transport() == self.address.transport();
+        let versions: BTreeSet<u32> = all
+            .iter()
+            .filter(|one| one.program == program && one.address().is_some_and(leads_here))
+            .map(|one| one.version)
+            .collect();
+        match versions.is_empty() {
+            true => Err(Failure::new(format!(
+                "{} has no port, and program {program} is not registered there",
+                self.address
+            ))
+            .hint("`rpcinfo -p HOST` shows what is")),
+            false => Ok(versions.into_iter().collect()),
+        }
+    }
+
+    fn registrations(&self) -> Result<Vec<Registration>, RpcbindError> {
+        let timeout = self.args.options.timeout;
+        // Where a port may be missing, ONC RPC leads.
+        let onc = self.address.clone().over_onc();
+        let place = onc.unwrap_or_else(|| self.address.clone()).to_string();
+        let options = ChannelOptions::default().connect_timeout(timeout);
+        let rpcbind = Rpcbind::connect_with(&place, options).map_err(CallError::from)?;
+        rpcbind.with_timeout(timeout).dump()
+    }
+
+    /// Asks for a version that nobody has; the refusal says which there are.
+    fn offered(&self) -> Result<Vec<u32>, Failure> {
         const NO_VERSION: u32 = u32::MAX;
         let Err(error) = null(&self.client(NO_VERSION)?) else {
             return Ok(vec![NO_VERSION]);

@@ -92,7 +92,15 @@ impl Rpcbind {
     /// # Errors
     /// The text is no address, or nobody is there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
-        Self::at(address.parse()?, ChannelOptions::default())
+        Self::connect_with(address, ChannelOptions::default())
+    }
+
+    /// The same by a channel with `options`.
+    ///
+    /// # Errors
+    /// As of [`connect`](Self::connect).
+    pub fn connect_with(address: &str, options: ChannelOptions) -> Result<Self, ConnectError> {
+        Self::at(address.parse()?, options)
     }
 
     /// The rpcbind of this host, which takes registrations over its Unix socket alone.
