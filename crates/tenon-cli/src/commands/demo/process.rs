@@ -3,6 +3,7 @@
 use std::fs::{DirBuilder, remove_dir_all};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -47,6 +48,8 @@ impl ServerProcess {
             .args(at)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // So Ctrl-C ends this process alone, and the server, whose input ends with it, takes its folder along.
+            .process_group(0)
             .spawn()
             .map_err(|error| Failure::new(format!("cannot start the server process: {error}")))?;
         let mut addresses = Vec::new();
@@ -94,7 +97,7 @@ impl Drop for ServerProcess {
 pub struct PrivateDirectory(PathBuf);
 
 /// Makes a folder that only this user can enter.
-pub fn private_directory() -> io::Result<PrivateDirectory> {
+pub fn private_directory() -> Result<PrivateDirectory, Failure> {
     let mut number = 0_u32;
     loop {
         let name = format!("tenon-demo-{}-{number}", std::process::id());
@@ -103,7 +106,10 @@ pub fn private_directory() -> io::Result<PrivateDirectory> {
             Ok(()) => return Ok(PrivateDirectory(path)),
             // Of a process that was killed and had the same number, or of one in another container.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(error),
+            Err(error) => {
+                let message = format!("cannot make the folder {}: {error}", path.display());
+                return Err(Failure::new(message));
+            }
         }
     }
 }
