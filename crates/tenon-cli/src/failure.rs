@@ -1,4 +1,5 @@
-//! How a command ends that could not do its work: what went wrong, what to do, exit status 1.
+//! How a command ends that could not do its work: what went wrong, what to do, exit status 1, or 2 if the command
+//! line is wrong.
 
 use std::fmt::Display;
 use std::io;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 pub struct Failure {
     message: Option<String>,
     hint: Option<String>,
+    is_usage: bool,
 }
 
 impl Failure {
@@ -17,6 +19,15 @@ impl Failure {
         Self {
             message: Some(message.to_string()),
             hint: None,
+            is_usage: false,
+        }
+    }
+
+    /// Options that do not go together, or lack one.
+    pub fn usage(message: impl Display) -> Self {
+        Self {
+            is_usage: true,
+            ..Self::new(message)
         }
     }
 
@@ -25,6 +36,7 @@ impl Failure {
         Self {
             message: None,
             hint: None,
+            is_usage: false,
         }
     }
 
@@ -49,7 +61,10 @@ impl Failure {
         if let Some(hint) = self.hint {
             eprintln!("  hint: {hint}");
         }
-        ExitCode::from(1)
+        ExitCode::from(match self.is_usage {
+            true => 2,
+            false => 1,
+        })
     }
 }
 

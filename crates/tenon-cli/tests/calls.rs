@@ -114,6 +114,16 @@ fn auth_sys_says_who_calls() {
     assert_eq!(call("sys"), format!("{user}\n"));
 }
 
+/// The folder and the path of a socket that somebody listened at who is gone.
+fn abandoned_socket() -> (std::path::PathBuf, String) {
+    let folder = std::env::temp_dir().join(format!("tenon-cli-left-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("the folder for temporary files can be written");
+    let path = folder.join("socket");
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("nobody else is there"));
+    let path = path.to_str().expect("the path is text").to_owned();
+    (folder, path)
+}
+
 #[test]
 fn what_goes_wrong_is_said_with_what_to_do() {
     let server = DemoServer::start();
@@ -123,6 +133,7 @@ fn what_goes_wrong_is_said_with_what_to_do() {
     };
     assert!(call(&["AVERAGE", "[1, \"x\"]"]).contains("$[1]"));
     assert!(call(&["AVERAGE", "[1,"]).contains("not JSON"));
+    assert!(call(&["AVERAGE"]).contains("AVERAGE takes arguments, and none are given"));
     assert!(
         call(&["SHOUT"]).contains("SAY_HELLO"),
         "the procedures there are"
@@ -136,7 +147,19 @@ fn what_goes_wrong_is_said_with_what_to_do() {
     assert!(nobody.contains("is the server started"), "{nobody}");
     let nothing = tenon(&["call", "unix:///nowhere/at/all", DEMO, "DEMO_NULL"]).fails_with(1);
     assert!(nothing.contains("there is no such socket"), "{nothing}");
-    let stranger = tenon(&["call", "http://x", DEMO, "DEMO_NULL"]).fails_with(1);
+    let (folder, left) = abandoned_socket();
+    for scheme in ["unix", "lean+unix", "shm"] {
+        let left = tenon(&["call", &format!("{scheme}://{left}"), DEMO, "DEMO_NULL"]).fails_with(1);
+        assert!(left.contains("only the socket's file is left"), "{left}");
+    }
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+    let of_shm = server.shm.replace("shm://", "unix://");
+    let mistaken = tenon(&["call", &of_shm, DEMO, "DEMO_NULL"]).fails_with(1);
+    assert!(
+        mistaken.contains(&format!("connect to {}", server.shm)),
+        "{mistaken}"
+    );
+    let stranger = tenon(&["call", "http://x", DEMO, "DEMO_NULL"]).fails_with(2);
     assert!(stranger.contains("the schemes are tcp"), "{stranger}");
 }
 
@@ -187,7 +210,7 @@ fn a_lean_call_says_that_it_cannot_say_who_calls() {
     let server = DemoServer::start();
     let address = format!("lean+{}", server.tcp);
     let arguments = ["call", &address, DEMO, "DEMO_NULL", "--auth", "sys"];
-    let stderr = tenon(&arguments).fails_with(1);
+    let stderr = tenon(&arguments).fails_with(2);
     assert!(stderr.contains("leave --auth out"), "{stderr}");
     assert!(stderr.contains(&server.tcp), "{stderr}");
 }

@@ -213,13 +213,13 @@ fn stubs_go_to_stdout_or_into_a_folder() {
 #[test]
 fn c_stubs_are_two_files() {
     let generate = ["gen", "--lang", "c", "interfaces/demo.x"];
-    let nowhere = tenon(&generate).fails_with(1);
+    let nowhere = tenon(&generate).fails_with(2);
     assert!(nowhere.contains("-o DIR"), "{nowhere}");
     let folder = std::env::temp_dir().join(format!("tenon-cli-c-{}", std::process::id()));
     let into = ["-o", folder.to_str().expect("the path is UTF-8")];
     for option in ["--views", "--reserved", "--tokio", "--representation=lean"] {
         let arguments = [&generate[..], &into, &[option]].concat();
-        let refused = tenon(&arguments).fails_with(1);
+        let refused = tenon(&arguments).fails_with(2);
         assert!(refused.contains("is for --lang rust"), "{refused}");
     }
     tenon(&[&generate[..], &into].concat()).ok();

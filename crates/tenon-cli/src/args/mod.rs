@@ -159,7 +159,9 @@ Examples:
   tenon demo --calls 20000
   tenon demo --wait block    what does looking for a reply gain over sleeping until it comes?
   tenon demo --json
-  tenon demo --serve         only the server, until Enter or end of input: try `tenon call` on it")]
+  tenon demo --serve         only the server, until Enter or end of input: try `tenon call` on it
+
+The interface is interfaces/demo.x in the repository.")]
     Demo(DemoArgs),
 
     /// Measure what each choice in a stub costs on this machine: the HRPC study of stubs

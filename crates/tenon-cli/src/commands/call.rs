@@ -42,7 +42,11 @@ pub fn arguments(
     let json = text.as_deref().map(parse_json).transpose()?;
     procedure.read_arguments(json.as_ref()).map_err(|error| {
         let (file, name) = (file.display(), procedure.name());
-        Failure::new(format!("the arguments do not fit: {error}")).hint(format!(
+        let message = match json {
+            Some(_) => format!("the arguments do not fit: {error}"),
+            None => format!("{name} takes arguments, and none are given"),
+        };
+        Failure::new(message).hint(format!(
             "`tenon explain {file} {name}` shows what is asked for"
         ))
     })

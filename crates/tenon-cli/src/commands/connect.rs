@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// The address on the command line.
 pub fn address(text: &str) -> Result<Address, Failure> {
     text.parse()
-        .map_err(|error| Failure::new(ConnectError::Address(error)))
+        .map_err(|error| Failure::usage(ConnectError::Address(error)))
 }
 
 /// Connects to a version of a program.
@@ -43,7 +43,7 @@ pub fn client(
         (Auth::Sys, Protocol::Onc) => with_own_identity(&client),
         (Auth::Sys, Protocol::Lean) => {
             let failure =
-                Failure::new("the lean protocol does not say who calls: leave --auth out");
+                Failure::usage("the lean protocol does not say who calls: leave --auth out");
             Err(match address.clone().over_onc() {
                 Some(onc) => failure.hint(format!("ONC RPC says it: connect to {onc}")),
                 None => failure,
@@ -59,10 +59,16 @@ fn no_connection(error: &ConnectError) -> Failure {
         return failure;
     };
     match cause.kind() {
-        io::ErrorKind::ConnectionRefused => failure.hint(
-            "nobody listens there: is the server started, and is it its port? \
-             `rpcinfo -p HOST` shows the ports of what is registered with rpcbind",
-        ),
+        io::ErrorKind::ConnectionRefused => failure.hint(match address.transport() {
+            Transport::Tcp | Transport::Udp => {
+                "nobody listens there: is the server started, and is it its port? \
+                 `rpcinfo -p HOST` shows the ports of what is registered with rpcbind"
+            }
+            Transport::Xdp => "nobody listens there: is the server started, and is it its port?",
+            Transport::Unix | Transport::Shm => {
+                "nobody listens there any more, only the socket's file is left: is the server started?"
+            }
+        }),
         io::ErrorKind::NotFound => failure.hint(match address.transport() {
             Transport::Unix | Transport::Shm => "there is no such socket: is the server started?",
             Transport::Tcp | Transport::Udp | Transport::Xdp => "is the host's name right?",
@@ -79,7 +85,15 @@ fn no_connection(error: &ConnectError) -> Failure {
 pub fn failure(address: &Address, error: &CallError) -> Failure {
     let failure = Failure::new(error);
     match address.protocol() {
-        Protocol::Onc => failure,
+        Protocol::Onc => match (address, error) {
+            (Address::Unix(path), CallError::Misbehaved(Misbehavior::Record(_))) => {
+                failure.hint(format!(
+                    "if it is a server of shared memory that listens there, connect to shm://{}",
+                    path.display()
+                ))
+            }
+            _ => failure,
+        },
         Protocol::Lean => match advice(error) {
             Advice::Nothing => failure,
             Advice::CompareFiles => failure.hint(

@@ -36,12 +36,12 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
         (args.representation.len() != 2, "--representation"),
     ] {
         if is_given {
-            return Err(Failure::new(format!("{option} is for --lang rust")));
+            return Err(Failure::usage(format!("{option} is for --lang rust")));
         }
     }
     let Some(directory) = &args.out else {
         let message = "C stubs are two files: say with -o DIR where they belong";
-        return Err(Failure::new(message.to_owned()));
+        return Err(Failure::usage(message));
     };
     let (schema, written) = args.interface.written(&args.file)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();

@@ -88,11 +88,11 @@ pub fn as_tables(small: &Finding, large: &Finding) -> String {
     way.push(row(["", "round trip"], round_trip));
     let heading_way: Vec<&str> = heading(&["whose time", "step"]);
     format!(
-        "{} and {} at {}, {} calls of each, in us\n\n{}\n{}\n{}",
+        "{} and {} at {}, {} of each, in us\n\n{}\n{}\n{}",
         with_bytes(small),
         with_bytes(large),
         small.address,
-        small.summary.calls.min(large.summary.calls),
+        report::calls(small.summary.calls.min(large.summary.calls)),
         render(&heading_whole, &whole, 1),
         render(&heading_way, &way, 2),
         notes(small, large)

@@ -151,14 +151,22 @@ impl Finding {
 pub fn as_tables(finding: &Finding) -> String {
     let summary = &finding.summary;
     format!(
-        "{} at {}, {} calls, in us\n\n{}\n{}\n{}",
+        "{} at {}, {}, in us\n\n{}\n{}\n{}",
         finding.procedure,
         finding.address,
-        summary.calls,
+        calls(summary.calls),
         whole(finding),
         way(finding),
         notes(finding)
     )
+}
+
+/// So many calls, in words.
+pub fn calls(count: usize) -> String {
+    match count {
+        1 => "1 call".to_owned(),
+        count => format!("{count} calls"),
+    }
 }
 
 fn whole(finding: &Finding) -> String {
