@@ -17,12 +17,19 @@ use crate::segment::lines;
 /// Bytes of a line.
 const LINE: usize = CELL * WORD;
 
-/// Bytes that a cell refers to at most: the receiver goes on with them while what follows is written.
-pub(crate) const REFERRED_MOST: usize = if cfg!(loom) { LINE } else { 4096 };
+/// Bytes that a cell refers to at most. Each part of a message more is a wait for the other core more, which some
+/// processors take half a microsecond for: `docs/shm.md` has what was measured.
+const REFERRED_MOST: usize = if cfg!(loom) { LINE } else { 64 << 10 };
 
 /// Bytes from which a sender refers to them. Fewer are as quick in cells, or quicker: `docs/shm.md` has what was
 /// measured.
 pub(crate) const REFERRED_LEAST: usize = if cfg!(loom) { LINE } else { 512 };
+
+/// Bytes that a cell refers to at most in an annex of so many lines: half of it at most, so that one half is emptied
+/// while the other is filled.
+pub(crate) fn referred_most(lines: u64) -> usize {
+    REFERRED_MOST.min(lines.div_ceil(2) as usize * LINE)
+}
 
 /// How far an end is in an annex.
 #[derive(Debug)]
@@ -64,7 +71,7 @@ impl Cursor {
         let lines = place.annex_lines();
         match lines {
             0 => 0,
-            _ => REFERRED_MOST.min((lines - self.at() % lines) as usize * LINE),
+            _ => referred_most(lines).min((lines - self.at() % lines) as usize * LINE),
         }
     }
 
@@ -105,51 +112,6 @@ mod lines {
 
     pub(super) fn take(_: &[AtomicU64], _: &mut [u8]) -> usize {
         0
-    }
-
-    pub(super) fn fetch(_: &AtomicU64) {}
-}
-
-/// Lines of an annex that its sender brings into its cache before it writes them, while it has nothing else to do.
-/// They are the receiver's until then, who has read them, and to take them away takes as long as writing.
-#[derive(Debug)]
-pub(crate) struct Ahead {
-    /// Lines that were fetched, counted as a cursor counts them.
-    fetched: OwnU64,
-    /// Lines that are to be.
-    wanted: OwnU64,
-}
-
-impl Ahead {
-    pub(crate) fn new() -> Self {
-        Self {
-            fetched: OwnU64::new(0),
-            wanted: OwnU64::new(0),
-        }
-    }
-
-    /// Has as many lines fetched as the message took that was written from `begin` to `at`: the next is likely to
-    /// be as long.
-    pub(crate) fn expect(&self, begin: u64, at: u64) {
-        let fetched = self.fetched.load(OwnOrdering::Relaxed);
-        self.fetched.store(fetched.max(at), OwnOrdering::Relaxed);
-        self.wanted.store(at + (at - begin), OwnOrdering::Relaxed);
-    }
-
-    /// Whether there is anything to fetch.
-    #[inline]
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.fetched.load(OwnOrdering::Relaxed) < self.wanted.load(OwnOrdering::Relaxed)
-    }
-
-    /// Fetches a line, unless it is not empty, as far as `emptied` says. Nothing but time depends on that.
-    pub(crate) fn fetch(&self, memory: &[AtomicU64], place: Place, emptied: u64) {
-        let (fetched, lines) = (self.fetched.load(OwnOrdering::Relaxed), place.annex_lines());
-        if fetched.wrapping_sub(emptied) >= lines {
-            return self.wanted.store(0, OwnOrdering::Relaxed);
-        }
-        lines::fetch(&place.annex(memory)[(fetched % lines) as usize * CELL]);
-        self.fetched.store(fetched + 1, OwnOrdering::Relaxed);
     }
 }
 

@@ -150,22 +150,6 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
     /// is one read of memory, and a pause.
     #[inline]
     pub fn look(&self, times: u32) -> bool {
-        match times > 0 && self.sender.wants_lines() {
-            true => self.look_and_fetch(times),
-            false => self.receiver.look(&self.memory, times),
-        }
-    }
-
-    /// The same, but for the first looks, behind each of which a line is fetched that is going to be written. It
-    /// does not hold up who looks: nobody waits for the line.
-    #[cold]
-    fn look_and_fetch(&self, times: u32) -> bool {
-        while self.sender.wants_lines() {
-            if self.has_bytes() {
-                return true;
-            }
-            self.sender.fetch(&self.memory);
-        }
         self.receiver.look(&self.memory, times)
     }
 

@@ -10,7 +10,7 @@ pub const HELLO: usize = 32;
 const MAGIC: [u8; 8] = *b"\x7fshmten\n";
 
 /// The version of all this.
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 const CLIENT: u8 = 1;
 const SERVER: u8 = 2;
@@ -40,7 +40,7 @@ pub enum HelloError {
     #[error("it is not the other side of a connection but of the same side")]
     Side,
     /// It knows other versions.
-    #[error("it offers version {0} of shared memory, and this program knows version 3")]
+    #[error("it offers version {0} of shared memory, and this program knows version 4")]
     Version(u16),
     /// It says of the rings what cannot be.
     #[error("its hello makes no sense: {0}")]
@@ -211,10 +211,10 @@ mod tests {
             assert!(matches!(heard, Err(HelloError::Sizes(_))), "{heard:?}");
         }
         let mut newer = of_client();
-        newer[9] = 4;
+        newer[9] = 5;
         let check = fnv(&newer[..28]);
         newer[28..].copy_from_slice(&check.to_be_bytes());
-        assert_eq!(from_client(&newer), Err(HelloError::Version(4)));
+        assert_eq!(from_client(&newer), Err(HelloError::Version(5)));
     }
 
     #[test]

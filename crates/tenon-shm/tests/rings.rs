@@ -46,11 +46,11 @@ fn small() -> (End<Memory>, End<Memory>, Memory) {
 }
 
 /// Bytes of the smallest ring with an annex, which is its second half, and of what a sender refers to at
-/// least and at most.
+/// least and, in such an annex, at most.
 const LARGE_RING: usize = 64 << 10;
 const ANNEX: usize = LARGE_RING / 2;
 const REFERRED_LEAST: usize = 512;
-const REFERRED_MOST: usize = 4096;
+const REFERRED_MOST: usize = ANNEX / 2;
 
 fn large() -> (End<Memory>, End<Memory>, Memory) {
     pair(Sizes::new(LARGE_RING as u64, LARGE_RING as u64).unwrap())
@@ -339,7 +339,7 @@ fn what_was_sent_before_what_cannot_be_is_received() {
 }
 
 /// Messages that lie in the annex.
-const LONG: [usize; 9] = [
+const LONG: [usize; 10] = [
     REFERRED_LEAST - 1,
     REFERRED_LEAST,
     REFERRED_LEAST + 1,
@@ -349,6 +349,7 @@ const LONG: [usize; 9] = [
     REFERRED_MOST + 1,
     REFERRED_MOST + REFERRED_LEAST,
     10_000,
+    20_000,
 ];
 
 #[test]
@@ -375,7 +376,11 @@ fn what_is_referred_to_is_taken_in_parts_too() {
         let (mut sent, mut back) = (Vec::new(), Vec::new());
         for (number, size) in LONG.into_iter().chain([5, 100, 600]).enumerate() {
             let message = pattern(size, number);
-            assert_eq!(client.send(&message, quietly).unwrap(), size);
+            let mut gone = client.send(&message, quietly).unwrap();
+            while gone < size {
+                back.extend(receive(&server, most));
+                gone += client.send(&message[gone..], quietly).unwrap();
+            }
             sent.extend(message);
             while back.len() + 1000 < sent.len() {
                 back.extend(receive(&server, most));
@@ -393,22 +398,22 @@ fn what_is_referred_to_is_taken_in_parts_too() {
 fn a_full_annex_takes_nothing_and_loses_nothing() {
     let (server, client, _) = large();
     let bell = Bell::default();
-    let message = pattern(ANNEX + 9000, 1);
+    let message = pattern(ANNEX + REFERRED_MOST + 800, 1);
     assert_eq!(client.send(&message, quietly).unwrap(), ANNEX);
     assert_eq!(client.send(&message[ANNEX..], quietly).unwrap(), 0);
     // There are cells, but who waits for more than they carry would wait for ever.
     assert!(client.park_sender());
-    let mut taken = vec![0; ANNEX / 4 - 1];
+    // What a cell refers to is given back as a whole.
+    let mut taken = vec![0; REFERRED_MOST - 1];
     server.receive(&mut taken, || bell.ring()).unwrap();
     assert_eq!(bell.taken(), 0);
     server.receive(&mut [0], || bell.ring()).unwrap();
     assert_eq!(bell.taken(), 1);
-    assert!(taken == message[..ANNEX / 4 - 1]);
-    let quarter = ANNEX / 4;
+    assert!(taken == message[..REFERRED_MOST - 1]);
     let rest = &message[ANNEX..];
-    assert_eq!(client.send(rest, quietly).unwrap(), quarter);
-    assert_eq!(receive(&server, ANNEX), message[quarter..][..ANNEX]);
-    let rest = &rest[quarter..];
+    assert_eq!(client.send(rest, quietly).unwrap(), REFERRED_MOST);
+    assert!(receive(&server, ANNEX) == message[REFERRED_MOST..][..ANNEX]);
+    let rest = &rest[REFERRED_MOST..];
     assert_eq!(client.send(rest, quietly).unwrap(), rest.len());
     assert_eq!(receive(&server, ANNEX), rest);
     assert!(!client.park_sender());
@@ -419,7 +424,7 @@ fn a_full_annex_takes_nothing_and_loses_nothing() {
 fn whoever_sleeps_for_a_long_message_is_woken() {
     let (server, client, _) = large();
     let bell = Bell::default();
-    for size in [REFERRED_LEAST, REFERRED_MOST, 3 * REFERRED_MOST, 20_000] {
+    for size in [REFERRED_LEAST, REFERRED_MOST, 2 * REFERRED_MOST, 20_000] {
         assert!(server.park_receiver());
         let message = pattern(size, 1);
         client.send(&message, || bell.ring()).unwrap();
@@ -433,7 +438,7 @@ fn whoever_sleeps_for_a_long_message_is_woken() {
 fn references_that_cannot_be_are_named() {
     const REFERS: u64 = 255;
     let most = REFERRED_MOST;
-    for found in [0, 4097, 1 << 40, u64::MAX] {
+    for found in [0, most as u64 + 1, 1 << 40, u64::MAX] {
         let (server, _client, memory) = large();
         memory[TO_SERVER + 1].store(found, Ordering::Relaxed);
         memory[TO_SERVER].store(1 << 8 | REFERS, Ordering::Relaxed);

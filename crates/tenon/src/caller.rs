@@ -8,7 +8,10 @@ use tenon_net::Protocol;
 use tenon_proto::lean::{ByteOrder, Draft, Extension, Extras, Interface};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
-use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits};
+use tenon_wire::{
+    Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits, Representation,
+    Swapped,
+};
 
 use crate::channel::{Form, LeanForm, Timer};
 use crate::error::CallError;
@@ -83,7 +86,7 @@ fn ended<T>(
     finished: Result<(), DecodeError>,
 ) -> Result<T, CallError> {
     match const { size_of::<T>() < LARGE } {
-        true => end(decoded, finished),
+        true => end(decoded, || finished),
         false => end_apart(decoded, finished),
     }
 }
@@ -94,21 +97,31 @@ fn end_apart<T>(
     decoded: Result<T, DecodeError>,
     finished: Result<(), DecodeError>,
 ) -> Result<T, CallError> {
-    end(decoded, finished)
+    end(decoded, || finished)
 }
 
 #[inline(always)]
 fn end<T>(
     decoded: Result<T, DecodeError>,
-    finished: Result<(), DecodeError>,
+    finish: impl FnOnce() -> Result<(), DecodeError>,
 ) -> Result<T, CallError> {
     match decoded {
-        Ok(value) => match finished {
+        Ok(value) => match finish() {
             Ok(()) => Ok(value),
             Err(error) => Err(error.into()),
         },
         Err(error) => Err(error.into()),
     }
+}
+
+/// Decodes results that are nothing else than what `decode` reads. What follows is looked for only where they are
+/// right: so the compiler sees that they can be decoded where they are returned.
+#[inline(never)]
+fn decode_whole<'a, R: Representation, T>(
+    mut input: Decoder<'a, R>,
+    decode: impl FnOnce(&mut Decoder<'a, R>) -> Result<T, DecodeError>,
+) -> Result<T, CallError> {
+    end(decode(&mut input), || input.finish())
 }
 
 impl Caller {
@@ -262,15 +275,24 @@ impl Caller {
         }
     }
 
-    /// The same as a function of its own, which writes where the caller of the procedure wants it. As a part of
-    /// what is around it, the compiler moves a large result from variable to variable.
-    #[inline(never)]
+    /// The same by [a function for each representation](decode_whole), which writes where the caller of the procedure
+    /// wants it. As a part of what is around it, the compiler moves a large result from variable to variable.
     fn read_apart<C: ProcedureCall>(
         &self,
         results: &[u8],
         order: ByteOrder,
     ) -> Result<C::Result, CallError> {
-        self.read_here::<C>(results, order)
+        let Decoding { mode, limits } = self.decoding;
+        match (self.protocol, order.is_swapped()) {
+            (Protocol::Onc, _) => decode_whole(Decoder::with(results, mode, limits), C::decode),
+            (Protocol::Lean, false) => {
+                decode_whole(Decoder::<Lean>::over(results, mode, limits), C::decode_lean)
+            }
+            (Protocol::Lean, true) => decode_whole(
+                Decoder::<Lean<Swapped>>::over(results, mode, limits),
+                C::decode_lean,
+            ),
+        }
     }
 
     #[inline(always)]

@@ -400,7 +400,7 @@ fn a_server_that_spoils_its_cells_is_told_apart_from_one_that_answers() {
 #[test]
 fn a_hello_that_is_none_ends_the_connection() {
     // From a hello of a client as it should be: magic, version, side, and the check at the end.
-    let mut right = b"\x7fshmten\n\0\x03\x01".to_vec();
+    let mut right = b"\x7fshmten\n\0\x04\x01".to_vec();
     right.resize(28, 0);
     let sealed = |mut hello: Vec<u8>| {
         let check = hello.iter().fold(0x811c_9dc5_u32, |check, byte| {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
 use super::{Cell, LENGTH_BITS, REFERS, Violation, cell, mark, wake_sleeper};
-use crate::annex::{Cursor, REFERRED_MOST};
+use crate::annex::{Cursor, referred_most};
 use crate::layout::{ANNEX_HEAD, HEAD, LOAD, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, WORD};
 use crate::sync::{AtomicU64, Ordering, fence, spin};
 
@@ -106,7 +106,7 @@ impl Receiver {
                     if self.annex_is_worth_telling() {
                         self.tell_sender(memory, head, &wake);
                     }
-                    follows = length == REFERRED_MOST;
+                    follows = length == referred_most(self.place.annex_lines());
                     continue;
                 }
                 Ok(Found::Nothing) if follows && self.comes_soon(cell, head) => continue,

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
 use super::{Cell, LENGTH_BITS, REFERS, Violation, cell, mark, wake_receiver};
-use crate::annex::{Ahead, Cursor, REFERRED_LEAST, REFERRED_MOST};
+use crate::annex::{Cursor, REFERRED_LEAST, referred_most};
 use crate::layout::{ANNEX_HEAD, HEAD, LOAD, Place, SENDER_SLEEPS, WORD};
 use crate::sync::{AtomicU64, Ordering, fence, spin};
 
@@ -22,7 +22,6 @@ pub(crate) struct Sender {
     /// Cells that the peer had emptied when its cursor was looked at last.
     head_seen: OwnU64,
     annex: Cursor,
-    ahead: Ahead,
 }
 
 impl Sender {
@@ -32,7 +31,6 @@ impl Sender {
             tail: OwnU64::new(0),
             head_seen: OwnU64::new(0),
             annex: Cursor::new(),
-            ahead: Ahead::new(),
         }
     }
 
@@ -76,7 +74,7 @@ impl Sender {
         let mut filling = Filling::at(ring, self.tail.load(OwnOrdering::Relaxed));
         let (mut sent, mut room_until) = (0, self.room_until());
         let mut looked_for_sleeper = Looked::NotYet;
-        let annex_begin = self.annex.at();
+        let most_referred = referred_most(self.place.annex_lines());
         'all: for piece in pieces {
             let mut rest = &**piece;
             while !rest.is_empty() {
@@ -86,19 +84,19 @@ impl Sender {
                         break 'all;
                     }
                 }
-                let put = match rest.len() >= REFERRED_LEAST && self.place.annex_lines() > 0 {
-                    true => self.put_away(memory, &mut filling, rest)?,
-                    false => {
-                        let most = (room_until - filling.next).min(CHUNK - filling.cells());
-                        filling.put(rest, most as usize)
-                    }
+                let refers = rest.len() >= REFERRED_LEAST && most_referred > 0;
+                let put = if refers {
+                    self.put_away(memory, &mut filling, rest)?
+                } else {
+                    let most = (room_until - filling.next).min(CHUNK - filling.cells());
+                    filling.put(rest, most as usize)
                 };
                 if put == 0 {
                     break 'all;
                 }
                 rest = &rest[put..];
                 sent += put;
-                if filling.cells() == CHUNK || put >= REFERRED_MOST {
+                if filling.cells() == CHUNK || refers && put == most_referred {
                     filling = self.publish(filling);
                     looked_for_sleeper.once(|| wake_receiver(memory, self.place, &wake));
                 }
@@ -109,10 +107,6 @@ impl Sender {
             wake_receiver(memory, self.place, wake);
         } else if looked_for_sleeper == Looked::Before {
             wake_receiver(memory, self.place, wake);
-        }
-        let annex_at = self.annex.at();
-        if annex_at > annex_begin {
-            self.ahead.expect(annex_begin, annex_at);
         }
         Ok(sent)
     }
@@ -135,19 +129,6 @@ impl Sender {
             filling.refer(put);
         }
         Ok(put)
-    }
-
-    /// Whether lines that are written next are worth [fetching](Self::fetch).
-    #[inline]
-    pub(crate) fn wants_lines(&self) -> bool {
-        self.ahead.is_wanted()
-    }
-
-    /// Has one of them brought here.
-    pub(crate) fn fetch(&self, memory: &[AtomicU64]) {
-        // What the peer says matters only to what time this spares, and who sends looks for itself.
-        let emptied = memory[self.place.receiver + ANNEX_HEAD].load(Ordering::Relaxed);
-        self.ahead.fetch(memory, self.place, emptied);
     }
 
     /// The number of the first cell that may not be empty.

@@ -35,8 +35,6 @@ mod segment {
         pub fn take(_: &[AtomicU64], _: &mut [u8]) -> usize {
             0
         }
-
-        pub fn fetch(_: &AtomicU64) {}
     }
 }
 
@@ -58,6 +56,9 @@ const CHUNK: usize = 128;
 const SMALL: usize = 4 << 10;
 const PLAIN: usize = 32 << 10;
 const LARGE: usize = 64 << 10;
+
+/// Bytes that a cell refers to at most in the annex of a large ring: half of it.
+const REFERRED_MOST: usize = LARGE / 4;
 
 /// Bytes that the cells of a ring without an annex carry.
 const fn full(ring: usize) -> usize {
@@ -184,11 +185,12 @@ fn sendings() -> Vec<(usize, usize, Vec<usize>)> {
     all.push((SMALL, 2000, vec![0, 2000]));
     all.push((PLAIN, chunk + 1, vec![0, chunk, chunk + 1]));
     all.push((PLAIN, 15_000, vec![0, chunk, 2 * chunk, 15_000]));
-    for size in [512, 1003, 4096] {
+    for size in [512, 1003, REFERRED_MOST] {
         all.push((LARGE, size, vec![0, size]));
     }
-    all.push((LARGE, 4097, vec![0, 4096, 4097]));
-    all.push((LARGE, 9000, vec![0, 4096, 8192, 9000]));
+    for size in [REFERRED_MOST + 1, REFERRED_MOST + 3000] {
+        all.push((LARGE, size, vec![0, REFERRED_MOST, size]));
+    }
     all
 }
 
@@ -253,11 +255,15 @@ fn of_what_fills_the_ring_only_what_was_published_comes() {
 
 #[test]
 fn of_pieces_that_are_cut_off_only_what_was_published_comes() {
+    let first_chunk = 3 + (CHUNK - 1) * LOAD;
     for (ring, published) in [
-        (PLAIN, vec![0, CHUNK * LOAD - LOAD + 3, 9003]),
-        (LARGE, vec![0, 3 + 4096, 3 + 8192, 9003]),
+        (
+            PLAIN,
+            vec![0, first_chunk, first_chunk + CHUNK * LOAD, 20_003],
+        ),
+        (LARGE, vec![0, 3 + REFERRED_MOST, 20_003]),
     ] {
-        let message = pattern(9003, 4);
+        let message = pattern(20_003, 4);
         let pieces = [&message[..3], &message[3..]];
         let make = || Pair::new(ring, Side::Server, 0);
         let act = |pair: &Pair| pair.victim.send_pieces(&pieces, || pair.ring()).unwrap();
