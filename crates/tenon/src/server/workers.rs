@@ -84,10 +84,9 @@ impl Workers {
     /// Starts `count` workers.
     pub(super) fn start(core: &Arc<Core>, count: usize) -> io::Result<()> {
         for _ in 0..count {
-            let core = Arc::clone(core);
-            core.workers.threads.fetch_add(1, Ordering::Relaxed);
             let builder = thread::Builder::new().name("tenon-work".to_owned());
-            builder.spawn(move || core.workers.run(&core))?;
+            let counted = Counted::new(core);
+            builder.spawn(move || counted.0.workers.run(&counted.0))?;
         }
         Ok(())
     }
@@ -147,8 +146,6 @@ impl Workers {
                 core.pool.push(core, Guest::Connection(connection));
             }
         }
-        self.threads.fetch_sub(1, Ordering::Release);
-        core.pool.announce_departure();
     }
 
     fn next(&self) -> Option<Job> {
@@ -208,6 +205,23 @@ impl Workers {
     /// Workers that have not left yet.
     pub(super) fn threads(&self) -> usize {
         self.threads.load(Ordering::Acquire)
+    }
+}
+
+/// A worker's thread, which counts from before it is started until it has left, or could not be started.
+struct Counted(Arc<Core>);
+
+impl Counted {
+    fn new(core: &Arc<Core>) -> Self {
+        core.workers.threads.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(core))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.workers.threads.fetch_sub(1, Ordering::Release);
+        self.0.pool.announce_departure();
     }
 }
 
