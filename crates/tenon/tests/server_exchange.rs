@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lean_caller::{ECHO, FAIL, SLEEP, lean_builder};
-use tenon::Server;
+use caller::gate;
+use lean_caller::{ECHO, FAIL, HOLD, SLEEP, lean_builder};
 use tenon::lean::client::ReplyError;
 use tenon::lean::{ByteOrder, Draft, Extras, Interface, Preamble};
-use tenon::wire::{Buffer, Encoder};
+use tenon::wire::{Buffer, Decoder, Encoder, Lean};
+use tenon::{CallInfo, LeanInput, LeanService, Refusal, Server, Service};
 use tenon_proto::exchange::client::{ClientEngine, ClientLimits, ClientSecrets, Outgoing};
 
 struct Peer {
@@ -35,9 +36,14 @@ fn udp(server: &Server) -> String {
 
 impl Peer {
     fn of(server: &Server) -> Self {
+        Self::with_key(server, 1)
+    }
+
+    /// Clients of one server have keys of their own.
+    fn with_key(server: &Server, key: u8) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(&udp(server)["udp://".len()..]).unwrap();
-        let (key, seed) = ([1; 16], 1);
+        let (key, seed) = ([key; 16], key.into());
         Self {
             socket,
             engine: ClientEngine::new(
@@ -190,6 +196,84 @@ fn workers_answer_long_calls() {
     assert_eq!(peer.call(&interface(), SLEEP, &millis), b"slept");
     assert!(peer.packets > before + 4, "it was asked for");
     assert_eq!(server.counters().calls, 2);
+}
+
+/// Says that it has begun, and ends when it may.
+struct Slow {
+    begun: u32,
+    may_end: u32,
+    ended: u32,
+}
+
+impl Service for Slow {
+    fn program(&self) -> u32 {
+        caller::PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        caller::VERSION_HIGH
+    }
+
+    fn call(
+        &self,
+        _call: &CallInfo<'_>,
+        _arguments: &mut Decoder<'_>,
+        _result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for Slow {
+    fn interface(&self) -> Arc<Interface> {
+        let (program, version) = (self.program(), self.version());
+        Arc::new(Interface::unknown(program, version))
+    }
+
+    fn call_lean(
+        &self,
+        _call: &CallInfo<'_>,
+        _arguments: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        gate::open(self.begun);
+        gate::hold(self.may_end);
+        gate::open(self.ended);
+        result.room(5).copy_from_slice(b"ended");
+        Ok(())
+    }
+}
+
+/// The port is a slow handler's, of another service, when the worker has the answer.
+#[test]
+fn what_workers_answer_does_not_wait_for_handlers_that_answer_at_once() {
+    let [begun, may_end, ended, answer] = std::array::from_fn(|_| gate::fresh_gate());
+    let slow = Slow {
+        begun,
+        may_end,
+        ended,
+    };
+    let slow_interface = slow.interface();
+    let builder = caller::listening().service(slow);
+    let builder = builder.service_on_workers(lean_caller::LeanObliging);
+    let server = builder.workers(1).start().unwrap();
+    let (mut peer, mut other) = (Peer::of(&server), Peer::with_key(&server, 2));
+    peer.call(&interface(), ECHO, b"warm up");
+    other.call(&slow_interface, 0, b"");
+    peer.start(&interface(), HOLD, &answer.to_ne_bytes());
+    peer.send();
+    other.start(&slow_interface, 1, b"");
+    other.send();
+    gate::hold(begun);
+    gate::open(answer);
+    assert_eq!(peer.finish(), b"held");
+    assert!(!gate::is_open(ended), "it waited for the handler");
+    gate::open(may_end);
+    assert_eq!(other.finish(), b"ended");
 }
 
 /// Shuts the server down while an answer of many packets, every seventh of which is lost, is under way.

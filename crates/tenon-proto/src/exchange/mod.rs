@@ -20,6 +20,7 @@ mod sending;
 pub mod server;
 mod spare;
 mod time;
+mod whole;
 
 pub use failure::{Failure, Reason};
 pub use opening::DATAGRAM_MIN;
@@ -27,6 +28,7 @@ pub use packet::{
     Ignored, IgnoredCounters, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_one_of_many, is_packet,
 };
 pub use time::Patience;
+pub use whole::Whole;
 
 /// Bytes of a datagram that passes an Ethernet, over IPv6 too: 1500 less 40 and 8, and a multiple of 8.
 pub const DATAGRAM_DEFAULT: usize = 1448;

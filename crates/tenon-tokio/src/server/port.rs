@@ -11,13 +11,13 @@ use std::time::Instant;
 use tenon::DuplicateLimits;
 use tenon::lean::server::Call as LeanCall;
 use tenon::runtime::{
-    Duplicates, Exchange, LeanJob, Origin, Wanted, execute_inline, note_sent, refuse_for_number,
-    stamp_replies,
+    Duplicates, Exchange, LeanJob, Origin, Wanted, execute_inline, note_sent, preamble,
+    refuse_for_number, stamp_replies,
 };
 use tenon::wire::Buffer;
 use tenon_net::{Came, Carrier};
-use tenon_proto::exchange::is_packet;
 use tenon_proto::exchange::server::{CallKey as ExchangeKey, Farewell};
+use tenon_proto::exchange::{Whole, is_packet};
 use tenon_proto::onc::duplicates::CallKey;
 use tenon_proto::onc::record;
 use tenon_proto::onc::server::Call as OncCall;
@@ -45,6 +45,8 @@ pub(super) struct Port {
     duplicates: Duplicates,
     /// Where packets are received.
     room: Vec<u8>,
+    /// Where requests of the packet exchange are put together.
+    whole: Whole,
     reply: Buffer,
     outgoing: Outgoing,
     tasks: Tasks,
@@ -73,6 +75,7 @@ impl Port {
             shared: Arc::clone(shared),
             line,
             room: vec![0; Carrier::RECEIVE_MAX],
+            whole: Whole::new(&preamble(&shared.offer.limits)),
             reply: Buffer::default(),
             outgoing: Outgoing::default(),
             tasks: Tasks::default(),
@@ -184,9 +187,9 @@ impl Port {
                 None => refuse_for_number(call.caller, offer, out),
             }
         };
-        let out = &mut self.reply;
+        let room = (&mut self.whole, &mut self.reply);
         self.exchange
-            .take_in(offer, carrier, packet, peer, out, execute);
+            .take_in_and_carry_out(offer, carrier, packet, peer, room, execute);
     }
 
     fn take_message(&mut self, message: &[u8], peer: SocketAddr) {

@@ -4,8 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use tenon_net::{Address, Came, Carrier, is_deadline};
-use tenon_proto::exchange::client::Whole;
-use tenon_proto::exchange::{PACKET_HEADER, is_one_of_many};
+use tenon_proto::exchange::{PACKET_HEADER, Whole, is_one_of_many};
 use tenon_proto::lean::{ByteOrder, Incoming, MessageReader, Stamps};
 use tenon_proto::onc::message::ReplyHeader;
 use tenon_proto::onc::record::RecordReader;
@@ -295,7 +294,7 @@ impl Inbox {
             Reader::Records(records) => records.record(),
             Reader::Messages(messages) => messages.body(),
             Reader::Datagram(last) => last.packet(),
-            Reader::Packets(packets) => match packets.taken.whole.answer() {
+            Reader::Packets(packets) => match packets.taken.whole.message() {
                 [] => packets
                     .came
                     .packet()

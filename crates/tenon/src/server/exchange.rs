@@ -2,15 +2,16 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, TryLockError};
 use std::time::Instant;
 
 use tenon_net::Carrier;
 use tenon_proto::exchange::server::{
-    CallKey, Farewell, ServerCounters, ServerEngine, ServerEvent, ServerLimits as ExchangeLimits,
-    ServerSecrets,
+    CallKey, Farewell, Request, ServerCounters, ServerEngine, ServerEvent,
+    ServerLimits as ExchangeLimits, ServerSecrets,
 };
-use tenon_proto::exchange::{DATAGRAM_HERE, is_one_of_many};
+use tenon_proto::exchange::{DATAGRAM_HERE, Whole, is_one_of_many};
 use tenon_proto::lean::server::Call;
 use tenon_wire::Buffer;
 
@@ -34,6 +35,8 @@ const BESIDE_MESSAGE: usize = 64 << 10;
 pub struct Exchange {
     engine: ServerEngine<SocketAddr>,
     trains: Trains<SocketAddr>,
+    /// What was counted already of what the engine has seen.
+    counted: ServerCounters,
 }
 
 impl Exchange {
@@ -53,40 +56,71 @@ impl Exchange {
         Self {
             engine: ServerEngine::new(preamble, exchange_limits, secrets(), Instant::now()),
             trains: Trains::default(),
+            counted: ServerCounters::default(),
         }
     }
 
-    /// Takes in a packet that came through `carrier`, and has the call executed that it makes whole: what is in
-    /// `out` afterwards, which is empty before, answers it. If nothing is, it is [answered](Self::reply) later.
-    pub fn take_in(
+    /// Takes in a packet that came through `carrier`; the call, if that makes one whole, which is to be
+    /// [carried out](carry_out). One of several packets is put together in `whole`.
+    #[inline]
+    fn take_in<'m>(
+        &mut self,
+        offer: &Offer,
+        carrier: &Carrier,
+        packet: &'m [u8],
+        peer: SocketAddr,
+        whole: &'m mut Whole,
+    ) -> Option<Request<'m>> {
+        if is_one_of_many(packet) {
+            carrier.expect_train(packet.len());
+        }
+        let (catalog, now) = (offer.services.catalog(), Instant::now());
+        self.look_at_time(now);
+        let request = self
+            .engine
+            .handle_datagram_into(now, peer, packet, catalog, whole);
+        if request.is_none() {
+            self.count(offer);
+        }
+        request
+    }
+
+    /// Takes in a packet as [`take_in`](Self::take_in) does, and has its call executed while nobody else uses the
+    /// exchange.
+    pub fn take_in_and_carry_out(
         &mut self,
         offer: &Offer,
         carrier: &Carrier,
         packet: &[u8],
         peer: SocketAddr,
-        out: &mut Buffer,
+        (whole, out): (&mut Whole, &mut Buffer),
         execute: impl FnOnce(CallKey, &Call<'_>, &mut Buffer),
     ) {
-        if is_one_of_many(packet) {
-            carrier.expect_train(packet.len());
+        if let Some(request) = self.take_in(offer, carrier, packet, peer, whole) {
+            let key = carry_out(request, out, execute);
+            self.answer(offer, key, out);
         }
-        let before = self.engine.counters();
-        let (catalog, now) = (offer.services.catalog(), Instant::now());
-        self.look_at_time(now);
-        if let Some(request) = self.engine.handle_datagram(now, peer, packet, catalog) {
-            let (key, call) = (request.key, found(request.call));
-            match request.is_null {
-                true => lean::answer_stamped_null(call.caller, call.found_at, out),
-                false => execute(key, &call, out),
-            }
-            if !out.is_empty() {
-                if call.wants_stamps {
-                    lean::stamp_replies(out);
-                }
-                self.reply(key, out);
-            }
+    }
+
+    /// Answers a call that was [carried out](carry_out), unless it is answered later.
+    #[inline]
+    fn answer(&mut self, offer: &Offer, key: CallKey, out: &mut Buffer) {
+        if !out.is_empty() {
+            self.reply(key, out);
         }
-        count(offer, before, self.engine.counters());
+        self.count(offer);
+    }
+
+    /// Counts what was taken in; a call when it was handed to its service.
+    fn count(&mut self, offer: &Offer) {
+        let (before, now) = (self.counted, self.engine.counters());
+        self.counted = now;
+        offer.tally.add(tenon_proto::onc::server::ServerCounters {
+            calls: now.calls - before.calls,
+            pings: now.pings - before.pings,
+            refusals: now.refusals - before.refusals,
+            violations: 0,
+        });
     }
 
     /// Answers a call. An empty buffer is given back for the answer.
@@ -103,7 +137,7 @@ impl Exchange {
 
     /// Sends what there is to say.
     pub fn send(&mut self, offer: &Offer, carrier: &Carrier) {
-        let Self { engine, trains } = self;
+        let Self { engine, trains, .. } = self;
         let mut poll = |packet: &mut Buffer| {
             // Nobody looks at the clock for nothing.
             let has_transmit = engine.has_transmit();
@@ -143,6 +177,25 @@ impl Exchange {
     }
 }
 
+/// Has a call executed: what is in `out` afterwards, which is empty before, [answers](Exchange::answer) it. If nothing
+/// is, it is answered later.
+#[inline]
+fn carry_out(
+    request: Request<'_>,
+    out: &mut Buffer,
+    execute: impl FnOnce(CallKey, &Call<'_>, &mut Buffer),
+) -> CallKey {
+    let (key, call) = (request.key, found(request.call));
+    match request.is_null {
+        true => lean::answer_stamped_null(call.caller, call.found_at, out),
+        false => execute(key, &call, out),
+    }
+    if call.wants_stamps && !out.is_empty() {
+        lean::stamp_replies(out);
+    }
+    key
+}
+
 /// What nobody may foresee. The standard library's hashers have keys from the system's randomness.
 fn secrets() -> ServerSecrets {
     let word = || RandomState::new().build_hasher().finish();
@@ -156,8 +209,8 @@ fn secrets() -> ServerSecrets {
     }
 }
 
-/// The exchange is an attendant's while a call is executed where it was received; nobody else waits for it longer
-/// than a packet takes.
+/// While a call is executed where it was received, others may answer calls, but the exchange is its attendant's for all
+/// else. Nobody waits for it longer than a packet takes.
 impl Socket {
     /// When something is to be done even if nothing comes. None while a packet is taken in and its call executed:
     /// whoever is at it looks at the time with each packet.
@@ -174,12 +227,19 @@ impl Socket {
         packet: &[u8],
         is_alone: bool,
         peer: SocketAddr,
-        out: &mut Buffer,
+        (whole, out): (&mut Whole, &mut Buffer),
     ) {
         let mut exchange = lock(&self.exchange);
-        exchange.take_in(core, &self.carrier, packet, peer, out, |key, call, out| {
-            self.execute_packet(core, key, call, peer, out);
-        });
+        if let Some(request) = exchange.take_in(core, &self.carrier, packet, peer, whole) {
+            self.is_executing.store(true, Ordering::Relaxed);
+            drop(exchange);
+            let key = carry_out(request, out, |key, call, out| {
+                self.execute_packet(core, key, call, peer, out);
+            });
+            exchange = lock(&self.exchange);
+            self.is_executing.store(false, Ordering::Relaxed);
+            exchange.answer(core, key, out);
+        }
         if is_alone {
             self.send_packets(core, &mut exchange);
         }
@@ -252,12 +312,16 @@ impl Socket {
         });
     }
 
-    /// Does something with the exchange unless somebody is at it.
+    /// Does something with the exchange unless somebody is at it, or executes a call where it was received.
     pub(super) fn if_free<T>(&self, body: impl FnOnce(&mut Exchange) -> T) -> Option<T> {
-        match self.exchange.try_lock() {
-            Ok(mut exchange) => Some(body(&mut exchange)),
-            Err(TryLockError::Poisoned(poisoned)) => Some(body(&mut poisoned.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
+        let mut exchange = match self.exchange.try_lock() {
+            Ok(exchange) => exchange,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        match self.is_executing.load(Ordering::Relaxed) {
+            true => None,
+            false => Some(body(&mut exchange)),
         }
     }
 
@@ -286,13 +350,4 @@ fn found(call: Call<'_>) -> Call<'_> {
             ..call
         },
     }
-}
-
-fn count(offer: &Offer, before: ServerCounters, now: ServerCounters) {
-    offer.tally.add(tenon_proto::onc::server::ServerCounters {
-        calls: now.calls - before.calls,
-        pings: now.pings - before.pings,
-        refusals: now.refusals - before.refusals,
-        violations: 0,
-    });
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_net::Carrier;
-use tenon_proto::exchange::is_packet;
 use tenon_proto::exchange::server::Farewell;
+use tenon_proto::exchange::{Whole, is_packet};
 use tenon_wire::Buffer;
 
 use super::core::Core;
@@ -21,16 +21,18 @@ const RECEIVES_MAX: usize = 16;
 pub(super) struct Hearing {
     port: Arc<Socket>,
     room: Vec<u8>,
+    whole: Whole,
     out: Buffer,
     /// Whether idle clients were told that the server stops.
     has_told: bool,
 }
 
 impl Hearing {
-    pub(super) fn new(port: Arc<Socket>) -> Self {
+    pub(super) fn new(port: Arc<Socket>, core: &Core) -> Self {
         Self {
             port,
             room: vec![0; Carrier::RECEIVE_MAX],
+            whole: Whole::new(&lean::preamble(&core.limits)),
             out: Buffer::default(),
             has_told: false,
         }
@@ -68,17 +70,11 @@ impl Hearing {
         };
         for packet in came.packets(&self.room).filter(|packet| is_packet(packet)) {
             self.out.clear();
-            exchange.take_in(
-                core,
-                carrier,
-                packet,
-                peer,
-                &mut self.out,
-                |_, call, out| {
-                    // The engine refuses calls itself once clients were told.
-                    lean::refuse_for_number(call.caller, core, out);
-                },
-            );
+            let room = (&mut self.whole, &mut self.out);
+            exchange.take_in_and_carry_out(core, carrier, packet, peer, room, |_, call, out| {
+                // The engine refuses calls itself once clients were told.
+                lean::refuse_for_number(call.caller, core, out);
+            });
         }
         true
     }

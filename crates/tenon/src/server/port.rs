@@ -3,11 +3,12 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tenon_net::{Came, Carrier, Ready, Train};
-use tenon_proto::exchange::is_packet;
+use tenon_proto::exchange::{Whole, is_packet};
 use tenon_proto::onc::duplicates::{CallKey, DuplicateLimits};
 use tenon_proto::onc::record;
 use tenon_proto::onc::server::Call;
@@ -16,6 +17,7 @@ use tenon_wire::Buffer;
 use super::core::Core;
 use super::datagrams::{Duplicates, SEND_PATIENCE, Wanted, note};
 use super::exchange::Exchange;
+use super::lean;
 use super::limits::ServerLimits;
 use super::lock;
 use super::services::Execution;
@@ -29,6 +31,8 @@ pub(super) struct Port {
     pub(super) id: usize,
     pub(super) socket: Arc<Socket>,
     request: Vec<u8>,
+    /// Where requests of the packet exchange are put together.
+    whole: Whole,
     reply: Buffer,
     waiter: Waiter,
 }
@@ -39,6 +43,8 @@ pub(super) struct Socket {
     pub(super) carrier: Carrier,
     duplicates: Mutex<Duplicates>,
     pub(super) exchange: Mutex<Exchange>,
+    /// Whether the attendant executes a call of the exchange. Changed and looked at with that locked.
+    pub(super) is_executing: AtomicBool,
 }
 
 impl Port {
@@ -54,9 +60,11 @@ impl Port {
             socket: Arc::new(Socket {
                 duplicates: Mutex::new(Duplicates::new(carrier.transport(), duplicates)),
                 exchange: Mutex::new(Exchange::new(limits)),
+                is_executing: AtomicBool::new(false),
                 carrier,
             }),
             request: vec![0; Carrier::RECEIVE_MAX],
+            whole: Whole::new(&lean::preamble(limits)),
             reply: Buffer::default(),
             waiter,
         }
@@ -98,14 +106,14 @@ impl Port {
 
     /// Answers packets that have come together.
     fn answer_all(&mut self, core: &Core, came: Came, peer: SocketAddr) {
-        let (socket, out) = (&self.socket, &mut self.reply);
+        let (socket, whole, out) = (&self.socket, &mut self.whole, &mut self.reply);
         let mut packets = came.packets(&self.request).peekable();
         let mut is_alone = true;
         while let Some(packet) = packets.next() {
             is_alone &= packets.peek().is_none();
             out.clear();
             match is_packet(packet) {
-                true => socket.take_packet(core, packet, is_alone, peer, out),
+                true => socket.take_packet(core, packet, is_alone, peer, (whole, out)),
                 false => socket.answer(core, packet, peer, out),
             }
         }

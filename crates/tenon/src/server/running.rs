@@ -172,7 +172,10 @@ impl Server {
     /// Waits until all threads have left, and meanwhile hears out what becomes of answers in packets, which
     /// is waited for, too. Says whether the threads have left by `deadline`.
     fn drain(&self, ports: &[Arc<Socket>], deadline: Instant) -> bool {
-        let mut hearings: Vec<_> = ports.iter().cloned().map(Hearing::new).collect();
+        let mut hearings: Vec<_> = ports
+            .iter()
+            .map(|port| Hearing::new(Arc::clone(port), &self.core))
+            .collect();
         loop {
             let until = match hearings.is_empty() {
                 true => deadline,

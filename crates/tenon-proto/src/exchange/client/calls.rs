@@ -7,8 +7,8 @@ use tenon_wire::Buffer;
 
 use super::lane::{Lane, Pending, Stage};
 use super::{Binding, BindingState, CallId, ClientEvent, Core, Link, Outgoing};
-use crate::exchange::PREFIX_MAX;
 use crate::exchange::failure::{Failure, Reason};
+use crate::exchange::whole::content_max;
 use crate::lean::client::{BindError, NotStarted};
 use crate::lean::{Bind, ByteOrder, CALLS_MIN, HEADER, Interface};
 
@@ -88,7 +88,7 @@ impl<W> Core<W> {
         if let Some(number) = self.free.pop() {
             return Ok(number);
         }
-        let bytes_max = self.own.preamble.message_max as usize + PREFIX_MAX;
+        let bytes_max = content_max(&self.own.preamble);
         self.lanes.push(Lane::new(bytes_max));
         Ok((self.lanes.len() - 1) as u16)
     }

@@ -18,14 +18,15 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
-use crate::exchange::assembly::{Assembly, whole};
+use crate::exchange::assembly::Assembly;
 use crate::exchange::congestion::Congestion;
+use crate::exchange::datagram_max;
 use crate::exchange::failure::Failure;
 use crate::exchange::opening::{Facts, OPENING, Opening};
 use crate::exchange::packet::{IgnoredCounters, Prototype};
 use crate::exchange::spare::{KEPT_BY_CLIENT, Spare};
 use crate::exchange::time::{Chance, Patience, RoundTrip};
-use crate::exchange::{PREFIX_MAX, datagram_max};
+use crate::exchange::whole::{Whole, content_max};
 use crate::lean::client::{BindError, NotStarted, ReplyError};
 use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
 use crate::storage::Storage;
@@ -108,40 +109,6 @@ pub enum ClientEvent<W> {
         /// Why.
         failure: Failure,
     },
-}
-
-/// Where an answer is put together that comes in several packets, outside of the engine.
-#[derive(Debug)]
-pub struct Whole(Storage);
-
-impl Whole {
-    /// For answers to a client that says of itself what `preamble` says.
-    pub fn new(preamble: &Preamble) -> Self {
-        Self(Assembly::receiver(answer_max(preamble)))
-    }
-
-    /// The answer; empty if the last one came in a single packet.
-    pub fn answer(&self) -> &[u8] {
-        whole(&self.0)
-    }
-
-    /// Forgets the answer.
-    #[inline]
-    pub fn clear(&mut self) {
-        self.0.truncate(self.0.base());
-    }
-
-    /// Gives memory back if it has more than so many bytes. The answer is forgotten then.
-    pub fn shrink_to(&mut self, bytes: usize) {
-        if self.0.capacity() > bytes {
-            self.0.release();
-        }
-    }
-}
-
-/// Bytes of the largest answer.
-fn answer_max(preamble: &Preamble) -> usize {
-    preamble.message_max as usize + PREFIX_MAX
 }
 
 /// What a client has seen.
@@ -272,7 +239,7 @@ struct Complete<'d> {
 impl<W> ClientEngine<W> {
     /// A client of a server that it has not talked to. `preamble` says what it is.
     pub fn new(preamble: Preamble, limits: ClientLimits, secrets: ClientSecrets) -> Self {
-        let bytes_max = answer_max(&preamble);
+        let bytes_max = content_max(&preamble);
         Self {
             core: Core {
                 own: Facts {

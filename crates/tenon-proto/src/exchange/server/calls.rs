@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::conversation::{Lane, Stage};
 use super::{Address, CallKey, Complete, Core, ServerEvent};
-use crate::exchange::PREFIX_MAX;
 use crate::exchange::ack::{Arrived, Progress};
 use crate::exchange::assembly::{NotTaken, Taken};
 use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind};
+use crate::exchange::whole::content_max;
 use crate::storage::Storage;
 
 impl<A: Address> Core<A> {
@@ -20,7 +20,7 @@ impl<A: Address> Core<A> {
         taken: &mut Storage,
     ) -> Result<Option<Complete<'d>>, Ignored> {
         let lanes_max = self.preamble.calls_max;
-        let bytes_max = self.preamble.message_max as usize + PREFIX_MAX;
+        let bytes_max = content_max(&self.preamble);
         if u32::from(header.lane) >= lanes_max {
             return Err(Ignored::Malformed);
         }

@@ -23,11 +23,12 @@ use tenon_wire::Buffer;
 
 use crate::exchange::assembly::{Assembly, whole};
 use crate::exchange::cookie::Cookies;
+use crate::exchange::datagram_max;
 use crate::exchange::opening::{Facts, Welcome};
 use crate::exchange::packet::{Header, Ignored, IgnoredCounters, PacketKind, decode};
 use crate::exchange::spare::{KEPT_BY_SERVER, Spare};
 use crate::exchange::time::{Chance, Patience};
-use crate::exchange::{PREFIX_MAX, datagram_max};
+use crate::exchange::whole::{Whole, content_max};
 use crate::lean::Preamble;
 use crate::lean::server::{Call, Catalog};
 use crate::storage::Storage;
@@ -245,7 +246,7 @@ impl<A: Address> ServerEngine<A> {
         secrets: ServerSecrets,
         now: Instant,
     ) -> Self {
-        let bytes_max = preamble.message_max as usize + PREFIX_MAX;
+        let bytes_max = content_max(&preamble);
         Self {
             core: Core {
                 preamble,
@@ -285,18 +286,23 @@ impl<A: Address> ServerEngine<A> {
         datagram: &'d [u8],
         catalog: &Catalog,
     ) -> Option<Request<'d>> {
-        let Self { core, whole: taken } = self;
-        match core.handle(now, from, datagram, taken) {
-            Ok(None) => None,
-            Ok(Some(complete)) => {
-                let message = complete.datagram.unwrap_or_else(|| whole(taken));
-                core.judge(complete.key, message, catalog)
-            }
-            Err(ignored) => {
-                core.counters.ignored.count(ignored);
-                None
-            }
-        }
+        let Self { core, whole } = self;
+        core.take_in(now, from, datagram, catalog, whole)
+    }
+
+    /// The same; a call that comes in several packets is put together outside of the engine, which may be used by
+    /// others as long as the call is carried out.
+    #[inline]
+    pub fn handle_datagram_into<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        catalog: &Catalog,
+        taken: &'d mut Whole,
+    ) -> Option<Request<'d>> {
+        self.core
+            .take_in(now, from, datagram, catalog, &mut taken.0)
     }
 
     /// Answers a call: `message` is what [`Reply`](crate::lean::server::Reply) has written, from its
@@ -387,6 +393,28 @@ impl<A: Address> Core<A> {
         Facts {
             preamble: self.preamble,
             datagram_max: datagram_max(limit, usize::MAX) as u32,
+        }
+    }
+
+    #[inline]
+    fn take_in<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        catalog: &Catalog,
+        taken: &'d mut Storage,
+    ) -> Option<Request<'d>> {
+        match self.handle(now, from, datagram, taken) {
+            Ok(None) => None,
+            Ok(Some(complete)) => {
+                let message = complete.datagram.unwrap_or_else(|| whole(taken));
+                self.judge(complete.key, message, catalog)
+            }
+            Err(ignored) => {
+                self.counters.ignored.count(ignored);
+                None
+            }
         }
     }
 

@@ -1,0 +1,41 @@
+//! Where a message is put together that comes in several packets.
+
+use super::PREFIX_MAX;
+use super::assembly::{Assembly, whole};
+use crate::lean::Preamble;
+use crate::storage::Storage;
+
+/// Where a message is put together that comes in several packets, outside of the engine: an answer, or a request.
+#[derive(Debug)]
+pub struct Whole(pub(super) Storage);
+
+impl Whole {
+    /// For messages to an end that says of itself what `preamble` says.
+    pub fn new(preamble: &Preamble) -> Self {
+        Self(Assembly::receiver(content_max(preamble)))
+    }
+
+    /// The message; empty if the last one came in a single packet.
+    pub fn message(&self) -> &[u8] {
+        whole(&self.0)
+    }
+
+    /// Forgets the message.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.truncate(self.0.base());
+    }
+
+    /// Gives memory back if it has more than so many bytes. The message is forgotten then.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if self.0.capacity() > bytes {
+            self.0.release();
+        }
+    }
+}
+
+/// Bytes of the largest content of packets for an end that says of itself what `preamble` says: a message, and what
+/// stands in front of it.
+pub(super) fn content_max(preamble: &Preamble) -> usize {
+    preamble.message_max as usize + PREFIX_MAX
+}
