@@ -12,6 +12,7 @@ use tenon_proto::lean::Reason as Farewell;
 use tenon_proto::onc::server::Call;
 use tenon_wire::Buffer;
 
+use super::LINGER;
 use super::core::Core;
 use super::lean::{self, Answered};
 use super::line::Line;
@@ -149,7 +150,7 @@ impl Connection {
             }
             Some(limit) => stream.recv_within(room, limit),
         };
-        match core.linger(&mut self.waiter, self.looking, has_begun, receive) {
+        match core.linger(&mut self.waiter, self.looking, has_begun, LINGER, receive) {
             Ok(0) => Err(self.end_of_stream(core)),
             Ok(bytes) => {
                 self.reception.filled(bytes, &core.limits)?;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use tenon_net::Stream;
 
-use super::LINGER;
 use super::connection::Connection;
 use super::lean;
 use super::line::Lines;
@@ -56,9 +55,9 @@ impl Core {
         self.pool.is_crowded() || self.workers.are_crowded()
     }
 
-    /// Waits, in the way of this server and for the linger time, until `receive` succeeds, which is
-    /// told for how long it may sleep, or not to sleep at all. When others wait for the thread, or
-    /// the server stops, it waits for nothing. Of what is received a part `has_begun` to come.
+    /// Waits, in the way of this server and for as long as `limit`, until `receive` succeeds, which is
+    /// told for how long it may sleep, or not to sleep at all. When it [may not](Self::may_linger), it waits for
+    /// nothing. Of what is received a part `has_begun` to come.
     ///
     /// # Errors
     /// `WouldBlock` when nothing came; what `receive` reports.
@@ -68,15 +67,16 @@ impl Core {
         waiter: &mut Waiter,
         looking: Looking,
         has_begun: bool,
+        limit: Duration,
         mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
     ) -> io::Result<T> {
-        let may_wait = || !self.pool.is_crowded() && !self.is_stopping();
+        let may_wait = || self.may_linger();
         if !may_wait() {
             return receive(None);
         }
         if waiter.always_sleeps() && !has_begun {
             self.tally.waits.blocks();
-            return receive(Some(LINGER));
+            return receive(Some(limit));
         }
         let company = Company {
             spinners: &self.spinners,
@@ -86,13 +86,19 @@ impl Core {
         if has_begun && let Some(came) = waiter.look_for_rest(&company, || receive(None)) {
             return came;
         }
-        let end = |begin| begin + LINGER;
+        let end = |begin| begin + limit;
         match waiter.look(&company, end, may_wait, || receive(None)) {
             Spun::Came(received) => received,
             Spun::Late => Err(io::ErrorKind::WouldBlock.into()),
-            Spun::Sleep if may_wait() => waiter.sleep(&company, || receive(Some(LINGER))),
+            Spun::Sleep if may_wait() => waiter.sleep(&company, || receive(Some(limit))),
             Spun::Sleep => receive(None),
         }
+    }
+
+    /// Whether a thread may wait for those whom it attends: nobody else needs it, and the server does not stop.
+    #[inline]
+    pub(super) fn may_linger(&self) -> bool {
+        !self.pool.is_crowded() && !self.is_stopping()
     }
 
     /// The UDP ports that are open.

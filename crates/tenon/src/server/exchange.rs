@@ -155,6 +155,12 @@ impl Exchange {
         self.engine.poll_timeout()
     }
 
+    /// When an answer may have to be sent again.
+    #[inline]
+    pub(super) fn next_repeat(&self) -> Option<Instant> {
+        self.engine.next_repeat()
+    }
+
     /// Does what is due by `now`; says whether anything was.
     #[inline]
     pub fn look_at_time(&mut self, now: Instant) -> bool {

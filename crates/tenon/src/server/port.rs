@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tenon_net::{Came, Carrier, Ready, Train};
 use tenon_proto::exchange::{Whole, is_packet};
@@ -14,6 +14,7 @@ use tenon_proto::onc::record;
 use tenon_proto::onc::server::Call;
 use tenon_wire::Buffer;
 
+use super::LINGER;
 use super::core::Core;
 use super::datagrams::{Duplicates, SEND_PATIENCE, Wanted, note};
 use super::exchange::Exchange;
@@ -89,7 +90,36 @@ impl Port {
         }
     }
 
+    /// Receives, and does what is due of the exchange while it waits.
     fn receive(&mut self, core: &Core) -> io::Result<(Came, SocketAddr)> {
+        loop {
+            let limit = self.limit(core);
+            match self.receive_within(core, limit) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock
+                        && limit < LINGER
+                        && core.may_linger() => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// For how long to wait: not beyond the time at which an answer of the exchange is sent again.
+    fn limit(&self, core: &Core) -> Duration {
+        let next = || lock(&self.socket.exchange).next_repeat();
+        // Most answers are never sent again by themselves, and nobody looks at the clock.
+        let Some(at) = next() else {
+            return LINGER;
+        };
+        let now = Instant::now();
+        if at > now {
+            return limit_until(at, now);
+        }
+        self.socket.look_at_time(core, now);
+        next().map_or(LINGER, |at| limit_until(at, now))
+    }
+
+    fn receive_within(&mut self, core: &Core, limit: Duration) -> io::Result<(Came, SocketAddr)> {
         let (carrier, request) = (&self.socket.carrier, &mut self.request);
         let mut looks = 0;
         let receive = |limit| match limit {
@@ -101,7 +131,7 @@ impl Port {
             Some(limit) => carrier.recv_from_within(request, limit),
         };
         let looking = Looking::at(carrier.transport());
-        core.linger(&mut self.waiter, looking, false, receive)
+        core.linger(&mut self.waiter, looking, false, limit, receive)
     }
 
     /// Answers packets that have come together.
@@ -121,6 +151,14 @@ impl Port {
             socket.send_exchange(core);
         }
     }
+}
+
+/// For how long to wait until `at`, but not longer than any peer is waited for. Whole milliseconds: a socket whose
+/// limit is another than before has to be told.
+fn limit_until(at: Instant, now: Instant) -> Duration {
+    let left = at.saturating_duration_since(now).min(LINGER);
+    let millis = left.as_micros().div_ceil(1000).max(1);
+    Duration::from_millis(millis as u64)
 }
 
 impl Socket {
@@ -187,5 +225,21 @@ impl Socket {
     fn try_send(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
         let sent = self.carrier.try_send_to(Train::one(message), peer);
         sent.map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_sleeps_beyond_the_time_of_an_answer_or_for_ever() {
+        let now = Instant::now();
+        let limit = |micros| limit_until(now + Duration::from_micros(micros), now);
+        assert_eq!(limit(10_001), Duration::from_millis(11));
+        assert_eq!(limit(3_000_000), LINGER);
+        // A socket takes a limit of nothing for none.
+        assert_eq!(limit(0), Duration::from_millis(1));
+        assert_eq!(limit_until(now, now + LINGER), Duration::from_millis(1));
     }
 }

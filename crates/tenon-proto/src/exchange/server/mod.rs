@@ -335,6 +335,13 @@ impl<A: Address> ServerEngine<A> {
         self.core.poll_timeout()
     }
 
+    /// When an answer may have to be sent again: of what [`poll_timeout`](Self::poll_timeout) says, that for which
+    /// somebody waits.
+    #[inline]
+    pub fn next_repeat(&self) -> Option<Instant> {
+        self.core.next_due
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.core.handle_timeout(now);
