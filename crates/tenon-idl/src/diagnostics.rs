@@ -171,6 +171,11 @@ impl Diagnostics {
         self.errors > ERRORS_MAX
     }
 
+    /// Whether a further warning would be kept.
+    pub(crate) fn keeps_warnings(&self) -> bool {
+        self.warnings < WARNINGS_MAX
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }

@@ -5,6 +5,7 @@ mod constants;
 mod flatten;
 mod known;
 mod programs;
+mod similar;
 mod types;
 mod unions;
 mod written;
@@ -39,6 +40,7 @@ pub(crate) fn resolve(
         diagnostics,
         constants,
         names: HashMap::new(),
+        declared: 0,
         spans: Vec::new(),
         schema: Schema::default(),
         ends: Vec::new(),
@@ -46,6 +48,7 @@ pub(crate) fn resolve(
         programs: Vec::new(),
     };
     resolver.name_types(&definitions);
+    resolver.declared = resolver.schema.types.len();
     for definition in &definitions {
         resolver.definition(definition);
     }
@@ -65,6 +68,8 @@ struct Resolver<'a> {
     constants: Constants<'a>,
     /// The types by name, those that are declared elsewhere included.
     names: HashMap<String, TypeId>,
+    /// How many types of the schema are declared here: they stand in front of the others.
+    declared: usize,
     /// Where each type of the schema is named.
     spans: Vec<Span>,
     schema: Schema,

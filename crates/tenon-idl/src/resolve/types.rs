@@ -10,7 +10,7 @@ use crate::expression::NoValue;
 use crate::options::Undeclared;
 use crate::source::Span;
 
-use super::{Resolver, known};
+use super::{Resolver, known, similar};
 
 impl Resolver<'_> {
     pub(super) fn type_use(&mut self, ty: &TypeUse) -> Type {
@@ -42,9 +42,22 @@ impl Resolver<'_> {
         let message = format!("the type `{}` is not defined in this interface", name.text);
         let warning = Diagnostic::warning(name.span, message);
         let warning = warning.label("taken to be declared elsewhere");
-        self.diagnostics
-            .push(warning.hint("only generated code that supplies its marshalling can use it"));
+        let hint = "only generated code that supplies its marshalling can use it";
+        let warning = match self.meant(&name.text) {
+            Some(meant) => warning.hint(format!("did you mean `{meant}`? If not, {hint}")),
+            None => warning.hint(hint),
+        };
+        self.diagnostics.push(warning);
         self.external(name)
+    }
+
+    /// The type that a name without a meaning may be a misspelling of. Not looked for if nobody would read it.
+    fn meant(&self, name: &str) -> Option<&str> {
+        if !self.diagnostics.keeps_warnings() {
+            return None;
+        }
+        let declared = self.schema.types[..self.declared].iter();
+        similar::similar(name, declared.map(|def| &*def.name))
     }
 
     fn external(&mut self, name: &Name) -> Type {
