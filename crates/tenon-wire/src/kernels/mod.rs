@@ -18,6 +18,7 @@ mod lanes;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 mod neon;
 mod number;
+mod owned;
 mod portable;
 mod select;
 mod storage;
@@ -28,7 +29,6 @@ mod whole;
 mod x86;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -36,6 +36,7 @@ pub use array::{boxed_array, map_boxed, try_array};
 pub use blit::{get, put_one};
 pub use blittable::{Blittable, Part, Run, has_no_order};
 pub use item::{Bits, Item};
+pub use owned::get_vec;
 pub use select::{Chosen, Kernel};
 pub use whole::{duplicate, same, zeroed};
 
@@ -69,19 +70,6 @@ pub fn put_bytes(bytes: &[u8], to: &mut [u8]) {
     assert!(bytes.len() == to.len(), "the bytes fill their room");
     // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
     unsafe { storage::copy_string(bytes.as_ptr(), to.as_mut_ptr(), to.len()) }
-}
-
-/// Reads the `count` items that fill `from` into a vector whose memory is written once.
-///
-/// # Panics
-/// If the items do not fill it exactly.
-#[inline]
-pub fn get_vec<T: Blittable>(from: &[u8], count: usize, swapped: bool) -> Vec<T> {
-    let mut items = Vec::with_capacity(count);
-    get_into(from, &mut items.spare_capacity_mut()[..count], swapped);
-    // SAFETY: so many items were just written.
-    unsafe { items.set_len(count) };
-    items
 }
 
 /// Reads the items that fill `from` to `to`; all of it is written.
