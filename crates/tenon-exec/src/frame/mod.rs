@@ -25,7 +25,7 @@ use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
 
 use crate::Value;
 #[cfg(feature = "jit")]
-use crate::jit::When;
+use crate::jit::{Spare, When};
 use arena::Arena;
 use interp::{Sink, Source};
 use message::Root;
@@ -298,10 +298,11 @@ impl<'a> Frame<'a> {
     #[cfg(feature = "jit")]
     #[inline(always)]
     fn enter_encoder<R: Representation>(&self, when: When, out: &mut Encoder<'_, R>) -> bool {
+        let spare = Spare::of(out);
         match self.message.encoder() {
             // SAFETY: the frame is filled as the layout of its message says, and its interface is
             // borrowed.
-            Some(encoder) => unsafe { encoder.run(&self.place, out) },
+            Some(encoder) => unsafe { encoder.run(&self.place, out, spare) },
             None => self.enter_encoder_apart(when, out.again()),
         }
     }
@@ -314,7 +315,8 @@ impl<'a> Frame<'a> {
         let Some(encoder) = self.message.make_encoder(when) else {
             return false;
         };
+        let spare = Spare::of(&mut out);
         // SAFETY: as above.
-        unsafe { encoder.run(&self.place, &mut out) }
+        unsafe { encoder.run(&self.place, &mut out, spare) }
     }
 }

@@ -50,8 +50,6 @@ pub(super) struct Emitter<'a, 'f> {
     linker: &'f mut Linker,
     call_conv: CallConv,
     signatures: HashMap<(usize, usize), SigRef>,
-    /// That of what moves bytes.
-    mover: Option<SigRef>,
     refuse: Block,
     refuses: bool,
     /// Whether there is room for all that is being appended.
@@ -114,7 +112,6 @@ impl<'a, 'f> Emitter<'a, 'f> {
             call_conv: linker.call_conv(),
             linker,
             signatures: HashMap::new(),
-            mover: None,
             refuse,
             refuses: false,
             covered: false,
@@ -458,16 +455,10 @@ impl<'a, 'f> Emitter<'a, 'f> {
         given
     }
 
-    /// Calls what moves bytes, `(from, to, bytes)`, and gives nothing: at `address`, or where it says if it
-    /// is `chosen` only when it is first called.
+    /// Calls what moves bytes, `(from, to, bytes)`, and gives what nobody needs here: at `address`, or where
+    /// it says if it is `chosen` only when it is first called.
     pub fn call_mover(&mut self, address: *const u8, chosen: bool, arguments: &[Value]) {
-        let signature = match self.mover {
-            Some(signature) => signature,
-            None => {
-                let signature = signature((arguments.len(), 0), self.call_conv);
-                *self.mover.insert(self.builder.import_signature(signature))
-            }
-        };
+        let signature = self.signature(arguments.len(), 1);
         let mut mover = self.word(address as u64);
         if chosen {
             mover = self.load(types::I64, Spot::at(mover));

@@ -100,7 +100,7 @@ helpers! {
     NEXT = next, 3;
     /// `(at, bytes)`: whether all of them are zero.
     ARE_ZERO = are_zero, 2;
-    /// `(from, to, bytes)`: copies, and gives nothing.
+    /// `(from, to, bytes)`: copies, and gives where the last byte written ends.
     COPY = copy, 3;
 }
 
@@ -233,11 +233,10 @@ unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
         match SWAPPED && size_of::<T>() > 1 {
             true => {
                 let count = bytes / size_of::<T>();
-                kernels::put(slice::from_raw_parts(items.cast::<T>(), count), to, true);
+                kernels::put(slice::from_raw_parts(items.cast::<T>(), count), to, true)
             }
             false => kernels::put_bytes(slice::from_raw_parts(items, bytes), to),
         }
-        at.add(COUNT + bytes)
     }
 }
 
@@ -451,11 +450,11 @@ unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-unsafe extern "C" fn copy(from: *const u8, to: *mut u8, bytes: u64) {
+unsafe extern "C" fn copy(from: *const u8, to: *mut u8, bytes: u64) -> *mut u8 {
     let bytes = bytes as usize;
     // SAFETY: see above; they do not overlap.
     unsafe {
         let from = slice::from_raw_parts(from, bytes);
-        kernels::put(from, slice::from_raw_parts_mut(to, bytes), false);
+        kernels::put(from, slice::from_raw_parts_mut(to, bytes), false)
     }
 }

@@ -68,21 +68,47 @@ pub(crate) struct Encode(PutEntry);
 /// Code that reads values of one message. It lives as long as the interface.
 pub(crate) struct Decode(GetEntry);
 
+/// The spare room of an encoder's buffer, and where its message begins. Who looks for it before the code
+/// need not ask memory for what it has just put there: the code is looked for by an atomic load.
+pub(crate) struct Spare {
+    at: *mut u8,
+    end: *mut u8,
+    base: *mut u8,
+}
+
+impl Spare {
+    /// That of `out`.
+    #[inline(always)]
+    pub fn of<R: Representation>(out: &mut Encoder<'_, R>) -> Self {
+        let (buffer, start) = out.parts();
+        let before = buffer.len() - start;
+        let room = buffer.spare(0).as_mut_ptr_range();
+        Self {
+            at: room.start,
+            end: room.end,
+            base: room.start.wrapping_sub(before),
+        }
+    }
+}
+
 impl Encode {
     /// Appends the value at `from`. Whether that was done; if not nothing is appended.
     ///
     /// # Safety
-    /// A value of the message lies at `from`, and the interface is alive.
+    /// A value of the message lies at `from`, the interface is alive, and `spare` is that of `out`.
     #[inline(always)]
-    pub unsafe fn run<R: Representation>(self, from: &Place, out: &mut Encoder<'_, R>) -> bool {
+    pub unsafe fn run<R: Representation>(
+        self,
+        from: &Place,
+        out: &mut Encoder<'_, R>,
+        spare: Spare,
+    ) -> bool {
+        let Spare { at, end, base } = spare;
         let depth = out.depth_left().into();
-        let (buffer, start) = out.parts();
-        let before = buffer.len() - start;
-        let room = buffer.spare(0).as_mut_ptr_range();
-        let base = room.start.wrapping_sub(before);
+        let (buffer, _) = out.parts();
         // SAFETY: the caller's promise; the room is the buffer's, which nobody else knows. The code
         // keeps nothing.
-        let behind = unsafe { self.0(from, room.start, room.end, base, depth, buffer) };
+        let behind = unsafe { self.0(from, at, end, base, depth, buffer) };
         if behind.is_null() {
             return false;
         }

@@ -43,4 +43,4 @@ mod linker;
 mod machine;
 mod scalar;
 
-pub(crate) use machine::{Decode, Doors, Encode, Machine, When};
+pub(crate) use machine::{Decode, Doors, Encode, Machine, Spare, When};

@@ -9,7 +9,7 @@ use super::{Bits, Blittable, SHORT, Storage, copy, put, swap, swap_few};
 use crate::Representation;
 
 /// Moves values between memory and the wire; both directions are the same. `FEW` says that the
-/// compiler knows how many.
+/// compiler knows how many. Gives where the last value ends at `to`.
 ///
 /// # Safety
 /// `bytes`, whole values, can be read at `from` and written at `to`, which do not overlap.
@@ -19,20 +19,21 @@ pub(super) unsafe fn convert<T: Blittable, const FEW: bool>(
     to: *mut u8,
     bytes: usize,
     swapped: bool,
-) {
+) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
         match (swapped, const { unit::<T>() }) {
             (false, _) | (true, Some(1)) if FEW => ptr::copy_nonoverlapping(from, to, bytes),
-            (false, _) | (true, Some(1)) => copy(from, to, bytes),
+            (false, _) | (true, Some(1)) => return copy(from, to, bytes),
             (true, Some(2)) if FEW => swap_few::<u16>(from, to, bytes),
             (true, Some(4)) if FEW => swap_few::<u32>(from, to, bytes),
             (true, Some(8)) if FEW => swap_few::<u64>(from, to, bytes),
-            (true, Some(2)) => swap::<u16>(from, to, bytes),
-            (true, Some(4)) => swap::<u32>(from, to, bytes),
-            (true, Some(8)) => swap::<u64>(from, to, bytes),
+            (true, Some(2)) => return swap::<u16>(from, to, bytes),
+            (true, Some(4)) => return swap::<u32>(from, to, bytes),
+            (true, Some(8)) => return swap::<u64>(from, to, bytes),
             (true, _) => convert_runs::<T>(from, to, bytes),
         }
+        to.add(bytes)
     }
 }
 
@@ -52,11 +53,11 @@ pub(crate) fn put_counted<T: Blittable>(
     // SAFETY: values are whole, and they consist of numbers of that size alone.
     unsafe {
         match (swapped, const { unit::<T>() }) {
-            (false, _) => storage.append(count, bytes),
-            (true, Some(1)) => storage.append(swapped_count, bytes),
-            (true, Some(2)) => storage.append_swapped(swapped_count, bytes, u16::chosen()),
-            (true, Some(4)) => storage.append_swapped(swapped_count, bytes, u32::chosen()),
-            (true, Some(8)) => storage.append_swapped(swapped_count, bytes, u64::chosen()),
+            (false, _) => storage.append_items(count, bytes, u8::chosen()),
+            (true, Some(1)) => storage.append_items(swapped_count, bytes, u8::chosen()),
+            (true, Some(2)) => storage.append_items(swapped_count, bytes, u16::chosen()),
+            (true, Some(4)) => storage.append_items(swapped_count, bytes, u32::chosen()),
+            (true, Some(8)) => storage.append_items(swapped_count, bytes, u64::chosen()),
             (true, _) => {
                 *storage.take_chunk() = swapped_count.to_ne_bytes();
                 put(values, storage.take(bytes.len()), swapped);
@@ -160,7 +161,7 @@ pub fn put_one<T: Blittable>(item: &T, to: &mut [u8], swapped: bool) {
         match const { size_of::<T>() <= SHORT } {
             true => convert::<T, true>(from, to, size_of::<T>(), swapped),
             false => convert::<T, false>(from, to, size_of::<T>(), swapped),
-        }
+        };
     }
 }
 

@@ -43,22 +43,64 @@ const AHEAD: usize = 2 << 10;
 /// without reading them first. Behind [`FAR`] it is behind again.
 const NEAR: usize = 256 << 10;
 
-/// Copies items and reverses the bytes of each.
+/// Copies items and reverses the bytes of each. Gives where the last one written ends.
 ///
 /// # Safety
 /// As [`super::swap`]; and the processor has the instructions of `V`.
 #[inline(always)]
-pub(super) unsafe fn swap<V: Vector, B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe fn swap<V: Vector, B: Bits>(
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> *mut u8 {
+    const { assert!(LONG >= size_of::<V>() && LONG <= 4 * size_of::<V>()) }
     // SAFETY: the caller's promise, and the lengths.
     unsafe {
+        if bytes < LONG && size_of::<B>() == 1 {
+            portable::copy_few(from, to, bytes);
+            return to.add(bytes);
+        }
         if bytes < LONG {
-            portable::swap::<B>(from, to, bytes);
+            return portable::swap::<B>(from, to, bytes);
+        }
+        if bytes <= 2 * size_of::<V>() {
+            swap_ends::<V, B, 1>(from, to, bytes);
+        } else if bytes <= 4 * size_of::<V>() {
+            swap_ends::<V, B, 2>(from, to, bytes);
         } else if bytes >= FAR {
             swap_many::<V, B, true>(from, to, bytes);
         } else if size_of::<B>() == 1 && bytes > NEAR {
             ptr::copy(from, to, bytes);
         } else {
             swap_many::<V, B, false>(from, to, bytes);
+        }
+        to.add(bytes)
+    }
+}
+
+/// Copies items and reverses the bytes of each: the first `N` vectors and the last `N`, which are all that
+/// there is and may overlap. All are read before one is written, so that this holds in place, too.
+///
+/// # Safety
+/// As [`swap`]; `bytes` are as many as `N` vectors have or more, and at most twice as many.
+#[inline(always)]
+unsafe fn swap_ends<V: Vector, B: Bits, const N: usize>(
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    let width = size_of::<V>();
+    let last = bytes - N * width;
+    // SAFETY: the caller's promise: all vectors lie inside of both places. Items divide a vector, so that
+    // they are whole in those that end where the last item does.
+    unsafe {
+        let starts: [V; N] = core::array::from_fn(|index| V::load(from.add(index * width)));
+        let ends: [V; N] = core::array::from_fn(|index| V::load(from.add(last + index * width)));
+        for (index, vector) in starts.into_iter().enumerate() {
+            vector.swapped::<B>().store(to.add(index * width));
+        }
+        for (index, vector) in ends.into_iter().enumerate() {
+            vector.swapped::<B>().store(to.add(last + index * width));
         }
     }
 }

@@ -50,23 +50,25 @@ use blit::convert;
 /// Bytes from which on an array is cut into vectors; the widest one there is.
 const LONG: usize = 64;
 
-/// Writes `items` to `to`, their numbers `swapped` if they are to have the other order of bytes.
+/// Writes `items` to `to`, their numbers `swapped` if they are to have the other order of bytes. Gives where
+/// `to` ends: who goes on there need not remember it.
 ///
 /// # Panics
 /// If the items do not fill `to` exactly.
 #[inline(always)]
-pub fn put<T: Blittable>(items: &[T], to: &mut [u8], swapped: bool) {
+pub fn put<T: Blittable>(items: &[T], to: &mut [u8], swapped: bool) -> *mut u8 {
     assert!(size_of_val(items) == to.len(), "the items fill their bytes");
     // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
     unsafe { convert::<T, false>(items.as_ptr().cast(), to.as_mut_ptr(), to.len(), swapped) }
 }
 
-/// Writes `bytes` to `to`. Where there are few, as in most strings, nothing is called.
+/// Writes `bytes` to `to`, and gives where that ends. Where there are few, as in most strings, nothing is
+/// called.
 ///
 /// # Panics
 /// If they do not fill `to` exactly.
 #[inline(always)]
-pub fn put_bytes(bytes: &[u8], to: &mut [u8]) {
+pub fn put_bytes(bytes: &[u8], to: &mut [u8]) -> *mut u8 {
     assert!(bytes.len() == to.len(), "the bytes fill their room");
     // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
     unsafe { storage::copy_string(bytes.as_ptr(), to.as_mut_ptr(), to.len()) }
@@ -81,7 +83,7 @@ pub fn get_into<T: Blittable>(from: &[u8], to: &mut [MaybeUninit<T>], swapped: b
     assert!(from.len() == size_of_val(to), "the items fill their bytes");
     // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
     // Whatever the bytes are, they make items (the contract of `Blittable`).
-    unsafe { convert::<T, false>(from.as_ptr(), to.as_mut_ptr().cast(), from.len(), swapped) }
+    unsafe { convert::<T, false>(from.as_ptr(), to.as_mut_ptr().cast(), from.len(), swapped) };
 }
 
 /// Reads the value that fills `from` into memory of its own.
@@ -116,7 +118,7 @@ pub fn swap_in_place<T: Item>(items: &mut [T]) {
     let at = items.as_mut_ptr().cast::<u8>();
     // SAFETY: all bytes are those of `items`, and every pattern of bytes is an item (the contract
     // of `Item`); source and destination are the same.
-    unsafe { swap::<T::Bits>(at, at, size_of_val(items)) }
+    unsafe { swap::<T::Bits>(at, at, size_of_val(items)) };
 }
 
 /// Copies items and reverses the bytes of each. Where it is known that they are few, they are not
@@ -127,12 +129,12 @@ pub fn swap_in_place<T: Item>(items: &mut [T]) {
 /// overlap.
 #[inline(always)]
 unsafe fn swap_few<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
-    if bytes <= LONG {
-        // SAFETY: the caller's promise.
-        unsafe { portable::swap::<B>(from, to, bytes) }
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { swap::<B>(from, to, bytes) }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes <= LONG {
+            true => portable::swap::<B>(from, to, bytes),
+            false => swap::<B>(from, to, bytes),
+        };
     }
 }
 
@@ -141,18 +143,19 @@ unsafe fn swap_few<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
 /// hold up.
 const SHORT: usize = 512;
 
-/// Copies bytes.
+/// Copies bytes. Gives where the last one written ends, as the kernel below does.
 ///
 /// # Safety
 /// `bytes` can be read at `from` and written at `to`, which do not overlap.
 #[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
-        match bytes <= SHORT {
-            true => ptr::copy_nonoverlapping(from, to, bytes),
-            false => swap::<u8>(from, to, bytes),
+        if bytes > SHORT {
+            return swap::<u8>(from, to, bytes);
         }
+        ptr::copy_nonoverlapping(from, to, bytes);
+        to.add(bytes)
     }
 }
 
@@ -161,7 +164,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`swap_few`].
 #[inline(always)]
-unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe { B::chosen().get()(from, to, bytes) }
 }

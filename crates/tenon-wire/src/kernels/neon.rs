@@ -33,12 +33,16 @@ impl Vector for uint8x16_t {
     }
 }
 
-/// Copies items and reverses the bytes of each.
+/// Copies items and reverses the bytes of each. Gives where the last one written ends.
 ///
 /// # Safety
 /// As [`lanes::swap`].
 #[target_feature(enable = "neon")]
-pub(super) unsafe extern "C" fn neon<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe extern "C" fn neon<B: Bits>(
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe { lanes::swap::<uint8x16_t, B>(from, to, bytes) }
 }

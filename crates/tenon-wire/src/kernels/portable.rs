@@ -5,15 +5,18 @@ use core::ptr;
 
 use super::Bits;
 
-/// Copies items and reverses the bytes of each.
+/// Copies items and reverses the bytes of each. Gives where the last one written ends.
 ///
 /// # Safety
 /// As [`super::swap`].
 #[inline(always)]
-pub(super) unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    let behind = unsafe { to.add(bytes) };
     if size_of::<B>() == 1 {
         // SAFETY: the caller's promise.
-        return unsafe { ptr::copy(from, to, bytes) };
+        unsafe { ptr::copy(from, to, bytes) };
+        return behind;
     }
     let (from, to) = (from.cast::<B>(), to.cast::<B>());
     for index in 0..bytes / size_of::<B>() {
@@ -24,27 +27,31 @@ pub(super) unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
             to.add(index).write_unaligned(item.swapped());
         }
     }
+    behind
 }
 
 /// [`swap`] as a kernel.
 ///
 /// # Safety
 /// As there.
-pub(super) unsafe extern "C" fn kernel<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe extern "C" fn kernel<B: Bits>(
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe { swap::<B>(from, to, bytes) }
 }
 
-/// Copies up to 128 bytes, without a call: two pieces that may overlap.
+/// Copies up to 64 bytes, without a call: two pieces that may overlap.
 ///
 /// # Safety
-/// `bytes`, at most 128, can be read at `from` and written at `to`, which do not overlap.
+/// `bytes`, at most 64, can be read at `from` and written at `to`, which are one place or do not overlap.
 #[inline(always)]
 pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise, and that the lengths are such.
     unsafe {
         match bytes {
-            65.. => copy_ends::<[[u8; 16]; 4]>(from, to, bytes),
             33.. => copy_ends::<[[u8; 16]; 2]>(from, to, bytes),
             16.. => copy_ends::<[u8; 16]>(from, to, bytes),
             8.. => copy_ends::<[u8; 8]>(from, to, bytes),
@@ -59,13 +66,13 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
 /// Copies the first and the last piece, which are all that there is.
 ///
 /// # Safety
-/// `bytes`, between a piece and two of them, can be read at `from` and written at `to`, which do not
-/// overlap; a piece consists of bytes.
+/// `bytes`, between a piece and two of them, can be read at `from` and written at `to`, which are one place
+/// or do not overlap; a piece consists of bytes.
 #[inline(always)]
 unsafe fn copy_ends<Piece: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
     let end = bytes - size_of::<Piece>();
     // SAFETY: the caller's promise. As they do not overlap, one may be written before the other is read,
-    // and fewer registers are needed.
+    // and fewer registers are needed; where they are one place, that changes nothing.
     unsafe {
         let first = from.cast::<Piece>().read_unaligned();
         to.cast::<Piece>().write_unaligned(first);

@@ -108,7 +108,7 @@ impl Kernel {
         assert_eq!(from.len() % size_of::<T>(), 0, "whole items");
         // SAFETY: both slices have as many bytes, whole items; one is borrowed mutably, so they do
         // not overlap.
-        unsafe { self.of::<T::Bits>()(from.as_ptr(), to.as_mut_ptr(), from.len()) }
+        unsafe { self.of::<T::Bits>()(from.as_ptr(), to.as_mut_ptr(), from.len()) };
     }
 
     /// Reverses the bytes of each of the items that fill `bytes`, where they lie.
@@ -120,7 +120,7 @@ impl Kernel {
         let at = bytes.as_mut_ptr();
         // SAFETY: all bytes are those of the slice, whole items; source and destination are the
         // same.
-        unsafe { self.of::<T::Bits>()(at, at, bytes.len()) }
+        unsafe { self.of::<T::Bits>()(at, at, bytes.len()) };
     }
 
     /// Whether it moves such items better than those behind it do, if it is here. To copy, vectors of 16
@@ -159,8 +159,9 @@ impl Kernel {
     }
 }
 
-/// Copies items and reverses the bytes of each; what it may be handed, [`super::swap`] says.
-pub(super) type Move = unsafe extern "C" fn(*const u8, *mut u8, usize);
+/// Copies items and reverses the bytes of each; what it may be handed, [`super::swap`] says. It gives where
+/// the last item written ends, so that whoever goes on there need not remember it across the call.
+pub(super) type Move = unsafe extern "C" fn(*const u8, *mut u8, usize) -> *mut u8;
 
 /// What moves items of one size on this processor. To find out anew each time would take longer than
 /// to move a short array.
@@ -172,8 +173,8 @@ impl Chosen {
         Self(AtomicPtr::new(find as *mut ()))
     }
 
-    /// Where the address of it is, an `unsafe extern "C" fn(from, to, bytes)`: for machine code that is
-    /// made at run time. What it may be handed, [`Kernel::swap`] checks.
+    /// Where the address of it is, an `unsafe extern "C" fn(from, to, bytes)`, which gives where the last
+    /// item written ends: for machine code that is made at run time. What it may be handed, [`Kernel::swap`] checks.
     pub fn cell(&self) -> *const *mut () {
         self.0.as_ptr()
     }
@@ -195,7 +196,11 @@ impl Chosen {
 ///
 /// # Safety
 /// As [`super::swap`].
-pub(super) unsafe extern "C" fn find<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe extern "C" fn find<B: Bits>(
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> *mut u8 {
     let chosen = Kernel::best_for::<B>().of::<B>();
     B::chosen().set(chosen);
     // SAFETY: the caller's promise.

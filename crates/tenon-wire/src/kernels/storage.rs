@@ -184,7 +184,7 @@ impl Storage {
             return self.append_to_more(count, bytes);
         };
         // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
-        unsafe { copy_string(bytes.as_ptr(), to, bytes.len()) }
+        unsafe { copy_string(bytes.as_ptr(), to, bytes.len()) };
     }
 
     /// [`append`](Self::append) where there is not enough.
@@ -220,32 +220,35 @@ impl Storage {
         self.append_padded(count, bytes);
     }
 
-    /// As [`append`](Self::append), but the bytes are items that `chosen` moves.
+    /// Takes a count, whose bytes are in their order already, and the items that it counts into use, which
+    /// `chosen` moves. Where there is enough, that alone is called.
     ///
     /// # Safety
-    /// They are whole items.
-    #[inline(never)]
-    pub(super) unsafe fn append_swapped(&mut self, count: u32, items: &[u8], chosen: &Chosen) {
+    /// The bytes are whole items.
+    #[inline(always)]
+    pub(super) unsafe fn append_items(&mut self, count: u32, items: &[u8], chosen: &Chosen) {
         // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
         // The items are whole, as the caller promises.
         unsafe {
             match self.take_counted(count, items.len()) {
-                Some(to) => chosen.get()(items.as_ptr(), to, items.len()),
-                None => self.append_swapped_to_more(count, items, chosen),
+                Some(to) => {
+                    chosen.get()(items.as_ptr(), to, items.len());
+                }
+                None => self.append_items_to_more(count, items, chosen),
             }
         }
     }
 
-    /// [`append_swapped`](Self::append_swapped) where there is not enough.
+    /// [`append_items`](Self::append_items) where there is not enough.
     ///
     /// # Safety
     /// As there.
     #[cold]
     #[inline(never)]
-    unsafe fn append_swapped_to_more(&mut self, count: u32, items: &[u8], chosen: &Chosen) {
+    unsafe fn append_items_to_more(&mut self, count: u32, items: &[u8], chosen: &Chosen) {
         self.grow(COUNT + items.len());
         // SAFETY: the caller's promise.
-        unsafe { self.append_swapped(count, items, chosen) }
+        unsafe { self.append_items(count, items, chosen) }
     }
 
     /// Takes a count and `bytes` behind it into use, writes the count and hands out where the bytes
@@ -291,19 +294,20 @@ impl Storage {
 }
 
 /// Bytes that are copied without a call.
-const FEW: usize = 128;
+const FEW: usize = 64;
 
-/// Copies bytes, mostly those of a short string.
+/// Copies bytes, mostly those of a short string. Gives where the last one written ends.
 ///
 /// # Safety
 /// `bytes` can be read at `from` and written at `to`, which do not overlap.
 #[inline(always)]
-pub(super) unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
-        match bytes <= FEW {
-            true => portable::copy_few(from, to, bytes),
-            false => swap::<u8>(from, to, bytes),
+        if bytes > FEW {
+            return swap::<u8>(from, to, bytes);
         }
+        portable::copy_few(from, to, bytes);
+        to.add(bytes)
     }
 }

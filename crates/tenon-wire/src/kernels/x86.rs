@@ -57,12 +57,16 @@ macro_rules! vector {
             }
         }
 
-        /// Copies items and reverses the bytes of each.
+        /// Copies items and reverses the bytes of each. Gives where the last one written ends.
         ///
         /// # Safety
         /// As [`lanes::swap`].
         #[target_feature(enable = $feature)]
-        pub(super) unsafe extern "C" fn $name<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
+        pub(super) unsafe extern "C" fn $name<B: Bits>(
+            from: *const u8,
+            to: *mut u8,
+            bytes: usize,
+        ) -> *mut u8 {
             // SAFETY: the caller's promise.
             unsafe { lanes::swap::<$vector, B>(from, to, bytes) }
         }
