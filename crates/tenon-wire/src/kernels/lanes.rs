@@ -113,7 +113,7 @@ unsafe fn swap_ends<V: Vector, B: Bits, const N: usize>(
 /// two.
 ///
 /// # Safety
-/// As [`swap`]; `bytes` are as many as a vector has or more.
+/// As [`swap`]; `bytes` are as many as two vectors have or more.
 #[inline(always)]
 unsafe fn swap_many<V: Vector, B: Bits, const FETCHED: bool>(
     from: *const u8,
@@ -122,13 +122,47 @@ unsafe fn swap_many<V: Vector, B: Bits, const FETCHED: bool>(
 ) {
     let width = size_of::<V>();
     let end = bytes - width;
-    let mut at = (width - to.addr() % width).next_multiple_of(size_of::<B>());
+    let start = (width - to.addr() % width).next_multiple_of(size_of::<B>());
     // SAFETY: vectors are read and written at 0, at `end`, and at offsets up to `end` between, so
     // that all lie inside of both places; the offsets are multiples of the item's size.
     unsafe {
         let first = V::load(from).swapped::<B>();
         let last = V::load(from.add(end)).swapped::<B>();
-        while at + AT_ONCE * width <= bytes {
+        match !FETCHED && follows(from, to) {
+            true => swap_backwards::<V, B>(from, to, start, end),
+            false => swap_forwards::<V, B, FETCHED>(from, to, start, end),
+        }
+        first.store(to);
+        last.store(to.add(end));
+    }
+}
+
+/// Bytes from whose beginning on processors look for a store that a load has to wait for: two addresses that
+/// differ by a multiple of it are the same at first sight.
+const ALIAS: usize = 4096;
+
+/// Whether `to` is by less behind `from` than `from` behind `to`, at first sight. To read there what was
+/// just written that little before, as whoever goes forwards does, takes up to twice as long.
+#[inline(always)]
+fn follows(from: *const u8, to: *const u8) -> bool {
+    to.addr().wrapping_sub(from.addr()) % ALIAS < ALIAS / 2
+}
+
+/// Vectors from the offset `at` on, as long as they begin before `end`.
+///
+/// # Safety
+/// As [`swap`], for `end` and a vector more.
+#[inline(always)]
+unsafe fn swap_forwards<V: Vector, B: Bits, const FETCHED: bool>(
+    from: *const u8,
+    to: *mut u8,
+    mut at: usize,
+    end: usize,
+) {
+    let width = size_of::<V>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        while at + (AT_ONCE - 1) * width <= end {
             if FETCHED {
                 for line in (0..AT_ONCE * width).step_by(LONG) {
                     V::fetch(from.wrapping_add(at + AHEAD + line));
@@ -146,7 +180,35 @@ unsafe fn swap_many<V: Vector, B: Bits, const FETCHED: bool>(
             V::load(from.add(at)).swapped::<B>().store(to.add(at));
             at += width;
         }
-        first.store(to);
-        last.store(to.add(end));
+    }
+}
+
+/// The same vectors, the last one first.
+///
+/// # Safety
+/// As [`swap_forwards`].
+#[inline(always)]
+unsafe fn swap_backwards<V: Vector, B: Bits>(
+    from: *const u8,
+    to: *mut u8,
+    start: usize,
+    end: usize,
+) {
+    let width = size_of::<V>();
+    let mut at = start + (end - start).next_multiple_of(width);
+    // SAFETY: the caller's promise.
+    unsafe {
+        while at >= start + AT_ONCE * width {
+            at -= AT_ONCE * width;
+            let vectors: [V; AT_ONCE] =
+                core::array::from_fn(|index| V::load(from.add(at + index * width)));
+            for (index, vector) in vectors.into_iter().enumerate().rev() {
+                vector.swapped::<B>().store(to.add(at + index * width));
+            }
+        }
+        while at > start {
+            at -= width;
+            V::load(from.add(at)).swapped::<B>().store(to.add(at));
+        }
     }
 }

@@ -110,6 +110,30 @@ fn every_alignment<T: Item>() {
     }
 }
 
+/// Both places lie in one memory, so that it is certain how far they are from each other: kernels go
+/// backwards where the second soon follows the first in a page, as it does up to 2047 bytes behind.
+fn every_distance<T: Item>() {
+    let case = Case::<T>::new(712);
+    let bytes = case.source.len();
+    for_each_kernel(|kernel| {
+        for distance in [712, 720, 1999, 2047, 2048, 2049, 3000, 4088, 4096, 4100] {
+            let mut memory = vec![UNTOUCHED; distance + bytes];
+            memory[..bytes].copy_from_slice(&case.source);
+            let (from, to) = memory.split_at_mut(distance);
+            kernel.swap::<T>(&from[..bytes], to);
+            assert!(to == case.expected, "{} {distance}", kernel.name());
+        }
+    });
+}
+
+#[test]
+fn every_distance_is_swapped() {
+    every_distance::<u8>();
+    every_distance::<u16>();
+    every_distance::<u32>();
+    every_distance::<u64>();
+}
+
 #[test]
 fn every_length_is_swapped() {
     every_length::<u8>();
