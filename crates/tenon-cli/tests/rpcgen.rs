@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const INTERFACE: &str = "\
@@ -125,6 +125,27 @@ fn the_run_time_of_fast_is_named_in_the_header_alone() {
     }
     let makefile = differs("-N -Sm demo.x").join("\n");
     assert!(makefile.contains("--libs tenon-tirpc"), "{makefile}");
+}
+
+/// The template of a Makefile makes the files anew by the command that has made it, whatever rpcgen the system has.
+#[test]
+fn its_makefile_runs_the_command_itself() {
+    let place = Place::new("makefile");
+    place.prints("-a -N --fast demo.x");
+    fs::remove_file(place.0.join("demo.h")).expect("it was made");
+    let command = Path::new(env!("CARGO_BIN_EXE_tenon"));
+    let folder = command.parent().expect("it lies in a folder");
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&others));
+    let made = Command::new("make")
+        .args(["-f", "Makefile.demo", "demo.h"])
+        .env("PATH", std::env::join_paths(folders).expect("no colons"))
+        .current_dir(&place.0)
+        .output()
+        .expect("make is there");
+    assert!(made.status.success(), "{made:?}");
+    let header = fs::read_to_string(place.0.join("demo.h")).expect("it was made again");
+    assert!(header.contains("#include <tenon/tirpc.h>"), "{header}");
 }
 
 #[test]

@@ -319,6 +319,7 @@ OBJECTS_SVC = $make_svc$
 
 CFLAGS += -g $cflags$
 LDLIBS += $libs$
+RPCGEN = tenon rpcgen
 RPCGENFLAGS = $flags$
 
 # Targets
@@ -358,7 +359,7 @@ RPCGENFLAGS = $flags$
         "all : $(CLIENT) $(SERVER)
 
 $(TARGETS) : $(SOURCES.x)
-	rpcgen $(RPCGENFLAGS) $(SOURCES.x)
+	$(RPCGEN) $(RPCGENFLAGS) $(SOURCES.x)
 
 $(OBJECTS_CLNT) : $(SOURCES_CLNT.c) $(SOURCES_CLNT.h) $(TARGETS_CLNT.c)
 

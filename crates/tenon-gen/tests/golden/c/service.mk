@@ -22,6 +22,7 @@ OBJECTS_SVC = $(SOURCES_SVC.c:%.c=%.o) $(TARGETS_SVC.c:%.c=%.o)
 
 CFLAGS += -g -I/usr/include/tirpc
 LDLIBS += -ltirpc
+RPCGEN = tenon rpcgen
 RPCGENFLAGS = -N
 
 # Targets
@@ -29,7 +30,7 @@ RPCGENFLAGS = -N
 all : $(CLIENT) $(SERVER)
 
 $(TARGETS) : $(SOURCES.x)
-	rpcgen $(RPCGENFLAGS) $(SOURCES.x)
+	$(RPCGEN) $(RPCGENFLAGS) $(SOURCES.x)
 
 $(OBJECTS_CLNT) : $(SOURCES_CLNT.c) $(SOURCES_CLNT.h) $(TARGETS_CLNT.c)
 
