@@ -74,6 +74,24 @@ fn lengths_and_arms_are_taken_from_the_command_line() {
     let unknown = [&read[..], &["--lengths", "dta=1", "--quick"]].concat();
     let said = cache.cost(&unknown).fails_with(1);
     assert!(said.contains("`dta`"), "{said}");
+    let unknown = [&read[..], &["--arm", "post_op_attr=MAYBE", "--quick"]].concat();
+    let said = cache.cost(&unknown).fails_with(1);
+    assert!(said.contains("`MAYBE`"), "{said}");
+}
+
+/// Each label of an arm names it, and so does one that selects the default arm.
+#[test]
+fn arms_are_named_by_each_of_their_labels() {
+    let cache = Cache::new("labels");
+    let text = "enum kind { A, B, C, D };\n\
+        union some switch (kind k) { case A: void; case B: case C: int x[9]; default: hyper y; };\n";
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("labels.x");
+    fs::write(&file, text).expect("the interface can be written");
+    let file = file.to_str().expect("the path is UTF-8");
+    for (label, bytes) in [("A", 4), ("B", 40), ("C", 40), ("D", 12), ("default", 12)] {
+        let cost = cache.json(&[file, "some", "--arm", &format!("some={label}")]);
+        assert_eq!(cost["messages"][0]["bytes"], bytes, "{label}");
+    }
 }
 
 #[test]
@@ -137,6 +155,8 @@ fn messages_of_undeclared_types_are_left_out() {
                 format!("`{name}` is left out: nobody knows the values of `elsewhere` in it");
             assert!(run.stderr.contains(&said), "{}", run.stderr);
         }
+        let says_so = run.stderr.contains("nothing is measured");
+        assert_eq!(says_so, timed == 0, "{}", run.stderr);
         let cost: Json = serde_json::from_str(&run.ok()).expect("what is printed is JSON");
         let messages = cost["messages"].as_array().expect("a list");
         assert!(messages.iter().all(|message| message["name"] == "near"));

@@ -126,4 +126,8 @@ fn a_representation_is_chosen() {
 fn a_file_that_cannot_be_written_is_named() {
     let stderr = tenon(&["study", "--quick", "--json", "/nowhere/study.json"]).fails_with(1);
     assert!(stderr.contains("/nowhere/study.json"), "{stderr}");
+    assert!(
+        !stderr.contains("designs take turns"),
+        "it is said first: {stderr}"
+    );
 }

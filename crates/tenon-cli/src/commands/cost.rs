@@ -59,6 +59,9 @@ fn run_check(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(),
         |part| progress.show(part),
     );
     let checked = checked.map_err(failure)?;
+    if checked.is_empty() {
+        eprintln!("nothing is measured: no struct or union is a message as a whole, and known");
+    }
     match args.json {
         true => output::print_json(&report.checked_json(&checked), false),
         false => output::print(&report.checked(&checked)),
@@ -68,7 +71,9 @@ fn run_check(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(),
 fn failure(error: CostError) -> Failure {
     let hint = match &error {
         CostError::UnknownName(_) => Some("leave the name out to see all of them"),
-        CostError::UnknownPart(_) => Some("`tenon cost FILE NAME` shows what equations name"),
+        CostError::UnknownPart(_) | CostError::UnknownLabel(_) => {
+            Some("`tenon cost FILE NAME` shows what equations name")
+        }
         CostError::NotCompiled(_) => {
             Some("measure machine code: --engine machine, or the interpreter: --engine interp")
         }

@@ -1,6 +1,6 @@
 //! `tenon study`.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -23,8 +23,12 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         eprintln!("tenon: built without optimisation, so these are not the figures to quote");
     }
     if let Some(folder) = &args.svg {
-        // Before the minutes that measuring takes.
+        // Before the time that measuring takes.
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    }
+    if let Some(file) = args.json.as_deref().filter(|file| *file != Path::new("-")) {
+        let there = OpenOptions::new().create(true).append(true).open(file);
+        there.map_err(|error| cannot_write(file, &error))?;
     }
     let options = Options {
         wire: match args.representation {

@@ -9,6 +9,7 @@ use tenon_schema::{Schema, TypeId};
 
 use super::CostError;
 use super::calibrate::Calibration;
+use super::labels::by_first_labels;
 use super::planned::usual_design;
 
 /// What a message is.
@@ -80,6 +81,7 @@ pub fn estimate(
     assumptions: &Assumptions,
     name: Option<&str>,
 ) -> Result<Vec<Estimate>, CostError> {
+    let assumptions = &by_first_labels(schema, assumptions)?;
     let engine = calibrations[0].engine;
     let plans = usual_design(engine).plans(schema, representation)?;
     let ways = Direction::ALL.map(|direction| {

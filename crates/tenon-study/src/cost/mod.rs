@@ -12,6 +12,7 @@ mod entrant;
 mod estimate;
 mod fit;
 mod known;
+mod labels;
 mod planned;
 mod predict;
 mod processor;
@@ -66,6 +67,9 @@ pub enum CostError {
     /// Nothing that varies has the name.
     #[error("nothing called `{0}` has a length or arms")]
     UnknownPart(String),
+    /// Nothing that selects an arm has the name.
+    #[error("no union has an arm that `{0}` selects")]
+    UnknownLabel(String),
     /// There are no compiled stubs of the type in this program.
     #[error("no stub of `{0}` was compiled together with this program, so it cannot be timed")]
     NotCompiled(String),
