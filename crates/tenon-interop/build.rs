@@ -146,7 +146,7 @@ fn stubs(schema: &Schema, source: &str) -> Result<String, Box<dyn Error>> {
         ..rust::Options::default()
     };
     let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
-    Ok(rust::generate(schema, &forms, &options))
+    Ok(rust::generate(schema, &forms, &options)?)
 }
 
 fn out(name: &str) -> Result<PathBuf, env::VarError> {

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
         fs::write(
             out(&format!("{name}.rs"))?,
-            rust::generate(&schema, &forms, &options),
+            rust::generate(&schema, &forms, &options)?,
         )?;
         let way = way(design.movement.moves());
         writeln!(modules, "stubs!({name}, \"/{name}.rs\", {way});")?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use tenon_gen::rust::Refused;
 use tenon_plan::PlanError;
 
 /// Why no stubs were made. A build script that returns it shows it in full: `{:?}` is `{}`.
@@ -11,6 +12,8 @@ pub enum Error {
     Interface(String),
     /// The interface has types that no message can hold.
     Plans(PlanError),
+    /// Values of the interface are too large for the stack of a thread.
+    Stubs(Refused),
     /// There is no `OUT_DIR` and no other folder was named: this is no build script.
     NoFolder,
     /// The stubs cannot be written.
@@ -27,6 +30,7 @@ impl fmt::Display for Error {
         match self {
             Self::Interface(problems) => write!(f, "the interface has errors\n\n{problems}"),
             Self::Plans(error) => error.fmt(f),
+            Self::Stubs(error) => error.fmt(f),
             Self::NoFolder => f.write_str(
                 "OUT_DIR is not set: call this from a build script, or name a folder with out_dir",
             ),
@@ -46,6 +50,7 @@ impl std::error::Error for Error {
         match self {
             Self::Write { source, .. } => Some(source),
             Self::Plans(error) => Some(error),
+            Self::Stubs(error) => Some(error),
             Self::Interface(_) | Self::NoFolder => None,
         }
     }
@@ -54,5 +59,11 @@ impl std::error::Error for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::Plans(error)
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(error: Refused) -> Self {
+        Self::Stubs(error)
     }
 }

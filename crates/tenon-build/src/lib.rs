@@ -196,7 +196,7 @@ impl Builder {
             source: name.to_string_lossy().into_owned(),
             ..self.stubs.clone()
         };
-        Ok(rust::generate(schema, &forms, &options))
+        Ok(rust::generate(schema, &forms, &options)?)
     }
 }
 

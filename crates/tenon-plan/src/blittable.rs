@@ -13,6 +13,10 @@ use crate::representation::Representation;
 /// memory of its own, so that it never has to fit on a stack.
 pub const ARRAY_MAX: u64 = 4096;
 
+/// The same inside a type that may hold itself. Each level of such a value is on the stack while Rust
+/// decodes it, and a message may have as many levels as the limits of a decoder allow.
+pub const NESTED_ARRAY_MAX: u64 = 256;
+
 /// Most runs of numbers that one item consists of. A struct may hold another twice, and that one the
 /// next, so that runs double with each line of an interface; what has more is moved part by part.
 const RUNS_MAX: usize = 1024;

@@ -22,7 +22,7 @@ mod size;
 mod text;
 mod verify;
 
-pub use blittable::ARRAY_MAX;
+pub use blittable::{ARRAY_MAX, NESTED_ARRAY_MAX};
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
 pub use fingerprint::Fingerprints;
 pub use item::{Blittable, Place, Run, Scalar};

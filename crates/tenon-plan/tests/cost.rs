@@ -502,3 +502,44 @@ fn a_price_is_a_sum_of_shares_by_level() {
     assert_eq!(price(10, &of), (8.0, Symbol::Begin));
     assert_eq!(price(1000, &of), (507.0, Symbol::CopyByte));
 }
+
+#[test]
+fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
+    let text = "
+        struct node { int array[100]; node *left; int tag; };
+        struct flat { int array[100]; int tag; };
+        typedef node nodes<>;
+        typedef flat flats<>;";
+    let schema = schema(text);
+    let plans = plans(&schema, Representation::XDR, Pass::ALL, Moves::default());
+    let decoding = |name| {
+        let deriving = Deriving {
+            schema: &schema,
+            plans: &plans,
+            engine: Engine::Compiled,
+            direction: Direction::Decode,
+        };
+        let equations = deriving.equations();
+        let texts = messages(&deriving, &equations, name);
+        let texts = texts.iter().map(|equation| equations.text(equation));
+        texts.collect::<String>()
+    };
+    expect![[r#"
+        node = B + 2 c + L_i + A + o + s(400) + [left] × (k + a(24) + node)
+            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + a(24) + node)
+    "#]]
+    .assert_eq(&decoding("node"));
+    expect![[r#"
+        flat = B + c + A + s(404)
+    "#]]
+    .assert_eq(&decoding("flat"));
+    expect![[r#"
+        nodes = B + c + L_i + A + a(24 |nodes|) + |nodes| × (f + k + node)
+            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + a(24) + node)
+    "#]]
+    .assert_eq(&decoding("nodes"));
+    expect![[r#"
+        flats = B + c + L_i + A + a(404 |flats|) + s(404 |flats|)
+    "#]]
+    .assert_eq(&decoding("flats"));
+}

@@ -46,7 +46,7 @@ pub fn generate(folder: &Path) -> Result<(), Box<dyn Error>> {
                 for_include: true,
                 ..rust::Options::default()
             };
-            let text = rust::generate(&schema, &forms, &options);
+            let text = rust::generate(&schema, &forms, &options)?;
             fs::write(folder.join(format!("cost_{module}.rs")), text)?;
             writeln!(modules, "stubs!({module}, \"/cost_{module}.rs\", {way});")?;
             write_rows(

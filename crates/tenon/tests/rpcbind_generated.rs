@@ -22,6 +22,6 @@ fn the_stubs_of_rpcbind_are_up_to_date() {
         tenon: "crate".to_owned(),
         ..rust::Options::default()
     };
-    let generated = rust::generate(&schema, &[Form::of(&plans).unwrap()], &options);
+    let generated = rust::generate(&schema, &[Form::of(&plans).unwrap()], &options).unwrap();
     expect_file!["../src/rpcbind/generated.rs"].assert_eq(&generated);
 }

@@ -69,7 +69,8 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
         tokio: args.tokio.then(|| "::tenon_tokio".to_owned()),
         ..rust::Options::default()
     };
-    Ok(rust::generate(schema, &forms, &options))
+    rust::generate(schema, &forms, &options)
+        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))
 }
 
 fn plans(args: &GenArgs, schema: &Schema, name: Representation) -> Result<Plans, Failure> {

@@ -9,6 +9,7 @@ mod marshal;
 pub mod names;
 mod service;
 mod shape;
+mod stack;
 mod traits;
 mod types;
 mod variants;
@@ -21,6 +22,7 @@ use tenon_plan::{Fingerprints, Scalar};
 use tenon_schema::{Origin, Schema, TypeId, TypeKind};
 
 pub use form::{Form, Marker};
+pub use stack::Refused;
 
 use crate::writer::{Writer, comment};
 use marshal::Marshalling;
@@ -72,10 +74,14 @@ impl Default for Options {
 /// Clients and servers speak ONC RPC in XDR: they are left out if that is not among them. If the lean
 /// representation is, too, they also speak the lean protocol.
 ///
+/// # Errors
+/// A value of the interface would take too much of the stack of whoever reads it.
+///
 /// # Panics
 /// If there is no form, or the plans of one are not those of `schema`.
-pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> String {
+pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Result<String, Refused> {
     let shapes = Shapes::new(schema, forms[0].plans);
+    stack::check(schema, &shapes)?;
     let suffixes: Vec<&str> = forms.iter().map(|form| &*form.marker.suffix).collect();
     let rust = Rust {
         schema,
@@ -93,7 +99,7 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Strin
     rust.write_services(&mut body);
     let mut file = Writer::new();
     rust.write_heading(&mut file);
-    file.finish() + &body.finish()
+    Ok(file.finish() + &body.finish())
 }
 
 /// All that is decided about the file before it is written.

@@ -9,13 +9,8 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use tenon_plan::links::{linked_list, memory_fields};
-use tenon_plan::{ARRAY_MAX, Plans, Scalar};
+use tenon_plan::{ARRAY_MAX, NESTED_ARRAY_MAX, Plans, Scalar};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
-
-/// Most bytes of a fixed array that is no box inside a type that may hold itself. Each level of such
-/// a value is on the stack while it is decoded, and a message may have as many levels as the limits
-/// of a decoder allow.
-const NESTED_ARRAY_MAX: u64 = 256;
 
 /// Most bytes of an arm that is no box though the others are smaller.
 const ARM_MAX: u64 = 512;

@@ -75,7 +75,7 @@ fn stubs_with(path: &Path, representations: &[Representation], options: Options)
         source: file_name(path),
         ..options
     };
-    rust::generate(&schema, &forms, &options)
+    rust::generate(&schema, &forms, &options).expect("values that fit on a stack")
 }
 
 fn form(plans: &Plans) -> Form<'_> {

@@ -262,3 +262,110 @@ impl Marshal<Xdr> for Shelf {
         Ok(value)
     }
 }
+
+/// `names` of the interface.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Names {
+    pub a: Name,
+    pub b: Name,
+    pub c: Name,
+    pub d: Name,
+    pub e: Name,
+    pub f: Name,
+    pub g: Name,
+    pub h: Name,
+    pub i: Name,
+    pub j: Name,
+}
+
+impl Marshal<Xdr> for Names {
+    const WIRE_MIN: usize = 40;
+
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(&self.a, u32::MAX).field("names.a")?;
+        out.put_opaque(&self.b, u32::MAX).field("names.b")?;
+        out.put_opaque(&self.c, u32::MAX).field("names.c")?;
+        out.put_opaque(&self.d, u32::MAX).field("names.d")?;
+        out.put_opaque(&self.e, u32::MAX).field("names.e")?;
+        out.put_opaque(&self.f, u32::MAX).field("names.f")?;
+        out.put_opaque(&self.g, u32::MAX).field("names.g")?;
+        out.put_opaque(&self.h, u32::MAX).field("names.h")?;
+        out.put_opaque(&self.i, u32::MAX).field("names.i")?;
+        out.put_opaque(&self.j, u32::MAX).field("names.j")
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            a: input.get_string(u32::MAX).field("names.a")?,
+            b: input.get_string(u32::MAX).field("names.b")?,
+            c: input.get_string(u32::MAX).field("names.c")?,
+            d: input.get_string(u32::MAX).field("names.d")?,
+            e: input.get_string(u32::MAX).field("names.e")?,
+            f: input.get_string(u32::MAX).field("names.f")?,
+            g: input.get_string(u32::MAX).field("names.g")?,
+            h: input.get_string(u32::MAX).field("names.h")?,
+            i: input.get_string(u32::MAX).field("names.i")?,
+            j: input.get_string(u32::MAX).field("names.j")?,
+        })
+    }
+}
+
+/// As large as stubs are made of: 128 times 1000 bytes and those of a `names` are all but 128 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Ledger {
+    pub first: Names,
+    pub second: Names,
+    pub third: Names,
+    pub fourth: Names,
+    pub last: Name,
+    pub left: Option<Box<Ledger>>,
+    pub tag: i32,
+    pub more: i32,
+}
+
+impl Marshal<Xdr> for Ledger {
+    const WIRE_MIN: usize = 176;
+
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.enter()?;
+        self.first.encode(out).field("ledger.first")?;
+        self.second.encode(out).field("ledger.second")?;
+        self.third.encode(out).field("ledger.third")?;
+        self.fourth.encode(out).field("ledger.fourth")?;
+        out.put_opaque(&self.last, u32::MAX).field("ledger.last")?;
+        out.put_optional(self.left.as_deref(), Marshal::encode)
+            .field("ledger.left")?;
+        let mut block = out.block::<8>();
+        block.put(0, self.tag);
+        block.put(4, self.more);
+        out.leave();
+        Ok(())
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        input.enter()?;
+        let first = Marshal::decode(input).field("ledger.first")?;
+        let second = Marshal::decode(input).field("ledger.second")?;
+        let third = Marshal::decode(input).field("ledger.third")?;
+        let fourth = Marshal::decode(input).field("ledger.fourth")?;
+        let last = input.get_string(u32::MAX).field("ledger.last")?;
+        let left = input
+            .get_optional(|input| input.get_boxed(Marshal::decode))
+            .field("ledger.left")?;
+        let block = input.block::<8>().field("ledger")?;
+        let tag = block.get(0);
+        let more = block.get(4);
+        let value = Self {
+            first,
+            second,
+            third,
+            fourth,
+            last,
+            left,
+            tag,
+            more,
+        };
+        input.leave();
+        Ok(value)
+    }
+}

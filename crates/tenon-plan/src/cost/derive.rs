@@ -61,7 +61,7 @@ impl<'a> Deriving<'a> {
         let owner = self.schema.type_def(id).name.clone();
         let layout = Layout::of_type(self.schema, id);
         let rooms = self.rooms();
-        let body = Body::new(self, &rooms, &owner, layout);
+        let body = Body::new(self, &rooms, &owner, layout).of(self.plans.of_type(id));
         let terms = match is_link(self.schema, id) {
             true => begun(body.list(&Place::it(), true, id)),
             false => body.message(&self.plans.of_type(id).body),
@@ -72,7 +72,9 @@ impl<'a> Deriving<'a> {
     fn named(&self, rooms: &Rooms<'a>, plan: &Plan, id: TypeId) -> Equation {
         let owner = &self.schema.type_def(id).name;
         let layout = Layout::of_type(self.schema, id);
-        let mut terms = Body::new(self, rooms, owner, layout).terms(&plan.body);
+        let mut terms = Body::new(self, rooms, owner, layout)
+            .of(plan)
+            .terms(&plan.body);
         if plan.recursive {
             terms.insert(0, Term::Times(1, Symbol::Level));
         }
@@ -191,6 +193,8 @@ struct Body<'a, 'd> {
     layout: Layout<'a>,
     /// The fields that lead to `it`.
     path: String,
+    /// Most bytes of an array that has no memory of its own.
+    array_max: u64,
 }
 
 impl<'a, 'd> Body<'a, 'd> {
@@ -206,7 +210,14 @@ impl<'a, 'd> Body<'a, 'd> {
             owner,
             layout,
             path: String::new(),
+            array_max: rooms.array_max(false),
         }
+    }
+
+    /// That of a named type.
+    fn of(mut self, plan: &Plan) -> Self {
+        self.array_max = self.rooms.array_max(plan.recursive);
+        self
     }
 
     /// A message of its own.
@@ -435,7 +446,7 @@ impl<'a, 'd> Body<'a, 'd> {
             return None;
         };
         let bytes = self.element_room(place).saturating_mul(count.into());
-        let is_taken = self.is_decoding() && self.rooms.is_elsewhere(bytes);
+        let is_taken = self.is_decoding() && bytes > self.array_max;
         is_taken.then_some(Term::Allocate(Amount::Fixed(bytes)))
     }
 
@@ -593,6 +604,7 @@ impl<'a, 'd> Body<'a, 'd> {
             owner: self.owner,
             layout: layout.unwrap_or(Layout::Nothing),
             path: self.path_to(place),
+            array_max: self.array_max,
         }
     }
 

@@ -4,7 +4,7 @@ use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 
 use super::symbol::Engine;
 use crate::Scalar;
-use crate::blittable::ARRAY_MAX;
+use crate::blittable::{ARRAY_MAX, NESTED_ARRAY_MAX};
 use crate::graph;
 use crate::links::{linked_list, memory_fields};
 use crate::memory;
@@ -29,9 +29,14 @@ impl<'a> Rooms<'a> {
             engine,
             types: vec![None; schema.types.len()],
         };
+        let components = graph::components(schema);
         for members in graph::components_by(schema, graph::held).order {
             // They are not known to each other: what is inside itself lies elsewhere.
-            let found: Vec<u64> = members.iter().map(|id| rooms.definition(*id)).collect();
+            let definition = |id: &TypeId| {
+                let is_recursive = graph::is_recursive(schema, &components, *id);
+                rooms.definition(*id, rooms.array_max(is_recursive))
+            };
+            let found: Vec<u64> = members.iter().map(definition).collect();
             for (id, bytes) in members.into_iter().zip(found) {
                 rooms.types[id.0 as usize] = Some(bytes);
             }
@@ -44,9 +49,13 @@ impl<'a> Rooms<'a> {
         self.types[id.0 as usize].unwrap_or(POINTER)
     }
 
-    /// Whether a fixed array of so many bytes lies elsewhere.
-    pub fn is_elsewhere(&self, bytes: u64) -> bool {
-        self.engine == Engine::Compiled && bytes > ARRAY_MAX
+    /// Most bytes of a fixed array inside a type that does not lie elsewhere.
+    pub fn array_max(&self, is_recursive: bool) -> u64 {
+        match (self.engine, is_recursive) {
+            (Engine::Compiled, true) => NESTED_ARRAY_MAX,
+            (Engine::Compiled, false) => ARRAY_MAX,
+            (Engine::Machine | Engine::Interpreter, _) => u64::MAX,
+        }
     }
 
     /// Whether an optional value lies behind a pointer.
@@ -61,21 +70,31 @@ impl<'a> Rooms<'a> {
         }
     }
 
-    /// Of a value where it is used.
+    /// Of a value on its own, or of an element.
     pub fn of(&self, ty: &Type) -> u64 {
+        self.inside(ty, self.array_max(false))
+    }
+
+    /// Of a value where it is used, among others that lie elsewhere if they are larger arrays than
+    /// `array_max`.
+    fn inside(&self, ty: &Type, array_max: u64) -> u64 {
         if linked_list(self.schema, ty).is_some() {
             return self.counted();
         }
         if let Some(scalar) = Scalar::of(self.schema, ty) {
             return memory::of_scalar(scalar).bytes;
         }
+        let array = |bytes: u64| match bytes > array_max {
+            true => POINTER,
+            false => bytes,
+        };
         match self.schema.resolve(ty) {
-            Type::Opaque(Length::Fixed(bytes)) => self.array(u64::from(*bytes)),
+            Type::Opaque(Length::Fixed(bytes)) => array(u64::from(*bytes)),
             Type::Array(element, Length::Fixed(count)) => {
-                let element = self.of(element);
-                self.array(element.saturating_mul(u64::from(*count)))
+                let element = self.inside(element, array_max);
+                array(element.saturating_mul(u64::from(*count)))
             }
-            Type::Optional(to) if self.engine == Engine::Compiled => self.optional(to),
+            Type::Optional(to) if self.engine == Engine::Compiled => self.optional(to, array_max),
             Type::Optional(_) => POINTER,
             Type::Named(id) => self.types[id.0 as usize].unwrap_or(POINTER),
             _ => self.counted(),
@@ -83,37 +102,33 @@ impl<'a> Rooms<'a> {
     }
 
     /// A pointer that may be null needs no more room, and what has a place of its own does.
-    fn optional(&self, to: &Type) -> u64 {
+    fn optional(&self, to: &Type, array_max: u64) -> u64 {
         match self.schema.resolve(to) {
             Type::Named(id) if self.types[id.0 as usize].is_none() => POINTER,
-            _ => self.of(to).saturating_add(POINTER),
+            _ => self.inside(to, array_max).saturating_add(POINTER),
         }
     }
 
-    fn array(&self, bytes: u64) -> u64 {
-        match self.is_elsewhere(bytes) {
-            true => POINTER,
-            false => bytes,
-        }
-    }
-
-    fn definition(&self, id: TypeId) -> u64 {
+    fn definition(&self, id: TypeId, array_max: u64) -> u64 {
         match &self.schema.type_def(id).kind {
             TypeKind::Union(union) => {
                 let arms = union.arms.iter().map(|arm| &arm.field);
                 let fields = arms.chain(&union.default).flatten();
-                let largest = fields.map(|field| self.of(&field.ty)).max();
+                let largest = fields.map(|field| self.inside(&field.ty, array_max)).max();
                 largest.unwrap_or(0).saturating_add(POINTER)
             }
-            _ => self.fields(memory_fields(self.schema, id).unwrap_or_default()),
+            _ => self.fields(
+                memory_fields(self.schema, id).unwrap_or_default(),
+                array_max,
+            ),
         }
     }
 
-    fn fields(&self, fields: &[Field]) -> u64 {
+    fn fields(&self, fields: &[Field], array_max: u64) -> u64 {
         let mut end: u64 = 0;
         let mut widest = 1;
         for field in fields {
-            let bytes = self.of(&field.ty);
+            let bytes = self.inside(&field.ty, array_max);
             let align = match bytes {
                 0 | 1 => 1,
                 bytes => 1 << bytes.trailing_zeros().min(3),
