@@ -167,3 +167,26 @@ fn a_call_that_was_sent_behind_a_goodbye_was_not_carried_out() {
     assert!(!pair.failures[0].may_have_run, "{}", pair.failures[0]);
     assert!(matches!(pair.failures[0].reason, Reason::Refused(_)));
 }
+
+/// The client has the answer and has given its lane to another call; nothing of that has come when the server sends the
+/// answer again, and asks.
+#[test]
+fn an_answer_that_comes_again_to_a_lane_with_another_call_is_acknowledged() {
+    let mut pair = answering(10_000);
+    for packet in burst(&mut pair) {
+        pair.bring_to_client(&packet);
+        // What the client says of the answer is lost.
+        while pair.poll_client().is_some() {}
+    }
+    assert_eq!(pair.results.len(), 2);
+    pair.start(&message(ORDER, 7, b"lost, too"));
+    let next = pair.take_from_client();
+    assert!(pair.server.under_way() > 0);
+    time_out(&mut pair);
+    let again = pair.take_from_server();
+    bring(&mut pair, &[again]);
+    assert_eq!(pair.server.under_way(), 0);
+    assert!(!pair.server.has_unarrived());
+    // It ended the call that it is of, and no other.
+    assert!(pair.bring_to_server(&next).is_some());
+}

@@ -135,7 +135,13 @@ impl<W> Core<W> {
         body: &'d [u8],
         taken: &mut Storage,
     ) -> Result<Option<Complete<'d>>, Ignored> {
-        let lane = self.lane_of(header)?;
+        let lane = match self.lane_of(header) {
+            Ok(lane) => lane,
+            Err(ignored) => {
+                self.acknowledge_late(header);
+                return Err(ignored);
+            }
+        };
         match lane.stage {
             Stage::Calling(_) => {}
             Stage::GivenUp => {
@@ -163,6 +169,25 @@ impl<W> Core<W> {
             return Ok(Some(Complete { lane, datagram }));
         }
         self.assemble(now, header, body, taken)
+    }
+
+    /// A fragment of an answer has come to a lane that carries another call. The one that it answers is over, or the
+    /// other would not have been begun; a server that asks has not heard of that, as nothing of the other has come.
+    #[cold]
+    fn acknowledge_late(&mut self, header: &Header) {
+        let is_ours = match &self.link {
+            Link::Open(open) => open.conversation == header.conversation,
+            Link::Idle | Link::Greeting(_) => false,
+        };
+        let Some(lane) = self.lanes.get_mut(usize::from(header.lane)) else {
+            return;
+        };
+        let behind = lane.sequence.wrapping_sub(header.sequence);
+        let is_earlier = (1..=i32::MAX as u32).contains(&behind);
+        if is_ours && is_earlier && header.has(ASKS) && header.fragments > 1 {
+            lane.owes_late_ack = Some((header.sequence, header.fragments));
+            self.make_ready(header.lane);
+        }
     }
 
     /// A fragment of an answer says that the request has arrived.

@@ -35,6 +35,8 @@ pub(super) struct Lane<W> {
     /// Probes sent.
     pub(super) probes: u32,
     pub(super) owes_ack: bool,
+    /// An earlier call, which is over, whose answer comes again: its number, and fragments of its answer.
+    pub(super) owes_late_ack: Option<(u32, u32)>,
     pub(super) owes_probe: bool,
     pub(super) owes_cancel: bool,
     /// A fragment is sent whatever the window says, to learn whether anything arrives.
@@ -75,6 +77,7 @@ impl<W> Lane<W> {
             in_vain: 0,
             probes: 0,
             owes_ack: false,
+            owes_late_ack: None,
             owes_probe: false,
             owes_cancel: false,
             is_retrying: false,
@@ -108,6 +111,7 @@ impl<W> Lane<W> {
         self.in_vain = 0;
         self.probes = 0;
         self.owes_ack = false;
+        self.owes_late_ack = None;
         self.owes_probe = false;
         self.owes_cancel = false;
         self.is_retrying = false;
@@ -162,7 +166,8 @@ impl<W> Lane<W> {
     }
 
     pub(super) fn has_more(&mut self) -> bool {
-        let owes = self.owes_ack || self.owes_cancel || self.owes_probe;
+        let owes_ack = self.owes_ack || self.owes_late_ack.is_some();
+        let owes = owes_ack || self.owes_cancel || self.owes_probe;
         owes || self.is_calling() && self.sending.next_fragment().is_some()
     }
 

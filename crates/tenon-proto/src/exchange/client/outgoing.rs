@@ -5,6 +5,7 @@ use std::time::Instant;
 use tenon_wire::Buffer;
 
 use super::{Core, Link};
+use crate::exchange::ack::Progress;
 use crate::exchange::packet::{ASKS, Header, OPENS, PacketKind, Prototype};
 
 impl<W> Core<W> {
@@ -54,6 +55,16 @@ impl<W> Core<W> {
         if lane.owes_ack {
             let header = plain(PacketKind::Ack);
             lane.put_ack(&open.prototype, header, out);
+            return true;
+        }
+        if let Some((sequence, count)) = lane.owes_late_ack.take() {
+            let header = Header {
+                detail: Progress::Over as u16,
+                fragment: count,
+                fragments: count,
+                ..Header::plain(PacketKind::Ack, open.conversation, number, sequence)
+            };
+            open.prototype.put(out, &header, |_| {});
             return true;
         }
         let opens = match open.opening {

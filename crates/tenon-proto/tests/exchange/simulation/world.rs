@@ -18,6 +18,10 @@ use crate::support::{
     ORDERS, address, catalog, client_of, known, message, outgoing, server_address, server_of,
 };
 
+/// For how long at most an answer is under way over a quiet network: until it is sent again, and asks, which is no later
+/// than any timer.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(15);
+
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fate {
@@ -399,8 +403,6 @@ impl World {
     /// Nothing begins any more, the network is quiet again, and all state goes.
     pub fn end(&mut self) {
         self.network.faults = Faults::default();
-        // Within minutes: an answer is sent eight times in a row to a client that has given its lane to another call,
-        // and again when a packet that is late asks for it.
         self.rest(300);
         for call in &self.calls {
             match call.fate.expect("every call ends") {
@@ -424,10 +426,23 @@ impl World {
 
     fn rest(&mut self, seconds: u64) {
         let end = self.now + Duration::from_secs(seconds);
+        let mut arrived_at = self.now;
         while self.now < end {
             self.exchange();
+            if self.server.under_way() == 0 || !self.are_known() {
+                arrived_at = self.now;
+            }
+            let under_way_for = self.now - arrived_at;
+            assert!(under_way_for < ARRIVES_WITHIN, "what nobody waits for");
             self.now += Duration::from_millis(500);
         }
+    }
+
+    /// Whether all clients are in the conversations that they have begun with, and at the same addresses. Who is not
+    /// is sent its answers until they are given up.
+    fn are_known(&self) -> bool {
+        let mut clients = self.clients.iter();
+        self.plan.moves == 0 && clients.all(|client| client.engine.counters().conversations <= 1)
     }
 
     pub fn count(&self, of: impl Fn(Fate) -> bool) -> usize {
