@@ -26,6 +26,19 @@ fn acquainted(limits: ServerLimits) -> (Pair, u64) {
     (pair, conversation)
 }
 
+/// Goes on with a client of another host, which has talked.
+fn move_to(pair: &mut Pair, host: u8) {
+    pair.client = client_of(ORDER, ClientLimits::default(), host.into());
+    pair.address = address(host, 2000);
+    // What there is to say to the one before.
+    while pair
+        .server
+        .poll_transmit(pair.now, &mut Buffer::default())
+        .is_some()
+    {}
+    pair.call(b"warm up");
+}
+
 /// The first of so many fragments of a request.
 fn begin_request(pair: &mut Pair, conversation: u64, lane: u16, count: u32) {
     let fields = (3, 0, conversation, lane, 0, 9, 0, count);
@@ -97,15 +110,8 @@ fn one_host_does_not_take_all_memory() {
     assert!(pair.server.bytes() < 100_000 + ROOM_FIRST);
     // Another client of the same host is refused, one of another host is not.
     for (host, is_refused) in [(2, true), (3, false)] {
-        pair.client = client_of(ORDER, ClientLimits::default(), host.into());
-        pair.address = address(host, 2000);
-        while pair
-            .server
-            .poll_transmit(pair.now, &mut Buffer::default())
-            .is_some()
-        {}
-        pair.call(b"warm up");
-        pair.start(&message(ORDER, 7, &[1; 60_000]));
+        move_to(&mut pair, host);
+        pair.start(&message(ORDER, 7, &[1; 30_000]));
         let mut key = None;
         while let Some(datagram) = pair.poll_client() {
             key = key.or(pair.bring_to_server(&datagram));
@@ -115,6 +121,42 @@ fn one_host_does_not_take_all_memory() {
         }
         assert_eq!(key.is_none(), is_refused, "host {host}");
         assert_eq!(pair.failures.len(), 1, "only the first");
+    }
+}
+
+/// Answers calls until one is refused for want of room; nothing of the answers arrives. Returns what they take.
+fn fill_with_answers(pair: &mut Pair, bytes: usize) -> usize {
+    let begin = pair.server.bytes();
+    loop {
+        let before = pair.server.bytes();
+        let key = request(pair, 10);
+        pair.answer(key, &vec![7; bytes]);
+        while pair.poll_server().is_some() {}
+        if pair.server.bytes() == before {
+            return before - begin;
+        }
+    }
+}
+
+/// Each host may have as much as is free behind it.
+#[test]
+fn no_number_of_hosts_takes_all_memory() {
+    const ALL: usize = 1 << 20;
+    const ANSWER: usize = ALL / 20;
+    let limits = ServerLimits {
+        bytes_of_host: ALL / 2,
+        bytes: ALL,
+        ..ServerLimits::default()
+    };
+    let mut pair = Pair::with_limits(ORDER, ORDER, limits);
+    for host in 2..6 {
+        move_to(&mut pair, host);
+        let taken = fill_with_answers(&mut pair, ANSWER);
+        let free = ALL - pair.server.bytes();
+        assert!(taken >= ANSWER, "host {host} has {taken}");
+        // An answer is let in by its length, and may lie in twice as much memory.
+        let most = free + 2 * ANSWER;
+        assert!(taken <= most, "host {host} has {taken} and leaves {free}");
     }
 }
 

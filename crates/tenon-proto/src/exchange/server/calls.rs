@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::conversation::{Lane, Stage};
-use super::{Address, CallKey, Complete, Core, ServerEvent};
+use super::{Address, CallKey, Complete, Core, ServerEvent, ServerLimits};
 use crate::exchange::ack::{Arrived, Progress};
 use crate::exchange::assembly::{NotTaken, Taken};
 use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind};
@@ -295,6 +295,19 @@ impl<A: Address> Core<A> {
         };
         total <= limits.bytes
             && conversation.bytes + bytes <= limits.bytes_of_conversation
-            && (total <= limits.bytes_of_host || of_host() <= limits.bytes_of_host)
+            && (total <= limits.bytes_of_host || limits.leave_to_host(of_host(), total))
+    }
+}
+
+impl ServerLimits {
+    /// Whether a host may have so many bytes, when `total` is all that is kept then: in proportion to what is free
+    /// behind it, so that there is room for another host however many have taken theirs (Choudhury and Hahne, "Dynamic
+    /// Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
+    fn leave_to_host(&self, of_host: usize, total: usize) -> bool {
+        let left_by_one = self.bytes.saturating_sub(self.bytes_of_host);
+        let free = self.bytes.saturating_sub(total);
+        let product = |a: usize, b: usize| a as u128 * b as u128;
+        of_host <= self.bytes_of_host
+            && product(of_host, left_by_one) <= product(free, self.bytes_of_host)
     }
 }

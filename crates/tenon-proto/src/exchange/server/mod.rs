@@ -79,7 +79,8 @@ pub struct ServerLimits {
     /// Bytes of memory of requests and answers of one conversation. Those of a single packet, or of a few, are
     /// not counted: every call may have 4 KiB.
     pub bytes_of_conversation: usize,
-    /// The same of all conversations of one host.
+    /// The same of all conversations of one host, if no other takes any. Of several each may have as much of what is
+    /// free behind it as this is of what it leaves free of all: if it is half, no more than is free.
     pub bytes_of_host: usize,
     /// The same of all conversations.
     pub bytes: usize,

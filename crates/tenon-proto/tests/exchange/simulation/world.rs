@@ -87,6 +87,7 @@ impl World {
         let limits = ServerLimits {
             conversations: 40,
             bytes_of_conversation: plan.room / 4 * 3,
+            bytes_of_host: plan.room / 4 * 3,
             bytes: plan.room,
             ..ServerLimits::default()
         };
