@@ -8,7 +8,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use common::{ECHO, FAIL, Obliging, Patient, SLEEP, call, connect, every_way, in_time, listening};
+use common::{ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, obliging};
 use tenon::{Account, Part, Protocol, Trace, Way};
 use tenon_tokio::ServerBuilder;
 use tokio::task::JoinSet;
@@ -80,7 +80,7 @@ async fn check(address: &str, calls: usize) {
 #[tokio::test]
 async fn calls_of_tasks_are_accounted_for_at_a_server_of_threads() {
     let builder = listening().listen("udp://127.0.0.1:0").unwrap();
-    let server = builder.service_on_workers(Obliging).start().unwrap();
+    let server = builder.service_on_workers(obliging()).start().unwrap();
     for address in every_way(server.addresses()) {
         in_time(check(&address, 50)).await;
     }
@@ -90,8 +90,8 @@ async fn calls_of_tasks_are_accounted_for_at_a_server_of_threads() {
 async fn calls_of_tasks_are_accounted_for_at_a_server_of_tasks() {
     let listening = || listening().listen("udp://127.0.0.1:0").unwrap();
     for builder in [
-        ServerBuilder::from(listening().service(Obliging)),
-        listening().service_on_workers(Obliging).into(),
+        ServerBuilder::from(listening().service(obliging())),
+        listening().service_on_workers(obliging()).into(),
         ServerBuilder::from(listening()).service(Patient::default()),
     ] {
         let server = builder.start().await.unwrap();

@@ -10,8 +10,8 @@ use std::time::Duration;
 use common::gate::{fresh_gate, open};
 use common::place::fresh_host;
 use common::{
-    ECHO, Obliging, PATIENCE, call, connect, connect_with, eventually, every_way, hold, in_time,
-    listening, sleep,
+    ECHO, PATIENCE, call, connect, connect_with, eventually, every_way, hold, in_time, listening,
+    obliging, sleep,
 };
 use tenon::{CallError, ChannelOptions, ConnectError, Server, Transport};
 use tokio::task::JoinSet;
@@ -21,7 +21,7 @@ fn server() -> Server {
     let udp = format!("udp://{}:0", fresh_host());
     let builder = listening().listen(&udp).unwrap();
     builder
-        .service_on_workers(Obliging)
+        .service_on_workers(obliging())
         .workers(8)
         .start()
         .unwrap()
@@ -107,7 +107,7 @@ async fn a_server_that_comes_back_is_found_again() {
         for address in &addresses {
             builder = builder.listen(&address.to_string()).unwrap();
         }
-        builder.service(Obliging).start().unwrap()
+        builder.service(obliging()).start().unwrap()
     });
     for client in &clients {
         let found = in_time(call(client, ECHO, b"again")).await;

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use common::gate::fresh_gate;
-use common::{ECHO, Obliging, PATIENCE, call, connect, connect_with, eventually, hold, in_time};
+use common::{ECHO, PATIENCE, call, connect, connect_with, eventually, hold, in_time, obliging};
 use relay::{Faults, Relay};
 use tenon::{CallError, ChannelOptions, ConnectError, Server};
 use tenon_tokio::Channel;
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 fn server(workers: usize) -> Server {
     let builder = Server::builder().listen("udp://127.0.0.1:0").unwrap();
-    let builder = builder.service_on_workers(Obliging).workers(workers);
+    let builder = builder.service_on_workers(obliging()).workers(workers);
     builder.start().unwrap()
 }
 
@@ -151,7 +151,7 @@ async fn calls_fail_at_once_while_nobody_listens_and_go_on_when_somebody_does() 
     let mut second = None;
     eventually("the port", || {
         let builder = Server::builder().listen(&format!("udp://{place}")).unwrap();
-        second = builder.service(Obliging).start().ok();
+        second = builder.service(obliging()).start().ok();
         second.is_some()
     })
     .await;

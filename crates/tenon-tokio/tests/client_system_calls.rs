@@ -6,7 +6,7 @@ mod counting;
 
 mod common;
 
-use common::{ECHO, Obliging, call, connect, every_way, listening};
+use common::{ECHO, call, connect, every_way, listening, obliging};
 use counting::{Counts, all, count, expect_system_calls, orders};
 
 /// Calls that one task makes at the same time.
@@ -62,7 +62,7 @@ fn sends(counts: &Counts) -> u64 {
 #[test]
 fn one_call_sends_receives_and_waits_once() {
     const CALLS: u32 = 1000;
-    let server = listening().service(Obliging).start().unwrap();
+    let server = listening().service(obliging()).start().unwrap();
     for address in every_way(server.addresses()) {
         // One to send, one to receive, one to wait; and what the clock and the poller need now and
         // then.
@@ -80,7 +80,7 @@ fn one_call_in_packets_receives_once_more() {
     let builder = tenon::Server::builder()
         .listen("udp://127.0.0.1:0")
         .unwrap();
-    let server = builder.service(Obliging).start().unwrap();
+    let server = builder.service(obliging()).start().unwrap();
     for address in every_way(server.addresses()) {
         let most = u64::from(CALLS) * 42 / 10;
         expect_system_calls("child_one_at_a_time", &address, CALLS, |counts| {
@@ -92,7 +92,7 @@ fn one_call_in_packets_receives_once_more() {
 #[test]
 fn calls_that_are_ready_together_are_sent_together() {
     const ROUNDS: u32 = 20;
-    let server = listening().service(Obliging).start().unwrap();
+    let server = listening().service(obliging()).start().unwrap();
     for address in every_way(server.addresses()) {
         // The first of a round goes alone, the others together.
         let most = 3 * u64::from(ROUNDS + 2);

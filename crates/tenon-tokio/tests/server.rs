@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use common::gate::{fresh_gate, open};
 use common::{
-    ECHO, FAIL, Obliging, PANIC, PATIENCE, PROGRAM, Patient, VERSION, call, call_blocking, connect,
-    connect_blocking, eventually, every_way, hold, in_time, interface, listening, sizes, sleep,
+    ECHO, FAIL, PANIC, PATIENCE, PROGRAM, Patient, VERSION, call, call_blocking, connect,
+    connect_blocking, eventually, every_way, hold, in_time, interface, listening, obliging, sizes,
+    sleep,
 };
 use tenon::{CallError, ServerLimits};
 use tenon_tokio::{Server, ServerBuilder};
@@ -30,11 +31,13 @@ async fn servers() -> Vec<(&'static str, Server)> {
     vec![
         (
             "inline",
-            Server::start(listening().service(Obliging)).await.unwrap(),
+            Server::start(listening().service(obliging()))
+                .await
+                .unwrap(),
         ),
         (
             "threads",
-            Server::start(listening().service_on_workers(Obliging))
+            Server::start(listening().service_on_workers(obliging()))
                 .await
                 .unwrap(),
         ),

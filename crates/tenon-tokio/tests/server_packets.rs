@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::gate::{fresh_gate, open};
 use common::{
-    ECHO, HOLD, Held, Obliging, PATIENCE, PROGRAM, Patient, VERSION, call, connect,
-    connect_blocking, eventually, every_way, hold, in_time,
+    ECHO, HOLD, Held, PATIENCE, PROGRAM, Patient, VERSION, call, connect, connect_blocking,
+    eventually, every_way, hold, in_time, obliging,
 };
 use relay::{Faults, Relay};
 use tenon::wire::{Decoder, Encoder};
@@ -47,8 +47,8 @@ async fn serve(kind: Kind, builder: tenon::ServerBuilder) -> (Arc<Server>, Arc<H
     let held = Arc::clone(&patient.held);
     let tasks = ServerBuilder::from;
     let builder = match kind {
-        Kind::Inline => tasks(builder.service(Obliging)),
-        Kind::Threads => tasks(builder.service_on_workers(Obliging)),
+        Kind::Inline => tasks(builder.service(obliging())),
+        Kind::Threads => tasks(builder.service_on_workers(obliging())),
         Kind::Tasks => tasks(builder).service(patient),
         Kind::InOrder => tasks(builder).service_in_order(patient),
     };

@@ -17,13 +17,14 @@ use std::thread;
 use std::time::Duration;
 
 use caller::{PATIENCE, PROGRAM, VERSION};
+use lean_caller::serving::Serving;
 use lean_caller::{ECHO, FAIL, LeanObliging, SLEEP, interface};
 use relay::{Faults, Relay};
 use tenon::lean::{Interface, Status};
-use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
+use tenon::wire::{DecodeError, EncodeError, Encoder, Lean};
 use tenon::{
-    CallError, CallInfo, ChannelOptions, Client, ConnectError, LeanInput, LeanService, PendingCall,
-    Refusal, Server, ServerBuilder, ServerLimits, Service, Waiting,
+    CallError, ChannelOptions, Client, ConnectError, LeanInput, PendingCall, Server, ServerBuilder,
+    ServerLimits, Service, Waiting,
 };
 
 fn put(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError> + '_ {
@@ -384,67 +385,32 @@ fn a_server_that_was_restarted_in_the_middle_of_a_call_is_told() {
 
 // ---- The network does what it likes ----
 
-/// Says what it was told backwards and inverted, and counts how often by the first bytes.
-#[derive(Clone, Default)]
-struct Counting(Arc<Mutex<HashMap<Vec<u8>, u32>>>);
+/// How often calls were carried out, by their first bytes.
+type Executed = Arc<Mutex<HashMap<Vec<u8>, u32>>>;
 
 fn result_of(arguments: &[u8]) -> Vec<u8> {
     arguments.iter().rev().map(|byte| !byte).collect()
 }
 
-impl Service for Counting {
-    fn program(&self) -> u32 {
-        PROGRAM
-    }
-
-    fn version(&self) -> u32 {
-        VERSION
-    }
-
-    fn call(
-        &self,
-        _call: &CallInfo<'_>,
-        _arguments: &mut Decoder<'_>,
-        _result: &mut Encoder<'_>,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::ProcedureUnavailable)
-    }
-
-    fn lean(&self) -> Option<&dyn LeanService> {
-        Some(self)
-    }
-}
-
-impl LeanService for Counting {
-    fn interface(&self) -> Arc<Interface> {
-        Arc::new(interface())
-    }
-
-    fn call_lean(
-        &self,
-        _call: &CallInfo<'_>,
-        arguments: LeanInput<'_>,
-        result: &mut Encoder<'_, Lean>,
-    ) -> Result<(), Refusal> {
-        let arguments = match &arguments {
-            LeanInput::Native(arguments) => arguments.rest(),
-            LeanInput::Swapped(arguments) => arguments.rest(),
-        };
+/// Says what it was told backwards and inverted, and counts.
+fn counting(executed: Executed) -> impl Service {
+    let body = move |_: u32, arguments: &[u8]| {
         let name = arguments[..8].to_vec();
-        *self.0.lock().unwrap().entry(name).or_default() += 1;
-        let backwards = result_of(arguments);
-        result.room(backwards.len()).copy_from_slice(&backwards);
-        Ok(())
-    }
+        *executed.lock().unwrap().entry(name).or_default() += 1;
+        Ok(result_of(arguments))
+    };
+    let interface = interface();
+    Serving { interface, body }
 }
 
 /// Two channels with two threads each call a service through a relay; what it has lost.
 fn run(faults: Faults, calls: u32, workers: usize) -> u64 {
-    let service = Counting::default();
+    let executed = Executed::default();
+    let service = counting(Arc::clone(&executed));
     let builder = Server::builder().listen("udp://127.0.0.1:0").unwrap();
     let server = match workers {
-        0 => builder.service(service.clone()),
-        _ => builder.service_on_workers(service.clone()).workers(workers),
+        0 => builder.service(service),
+        _ => builder.service_on_workers(service).workers(workers),
     };
     let server = server.start().unwrap();
     let relay = Relay::before(at(&server), faults);
@@ -455,7 +421,7 @@ fn run(faults: Faults, calls: u32, workers: usize) -> u64 {
             scope.spawn(move || call_again_and_again(client, thread, calls));
         }
     });
-    let executed = service.0.lock().unwrap();
+    let executed = executed.lock().unwrap();
     assert_eq!(executed.len() as u32, 4 * calls);
     assert!(executed.values().all(|times| *times == 1), "at most once");
     relay.lost()

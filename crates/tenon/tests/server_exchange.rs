@@ -12,11 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use caller::gate;
+use lean_caller::serving::Serving;
 use lean_caller::{ECHO, FAIL, HOLD, SLEEP, lean_builder};
+use tenon::Server;
 use tenon::lean::client::ReplyError;
 use tenon::lean::{ByteOrder, Draft, Extras, Interface, Preamble};
-use tenon::wire::{Buffer, Decoder, Encoder, Lean};
-use tenon::{CallInfo, LeanInput, LeanService, Refusal, Server, Service};
+use tenon::wire::{Buffer, Encoder};
 use tenon_proto::exchange::client::{ClientEngine, ClientLimits, ClientSecrets, Outgoing};
 
 struct Peer {
@@ -198,66 +199,20 @@ fn workers_answer_long_calls() {
     assert_eq!(server.counters().calls, 2);
 }
 
-/// Says that it has begun, and ends when it may.
-struct Slow {
-    begun: u32,
-    may_end: u32,
-    ended: u32,
-}
-
-impl Service for Slow {
-    fn program(&self) -> u32 {
-        caller::PROGRAM
-    }
-
-    fn version(&self) -> u32 {
-        caller::VERSION_HIGH
-    }
-
-    fn call(
-        &self,
-        _call: &CallInfo<'_>,
-        _arguments: &mut Decoder<'_>,
-        _result: &mut Encoder<'_>,
-    ) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn lean(&self) -> Option<&dyn LeanService> {
-        Some(self)
-    }
-}
-
-impl LeanService for Slow {
-    fn interface(&self) -> Arc<Interface> {
-        let (program, version) = (self.program(), self.version());
-        Arc::new(Interface::unknown(program, version))
-    }
-
-    fn call_lean(
-        &self,
-        _call: &CallInfo<'_>,
-        _arguments: LeanInput<'_>,
-        result: &mut Encoder<'_, Lean>,
-    ) -> Result<(), Refusal> {
-        gate::open(self.begun);
-        gate::hold(self.may_end);
-        gate::open(self.ended);
-        result.room(5).copy_from_slice(b"ended");
-        Ok(())
-    }
-}
-
 /// The port is a slow handler's, of another service, when the worker has the answer.
 #[test]
 fn what_workers_answer_does_not_wait_for_handlers_that_answer_at_once() {
     let [begun, may_end, ended, answer] = std::array::from_fn(|_| gate::fresh_gate());
-    let slow = Slow {
-        begun,
-        may_end,
-        ended,
+    let slow = Serving {
+        interface: Interface::unknown(caller::PROGRAM, caller::VERSION_HIGH),
+        body: move |_, _: &[u8]| {
+            gate::open(begun);
+            gate::hold(may_end);
+            gate::open(ended);
+            Ok(b"ended".to_vec())
+        },
     };
-    let slow_interface = slow.interface();
+    let slow_interface = Arc::new(slow.interface.clone());
     let builder = caller::listening().service(slow);
     let builder = builder.service_on_workers(lean_caller::LeanObliging);
     let server = builder.workers(1).start().unwrap();

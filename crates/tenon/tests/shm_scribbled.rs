@@ -19,13 +19,10 @@ use std::time::{Duration, Instant};
 
 use caller::{PATIENCE, PROGRAM, VERSION, eventually, fresh_path, limited};
 use interloper::Interloper;
+use lean_caller::serving::{Serving, rest};
 use lean_caller::{ECHO, LeanObliging, Memory, interface};
-use tenon::lean::Interface;
-use tenon::wire::{Decoder, Encoder, Lean};
-use tenon::{
-    CallError, CallInfo, ChannelOptions, Client, LeanInput, LeanService, Refusal, Server,
-    ServerBuilder, Service, Waiting,
-};
+
+use tenon::{CallError, ChannelOptions, Client, Server, ServerBuilder, Service, Waiting};
 use tenon_shm::AtomicU64;
 
 /// For calls that may have no chance.
@@ -63,13 +60,6 @@ fn echo_and(client: &Client, bytes: &[u8], act: impl Fn()) -> Result<Vec<u8>, Ca
             Ok(rest(input).to_vec())
         },
     )
-}
-
-fn rest<'m>(input: &LeanInput<'m>) -> &'m [u8] {
-    match input {
-        LeanInput::Native(input) => input.rest(),
-        LeanInput::Swapped(input) => input.rest(),
-    }
 }
 
 fn pattern(length: usize, salt: usize) -> Vec<u8> {
@@ -122,47 +112,13 @@ fn a_result_does_not_change_while_it_is_looked_at() {
 }
 
 /// Echoes its arguments, after everything was written over by which they came.
-struct WrittenOver(Interloper);
-
-impl Service for WrittenOver {
-    fn program(&self) -> u32 {
-        PROGRAM
-    }
-
-    fn version(&self) -> u32 {
-        VERSION
-    }
-
-    fn call(
-        &self,
-        _call: &CallInfo<'_>,
-        _arguments: &mut Decoder<'_>,
-        _result: &mut Encoder<'_>,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::ProcedureUnavailable)
-    }
-
-    fn lean(&self) -> Option<&dyn LeanService> {
-        Some(self)
-    }
-}
-
-impl LeanService for WrittenOver {
-    fn interface(&self) -> Arc<Interface> {
-        Arc::new(interface())
-    }
-
-    fn call_lean(
-        &self,
-        _call: &CallInfo<'_>,
-        arguments: LeanInput<'_>,
-        result: &mut Encoder<'_, Lean>,
-    ) -> Result<(), Refusal> {
-        let arguments = rest(&arguments);
-        write_over_bytes(&self.0.memory().unwrap(), TO_SERVER);
-        result.room(arguments.len()).copy_from_slice(arguments);
-        Ok(())
-    }
+fn written_over(interloper: Interloper) -> impl Service {
+    let body = move |_: u32, arguments: &[u8]| {
+        write_over_bytes(&interloper.memory().unwrap(), TO_SERVER);
+        Ok(arguments.to_vec())
+    };
+    let interface = interface();
+    Serving { interface, body }
 }
 
 /// So is what a server does.
@@ -171,7 +127,7 @@ fn arguments_do_not_change_while_they_are_looked_at() {
     let interloper = Interloper::default();
     for on_workers in [false, true] {
         let address = fresh_address();
-        let service = WrittenOver(interloper.clone());
+        let service = written_over(interloper.clone());
         let builder = Server::builder().listen(&address).unwrap();
         let builder = match on_workers {
             false => builder.service(service),

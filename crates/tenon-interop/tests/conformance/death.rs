@@ -7,8 +7,24 @@ use std::os::unix::net::UnixStream;
 use tenon::CallError;
 
 use crate::relay::{Relay, Toward};
-use crate::rows::{Execution, eventually, mortal_rows, plain_rows};
+use crate::rows::{Client, Execution, Pending, Row, eventually, mortal_rows, plain_rows};
 use crate::service::{ECHO, HOLD, Obliging};
+
+/// Calls that the service holds, all of them.
+fn calls_that_are_held(client: &Client, service: &Obliging) -> Vec<Pending> {
+    const CALLS: usize = 8;
+    let calls = (0..CALLS).map(|_| client.start(HOLD, b"").unwrap());
+    let calls = calls.collect();
+    service.gate.wait_for(CALLS);
+    calls
+}
+
+/// The call has come to nothing with its connection, and may have been carried out.
+fn assert_may_have_executed(row: &Row, outcome: Result<Vec<u8>, CallError>) {
+    let error = outcome.unwrap_err();
+    let is_told = matches!(error, CallError::Disconnected { .. });
+    assert!(is_told && error.may_have_executed(), "{row}: {error:?}");
+}
 
 /// Cut off behind nothing, within the header and within the result.
 #[test]
@@ -20,12 +36,7 @@ fn a_server_that_dies_in_the_middle_of_a_reply_is_told_and_found_again() {
         client.call(ECHO, b"").unwrap();
         for left in [0, 1, 10, 20] {
             relay.touch(Toward::Client, 0, move |bytes| bytes.truncate(left));
-            let error = client.call(ECHO, &[7; 64]).unwrap_err();
-            assert!(
-                matches!(error, CallError::Disconnected { .. }),
-                "{row}: {error:?}"
-            );
-            assert!(error.may_have_executed(), "{row}: {error:?}");
+            assert_may_have_executed(&row, client.call(ECHO, &[7; 64]));
             let next = client.call(ECHO, b"next");
             assert_eq!(next.unwrap(), b"next", "{row}");
         }
@@ -41,18 +52,12 @@ fn all_calls_in_flight_end_with_the_connection() {
         let relay = Relay::default();
         let client = row.client(&relay.before(&server.address()));
         client.call(ECHO, b"").unwrap();
-        let calls: Vec<_> = (0..8).map(|_| client.start(HOLD, b"").unwrap()).collect();
-        service.gate.wait_for(8);
+        let calls = calls_that_are_held(&client, &service);
         relay.touch(Toward::Client, 0, |bytes| bytes.clear());
         // Its reply is the one that never comes whole.
         assert!(client.call(ECHO, b"").is_err(), "{row}");
         for call in calls {
-            let error = call.wait().unwrap_err();
-            assert!(
-                matches!(error, CallError::Disconnected { .. }),
-                "{row}: {error:?}"
-            );
-            assert!(error.may_have_executed(), "{row}");
+            assert_may_have_executed(&row, call.wait());
         }
         service.gate.open();
         assert_eq!(client.call(ECHO, b"next").unwrap(), b"next", "{row}");
@@ -68,13 +73,10 @@ fn all_calls_in_flight_end_with_their_server() {
         let relay = Relay::default();
         let client = row.client(&relay.before(&server.address()));
         client.call(ECHO, b"").unwrap();
-        let calls: Vec<_> = (0..8).map(|_| client.start(HOLD, b"").unwrap()).collect();
-        service.gate.wait_for(8);
+        let calls = calls_that_are_held(&client, &service);
         relay.cut();
         for call in calls {
-            let error = call.wait().unwrap_err();
-            let is_told = matches!(error, CallError::Disconnected { .. });
-            assert!(is_told && error.may_have_executed(), "{row}: {error:?}");
+            assert_may_have_executed(&row, call.wait());
         }
         service.gate.open();
         // A port that is closed stays so.
@@ -92,8 +94,7 @@ fn clients_that_die_in_the_middle_of_calls_leave_nothing_behind() {
         let server = row.server(&service, Execution::Waiting);
         let relay = Relay::default();
         let client = row.client(&relay.before(&server.address()));
-        let calls: Vec<_> = (0..8).map(|_| client.start(HOLD, b"").unwrap()).collect();
-        service.gate.wait_for(8);
+        let calls = calls_that_are_held(&client, &service);
         // Half a message, and then nothing.
         relay.touch(Toward::Server, 0, |bytes| bytes.truncate(bytes.len() / 2));
         let _ = client.call(ECHO, b"half");

@@ -15,6 +15,12 @@ pub mod gate;
 )]
 #[path = "../../../tenon/tests/common/place.rs"]
 pub mod place;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test files that have two kinds of peers have it twice"
+)]
+#[path = "../../../tenon/tests/common/serving.rs"]
+pub mod serving;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -23,11 +29,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use place::{fresh_host, fresh_path};
+use serving::Serving;
 use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
 use tenon::{
-    Address, CallError, CallInfo, ChannelOptions, LeanInput, LeanService, Protocol, Refusal,
-    Server, ServerBuilder, Service,
+    Address, CallError, ChannelOptions, LeanInput, Protocol, Refusal, Server, ServerBuilder,
+    Service,
 };
 use tenon_tokio::{Answer, AsyncService, Call, Client};
 
@@ -43,9 +50,6 @@ pub const HOLD: u16 = 0x5a5a;
 
 /// Bounds every wait that is meant to succeed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Serves what a test asks for.
-pub struct Obliging;
 
 pub fn interface() -> Interface {
     interface_of(0x1234)
@@ -91,46 +95,10 @@ fn number(arguments: &[u8]) -> u32 {
     u32::from_be_bytes(arguments[..4].try_into().unwrap())
 }
 
-impl Service for Obliging {
-    fn program(&self) -> u32 {
-        PROGRAM
-    }
-
-    fn version(&self) -> u32 {
-        VERSION
-    }
-
-    fn call(
-        &self,
-        call: &CallInfo<'_>,
-        arguments: &mut Decoder<'_>,
-        result: &mut Encoder<'_>,
-    ) -> Result<(), Refusal> {
-        let made = oblige(call.procedure, arguments.rest())?;
-        result.room(made.len()).copy_from_slice(&made);
-        Ok(())
-    }
-
-    fn lean(&self) -> Option<&dyn LeanService> {
-        Some(self)
-    }
-}
-
-impl LeanService for Obliging {
-    fn interface(&self) -> Arc<Interface> {
-        Arc::new(interface())
-    }
-
-    fn call_lean(
-        &self,
-        call: &CallInfo<'_>,
-        arguments: LeanInput<'_>,
-        result: &mut Encoder<'_, Lean>,
-    ) -> Result<(), Refusal> {
-        let made = oblige(call.procedure, rest(&arguments))?;
-        result.room(made.len()).copy_from_slice(&made);
-        Ok(())
-    }
+/// Serves what a test asks for.
+pub fn obliging() -> impl Service {
+    let (interface, body) = (interface(), oblige);
+    Serving { interface, body }
 }
 
 /// Obliges as the other one does, but waits as tasks do, and counts what became of the calls of HOLD.
@@ -195,14 +163,6 @@ impl AsyncService for Patient {
             Protocol::Onc => call.answer(put(&arguments)),
             Protocol::Lean => call.answer_lean(put_lean(&arguments)),
         }
-    }
-}
-
-/// Everything that is left of lean arguments or results.
-pub fn rest<'a>(input: &LeanInput<'a>) -> &'a [u8] {
-    match input {
-        LeanInput::Native(input) => input.rest(),
-        LeanInput::Swapped(input) => input.rest(),
     }
 }
 

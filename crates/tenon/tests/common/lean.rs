@@ -2,6 +2,9 @@
 //! protocols.
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 
+#[path = "serving.rs"]
+pub mod serving;
+
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -18,6 +21,7 @@ use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServerBuilder, Service};
 use tenon_shm::Joined;
 
 use crate::caller::{PATIENCE, PROGRAM, VERSION, fresh_path, gate, listening};
+use serving::rest;
 
 pub const ECHO: u16 = 1;
 pub const SLEEP: u16 = 2;
@@ -107,10 +111,7 @@ impl LeanService for LeanObliging {
     ) -> Result<(), Refusal> {
         let mut put = |bytes: &[u8]| result.room(bytes.len()).copy_from_slice(bytes);
         match call.procedure as u16 {
-            ECHO => put(match &arguments {
-                LeanInput::Native(arguments) => arguments.rest(),
-                LeanInput::Swapped(arguments) => arguments.rest(),
-            }),
+            ECHO => put(rest(&arguments)),
             WHICH_ORDER => put(match arguments {
                 LeanInput::Native(_) => b"native",
                 LeanInput::Swapped(_) => b"swapped",
