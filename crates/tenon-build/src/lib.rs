@@ -20,7 +20,7 @@ mod error;
 use std::path::{Path, PathBuf};
 
 use tenon_gen::rust::{self, Form};
-use tenon_idl::{Define, Parsed, Style};
+use tenon_idl::{Define, Parsed, Report, Style};
 use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::Schema;
 
@@ -220,10 +220,31 @@ fn tell_cargo(parsed: &Parsed) {
         .iter()
         .filter(|report| report.severity == "warning")
     {
-        let (file, line, message) = (&report.file, report.line, &report.message);
-        println!(
-            "cargo::warning={file}:{line}: {}",
-            message.replace('\n', " ")
-        );
+        println!("cargo::warning={}", in_one_line(report));
+    }
+}
+
+/// A diagnostic as Cargo wants it, which knows no others.
+fn in_one_line(report: &Report) -> String {
+    let (file, line, message) = (&report.file, report.line, &report.message);
+    let hint = report.hint.as_ref();
+    let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+    format!("{file}:{line}: {message}{hint}").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_has_its_hint_in_the_same_line() {
+        let text = "struct visitor { int visits; };\nstruct pair { vistor a; visitor b; };";
+        let parsed = tenon_idl::parse_text("pair.x", text, &tenon_idl::Options::default());
+        let reports = parsed.reports();
+        let line = in_one_line(&reports[0]);
+        let expected =
+            "pair.x:2: the type `vistor` is not defined in this interface; did you mean `visitor`?";
+        assert!(line.starts_with(expected), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
     }
 }
