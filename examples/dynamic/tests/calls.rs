@@ -1,6 +1,7 @@
 //! The greeter of the tutorial, called by a program that has none of its stubs.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::json;
 use tenon::{CallInfo, Refusal, Server};
@@ -79,4 +80,22 @@ fn typed_values_in_and_out() {
         let answer = remote.call(procedure, &Value::Struct(vec![Value::Int(2)]));
         assert!(answer.is_err(), "{answer:?}");
     });
+}
+
+/// Who calls by the command line reads what went wrong, not how the program keeps it.
+#[test]
+fn errors_are_told_in_words() {
+    let file = interface_file();
+    let output = Command::new(env!("CARGO_BIN_EXE_tenon-example-dynamic"))
+        .arg("tcp:/127.0.0.1:1")
+        .arg(&file)
+        .args(["GREET", "{}"])
+        .output()
+        .expect("the program was built");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        said.contains("is not an address: write tcp://host:port"),
+        "{said}"
+    );
 }

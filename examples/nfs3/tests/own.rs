@@ -48,3 +48,16 @@ fn the_server_ends_with_its_input_if_asked_to() {
     server.arg("--until-eof");
     assert!(run(server).ends_with("ready\n"));
 }
+
+/// A port that is taken is the likely mistake: the message says which, in words.
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", taken.local_addr().unwrap());
+    let mut server = Command::new(env!("CARGO_BIN_EXE_nfs3-server"));
+    let output = server.args(["--listen", &address]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = format!("nfs3-server: cannot listen at {address}: ");
+    assert!(said.starts_with(&expected), "{said}");
+}

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
@@ -54,9 +55,18 @@ struct Args {
 /// How long calls may still run when the server stops.
 const DRAIN: Duration = Duration::from_secs(5);
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let args = Args::parse();
-    let server = start(&args)?;
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("nfs3-server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let server = start(args)?;
     announce(&server)?;
     if args.until_eof {
         io::copy(&mut io::stdin(), &mut io::sink())?;
