@@ -13,8 +13,8 @@ use super::connection::Connection;
 use super::state::State;
 use crate::trains::Trains;
 
-/// How long packets wait for room in the socket before they count as lost, and how long at most their sender takes
-/// those of others along.
+/// How long packets wait for any room in the socket before they count as lost, and how long at most their sender takes
+/// those of others along. Its own have as long again.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Packets that found no room. Until it is [sent](Channel::send_backlog) nobody else sends over its connection.
@@ -61,26 +61,29 @@ impl Channel {
             connection,
             mut trains,
         } = backlog;
-        let begin = Instant::now();
+        let takes_along_until = Instant::now() + PATIENCE;
+        let ends_at = takes_along_until + PATIENCE;
         loop {
-            let waited = connection.wait(Ready::WRITABLE, Instant::now() + PATIENCE);
+            let until = ends_at.min(Instant::now() + PATIENCE);
+            let waited = connection.wait(Ready::WRITABLE, until);
             let mut state = self.lock();
             // What is left belongs to a line that has ended.
             if !state.is_line(&connection) {
                 return;
             }
-            let takes_others_along = begin.elapsed() < PATIENCE;
-            let has_rest = match waited {
-                Ok(_) => state.send_trains(&connection, &mut trains, takes_others_along),
-                Err(error) => {
-                    trains = Trains::default();
-                    state.note_sent(Err(error));
-                    false
-                }
+            let now = Instant::now();
+            let has_rest = waited.map(|_| {
+                let takes_along = now < takes_along_until;
+                state.send_trains(&connection, &mut trains, takes_along)
+            });
+            let lost = match has_rest {
+                Ok(false) => return state.end_backlog(trains),
+                Ok(true) if now < ends_at => continue,
+                Ok(true) => io::ErrorKind::TimedOut.into(),
+                Err(error) => error,
             };
-            if !has_rest {
-                return state.end_backlog(trains);
-            }
+            state.note_sent(Err(lost));
+            return state.end_backlog(Trains::default());
         }
     }
 }
