@@ -190,8 +190,10 @@ pub fn tables(measured: &Measured) -> String {
         text.push_str(&times(&OURS, &of_it));
         text.push_str(&of_entering(&of_it));
         for representation in ["xdr", "lean"] {
-            let _ = writeln!(text, "\n### {SECTION}.{name}: ratios of {representation}\n");
-            text.push_str(&ratio_table(representation, &of_it));
+            if let Some(table) = ratio_table(representation, &of_it) {
+                let _ = writeln!(text, "\n### {SECTION}.{name}: ratios of {representation}\n");
+                text.push_str(&table);
+            }
         }
     }
     let _ = writeln!(text, "\n### {SECTION}: bytes\n");
@@ -260,24 +262,28 @@ fn of_entering(rows: &[&Row]) -> String {
     }
 }
 
-fn ratio_table(representation: &str, rows: &[&Row]) -> String {
+/// The ratios that there are of any work, if there are any.
+fn ratio_table(representation: &str, rows: &[&Row]) -> Option<String> {
     let ratios = RATIOS
         .iter()
         .filter(|ratio| ratio.representation == representation)
         .filter(|ratio| rows.iter().any(|row| ratio.in_row(row).is_some()));
     let ratios: Vec<&Ratio> = ratios.collect();
     let names: Vec<&str> = ratios.iter().map(|ratio| ratio.name).collect();
+    if names.is_empty() {
+        return None;
+    }
     let cell = |row: &Row, ratio: &Ratio| match ratio.in_row(row) {
         Some(it) => format!("{:.2} ({:.2}-{:.2})", it.median, it.low, it.high),
         None => "-".to_owned(),
     };
-    table(
+    Some(table(
         &names,
         rows.iter().map(|row| {
             let cells = ratios.iter().map(|ratio| cell(row, ratio));
             (row.work.clone(), cells.collect())
         }),
-    )
+    ))
 }
 
 fn table(columns: &[&str], rows: impl Iterator<Item = (String, Vec<String>)>) -> String {
