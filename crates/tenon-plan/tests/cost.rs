@@ -131,13 +131,13 @@ fn the_structure_of_the_paper() {
         Moves::default(),
         "structure",
         expect![[r#"
-        -- encode
-        structure = B + 6 c + 6 L_i + 3 A + |numbers| × (c + L_i + f) + 86 × (f + k + pair) + b(|s|)
-            pair = 2 c + 2 L_i
-        -- decode
-        structure = B + 6 c + 6 L_i + 3 A + a(4 |numbers|) + |numbers| × (c + L_i + f) + 86 × (f + k + pair) + a(|s|) + b(|s|)
-            pair = 2 c + 2 L_i
-    "#]],
+            -- encode
+            structure = B + 6 c + 6 L_i + 3 A + |numbers| × (c + L_i + f) + 86 × (r + pair) + b(|s|)
+                pair = 2 c + 2 L_i
+            -- decode
+            structure = B + 6 c + 6 L_i + 3 A + 760 g + a(4 |numbers|) + |numbers| × (c + L_i + f) + 86 × (r + pair) + a(|s|) + b(|s|)
+                pair = 2 c + 2 L_i
+        "#]],
     );
     check(
         PAPER,
@@ -162,27 +162,27 @@ fn messages_of_nfs() {
         moves,
         "NFSPROC3_READ",
         expect![[r#"
-        -- encode
-        NFSPROC3_READ = B + k + READ3args
-            READ3args = c + 2 L_i + k + nfs_fh3
-            nfs_fh3 = c + L_i + A + b(|data|)
-        NFSPROC3_READ = B + k + READ3res
-            READ3res = m + u + {NFS3_OK: k + READ3resok | default: k + READ3resfail}
-            READ3resok = 2 c + 3 L_i + v + A + k + post_op_attr + b(|data|)
-            READ3resfail = k + post_op_attr
-            post_op_attr = v + u + {TRUE: k + fattr3 | FALSE: 0}
-            fattr3 = c + 17 L_i + m + 4 A
-        -- decode
-        NFSPROC3_READ = B + k + READ3args
-            READ3args = c + 2 L_i + k + nfs_fh3
-            nfs_fh3 = c + L_i + A + a(|data|) + b(|data|)
-        NFSPROC3_READ = B + k + READ3res
-            READ3res = m + u + {NFS3_OK: k + READ3resok | default: k + READ3resfail}
-            READ3resok = 2 c + 3 L_i + v + A + k + post_op_attr + a(|data|) + b(|data|)
-            READ3resfail = k + post_op_attr
-            post_op_attr = v + u + {TRUE: k + fattr3 | FALSE: 0}
-            fattr3 = c + 17 L_i + m + 4 A
-    "#]],
+            -- encode
+            NFSPROC3_READ = B + READ3args
+                READ3args = c + 2 L_i + nfs_fh3
+                nfs_fh3 = c + L_i + A + b(|data|)
+            NFSPROC3_READ = B + READ3res
+                READ3res = m + u + {NFS3_OK: READ3resok | default: READ3resfail}
+                READ3resok = 2 c + 3 L_i + v + A + k + post_op_attr + b(|data|)
+                READ3resfail = k + post_op_attr
+                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
+                fattr3 = c + 17 L_i + m + 4 A
+            -- decode
+            NFSPROC3_READ = B + READ3args
+                READ3args = c + 2 L_i + nfs_fh3
+                nfs_fh3 = c + L_i + A + a(|data|) + b(|data|)
+            NFSPROC3_READ = B + 136 g + READ3res
+                READ3res = m + u + {NFS3_OK: READ3resok | default: READ3resfail}
+                READ3resok = 2 c + 3 L_i + v + A + k + q + post_op_attr + a(|data|) + b(|data|)
+                READ3resfail = k + q + post_op_attr
+                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
+                fattr3 = c + 17 L_i + m + 4 A
+        "#]],
     );
     check(
         NFS,
@@ -190,31 +190,31 @@ fn messages_of_nfs() {
         moves,
         "NFSPROC3_READDIR",
         expect![[r#"
-        -- encode
-        NFSPROC3_READDIR = B + k + READDIR3args
-            READDIR3args = c + 3 L_i + k + nfs_fh3
-            nfs_fh3 = c + L_i + A + b(|data|)
-        NFSPROC3_READDIR = B + k + READDIR3res
-            READDIR3res = m + u + {NFS3_OK: k + READDIR3resok | default: k + READDIR3resfail}
-            READDIR3resok = c + L_i + 2 k + post_op_attr + dirlist3
-            READDIR3resfail = k + post_op_attr
-            post_op_attr = v + u + {TRUE: k + fattr3 | FALSE: 0}
-            dirlist3 = c + L_i + v + A + |entries| × (l + entry3)
-            fattr3 = c + 17 L_i + m + 4 A
-            entry3 = 3 c + 3 L_i + A + b(|name|)
-        -- decode
-        NFSPROC3_READDIR = B + k + READDIR3args
-            READDIR3args = c + 3 L_i + k + nfs_fh3
-            nfs_fh3 = c + L_i + A + a(|data|) + b(|data|)
-        NFSPROC3_READDIR = B + k + READDIR3res
-            READDIR3res = m + u + {NFS3_OK: k + READDIR3resok | default: k + READDIR3resfail}
-            READDIR3resok = c + L_i + 2 k + post_op_attr + dirlist3
-            READDIR3resfail = k + post_op_attr
-            post_op_attr = v + u + {TRUE: k + fattr3 | FALSE: 0}
-            dirlist3 = c + L_i + v + A + a(40 |entries|) + |entries| × (l + entry3)
-            fattr3 = c + 17 L_i + m + 4 A
-            entry3 = 3 c + 3 L_i + A + a(|name|) + b(|name|)
-    "#]],
+            -- encode
+            NFSPROC3_READDIR = B + READDIR3args
+                READDIR3args = c + 3 L_i + nfs_fh3
+                nfs_fh3 = c + L_i + A + b(|data|)
+            NFSPROC3_READDIR = B + READDIR3res
+                READDIR3res = m + u + {NFS3_OK: READDIR3resok | default: READDIR3resfail}
+                READDIR3resok = c + L_i + k + post_op_attr + dirlist3
+                READDIR3resfail = k + post_op_attr
+                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
+                dirlist3 = c + L_i + v + A + |entries| × (l + entry3)
+                fattr3 = c + 17 L_i + m + 4 A
+                entry3 = 3 c + 3 L_i + A + b(|name|)
+            -- decode
+            NFSPROC3_READDIR = B + READDIR3args
+                READDIR3args = c + 3 L_i + nfs_fh3
+                nfs_fh3 = c + L_i + A + a(|data|) + b(|data|)
+            NFSPROC3_READDIR = B + 144 g + READDIR3res
+                READDIR3res = m + u + {NFS3_OK: READDIR3resok | default: READDIR3resfail}
+                READDIR3resok = c + L_i + k + q + post_op_attr + dirlist3
+                READDIR3resfail = k + q + post_op_attr
+                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
+                dirlist3 = c + L_i + v + A + a(40 |entries|, doubling) + |entries| × (l + entry3)
+                fattr3 = c + 17 L_i + m + 4 A
+                entry3 = 3 c + 3 L_i + A + a(|name|) + b(|name|)
+        "#]],
     );
     check(
         NFS,
@@ -253,15 +253,15 @@ fn the_demonstration() {
         moves,
         "LOOK_UP",
         expect![[r#"
-        -- encode
-        LOOK_UP = B + c + L_i + A + b(|arg1|)
-        LOOK_UP = B + o + [LOOK_UP] × (k + entry)
-            entry = m + u + {PERSON: c + L_i | MACHINE: c + L_i}
-        -- decode
-        LOOK_UP = B + c + L_i + A + a(|arg1|) + b(|arg1|)
-        LOOK_UP = B + o + [LOOK_UP] × (k + entry)
-            entry = m + u + {PERSON: c + L_i | MACHINE: c + L_i}
-    "#]],
+            -- encode
+            LOOK_UP = B + c + L_i + A + b(|arg1|)
+            LOOK_UP = B + o + [LOOK_UP] × (k + entry)
+                entry = m + u + {PERSON: c + L_i | MACHINE: c + L_i}
+            -- decode
+            LOOK_UP = B + c + L_i + A + a(|arg1|) + b(|arg1|)
+            LOOK_UP = B + 22 g + o + [LOOK_UP] × (k + entry)
+                entry = m + u + {PERSON: c + L_i | MACHINE: c + L_i}
+        "#]],
     );
 }
 
@@ -276,7 +276,7 @@ fn an_interpreter_finds_out_about_operations() {
             post_op_attr = e + v + u + {TRUE: e + k + fattr3 | FALSE: 0}
             fattr3 = 14 e + c + 17 L_i + m + 4 A
         -- decode
-        wcc_data = B + 2 e + 2 k + pre_op_attr + post_op_attr
+        wcc_data = B + 2 e + 2 k + pre_op_attr + post_op_attr + a(128)
             pre_op_attr = e + v + u + {TRUE: 2 e + c + 5 L_i + A | FALSE: 0}
             post_op_attr = e + v + u + {TRUE: e + k + fattr3 | FALSE: 0}
             fattr3 = 14 e + c + 17 L_i + m + 4 A
@@ -304,9 +304,9 @@ fn an_interpreter_moves_a_message_that_is_an_array_at_once() {
         -- decode
         ints = w + a(4 |values|) + s(4 |values|)
         -- encode
-        many = B + e + c + L_i + A + |all| × (2 e + 2 L_i + f)
+        many = B + e + c + L_i + A + |all| × (2 e + 2 L_i + r)
         -- decode
-        many = B + e + c + L_i + A + a(16 |all|) + |all| × (2 e + 2 L_i + f)
+        many = B + e + c + L_i + A + a(16 |all|) + |all| × (2 e + 2 L_i + r)
         -- encode
         flags = B + e + c + L_i + A + |all| × (L_i + v + f)
         -- decode
@@ -499,7 +499,7 @@ fn a_price_is_a_sum_of_shares_by_level() {
         (Symbol::CopyByte, 0, 0.1),
         (Symbol::CopyByte, 1, 0.5),
     ];
-    assert_eq!(price(10, &of), (8.0, Symbol::Begin));
+    assert_eq!(price(200, &of), (27.0, Symbol::CopyByte));
     assert_eq!(price(1000, &of), (507.0, Symbol::CopyByte));
 }
 
@@ -525,8 +525,8 @@ fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
         texts.collect::<String>()
     };
     expect![[r#"
-        node = B + 2 c + L_i + A + o + s(400) + [left] × (k + a(24) + node)
-            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + a(24) + node)
+        node = B + 2 c + L_i + A + 48 g + o + s(400) + [left] × (k + q + a(24) + node)
+            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + q + a(24) + node)
     "#]]
     .assert_eq(&decoding("node"));
     expect![[r#"
@@ -534,12 +534,43 @@ fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
     "#]]
     .assert_eq(&decoding("flat"));
     expect![[r#"
-        nodes = B + c + L_i + A + a(24 |nodes|) + |nodes| × (f + k + node)
-            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + a(24) + node)
+        nodes = B + c + L_i + A + 24 g + a(24 |nodes|) + |nodes| × (r + k + q + node)
+            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + q + a(24) + node)
     "#]]
     .assert_eq(&decoding("nodes"));
     expect![[r#"
         flats = B + c + L_i + A + a(404 |flats|) + s(404 |flats|)
     "#]]
     .assert_eq(&decoding("flats"));
+}
+
+#[test]
+fn few_bytes_are_copied_in_ever_smaller_pieces() {
+    let halvings = |bytes| {
+        let assumptions = Assumptions {
+            length: bytes,
+            ..Assumptions::default()
+        };
+        let tally = tally(
+            "typedef opaque o<>;",
+            Representation::XDR,
+            "o",
+            &assumptions,
+        );
+        let of = [Symbol::Few, Symbol::Copy, Symbol::Halving];
+        of.map(|symbol| tally.times(symbol))
+    };
+    for (bytes, expected) in [
+        (128, 0.0),
+        (65, 0.0),
+        (64, 1.0),
+        (32, 2.0),
+        (16, 2.0),
+        (15, 3.0),
+    ] {
+        assert_eq!(halvings(bytes), [1.0, 0.0, expected], "{bytes}");
+    }
+    assert_eq!(halvings(1), [1.0, 0.0, 6.0]);
+    assert_eq!(halvings(0), [1.0, 0.0, 7.0]);
+    assert_eq!(halvings(129), [0.0, 1.0, 0.0]);
 }

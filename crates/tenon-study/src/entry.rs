@@ -1,6 +1,7 @@
 //! How stubs and engines are called wherever they are timed, by the study and for the cost model.
 
 use std::hint::black_box;
+use std::mem::needs_drop;
 
 use tenon_exec::{Frame, Message};
 use tenon_wire::{
@@ -8,6 +9,9 @@ use tenon_wire::{
 };
 
 use crate::measure::{Contest, STEP};
+
+/// Bytes of a value that is not kept: to put it there takes as long as to make it.
+const LARGE: usize = 256;
 
 /// Those who write messages and those who read them.
 #[derive(Default)]
@@ -30,8 +34,11 @@ impl<'a> Contests<'a> {
             .enter_placed(name, Room::default(), put, move |room| {
                 write(black_box(&value), room)
             });
-        self.decode
-            .enter(name, move || read::<T, R>(black_box(bytes)));
+        let work = move || read::<T, R>(black_box(bytes));
+        match needs_drop::<T>() && size_of::<T>() <= LARGE {
+            true => self.decode.enter_making(name, work),
+            false => self.decode.enter(name, work),
+        }
     }
 
     /// Lets an engine that learns interfaces at run time enter, with a frame and its bytes.
@@ -46,7 +53,7 @@ impl<'a> Contests<'a> {
             .enter_placed(name, Room::default(), put, move |room| {
                 write_frame::<E, R>(black_box(&frame), room)
             });
-        self.decode.enter(name, move || {
+        self.decode.enter_making(name, move || {
             E::decode(message, &mut decoder::<R>(black_box(bytes)))
         });
     }

@@ -55,6 +55,9 @@ pub const PLACES: usize = 16;
 /// positions in their line of cache.
 pub const STEP: usize = 264;
 
+/// Things that are made before the first of them is dropped.
+const KEPT: usize = 4;
+
 /// Pieces of work that take turns.
 #[derive(Default)]
 pub struct Contest<'a> {
@@ -105,6 +108,24 @@ impl<'a> Contest<'a> {
             let start = Instant::now();
             for _ in 0..turn.times {
                 black_box(work(&mut of));
+            }
+            start.elapsed()
+        };
+        self.push(name.to_owned(), Box::new(repeated));
+    }
+
+    /// Adds a contestant whose `work` makes something. What it makes is dropped some times later: what
+    /// was just written cannot always be read at once, and an allocator looks at what it is given back.
+    /// Nobody else gives back what is that new.
+    pub fn enter_making<T>(&mut self, name: &str, mut work: impl FnMut() -> T + 'a) {
+        let repeated = move |turn: Turn| {
+            let mut kept = [const { None }; KEPT];
+            let start = Instant::now();
+            for time in 0..turn.times {
+                let made = &mut kept[time as usize % KEPT];
+                *made = None;
+                *made = Some(work());
+                black_box(made);
             }
             start.elapsed()
         };

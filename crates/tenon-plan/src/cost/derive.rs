@@ -4,20 +4,24 @@ use tenon_schema::{Schema, TypeId};
 
 use super::equation::{Amount, Choice, Equation, Equations, Term, Variable};
 use super::room::Rooms;
+use super::sites::Sites;
 use super::symbol::{Direction, Engine, Symbol};
 use crate::layout::Layout;
 use crate::links::is_link;
-use crate::memory;
-use crate::representation::{COUNT_BYTES, Lists, Order};
-use crate::{
-    Arm, Blittable, Count, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit,
-};
+use crate::representation::Order;
+use crate::{Arm, Count, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit};
 
 /// Blocks of a known size that are shorter are moved number by number; kernels begin here.
 const BLOCK_MIN: u64 = 64;
 
 /// Bytes that are moved at once where their order does not matter.
 const WORD: u64 = 8;
+
+/// Bytes of a value that a frame has room for itself.
+const SMALL: u64 = 32;
+
+/// Bytes of a value that a routine can give back in registers.
+const REGISTERS: u64 = 16;
 
 /// What equations are derived from.
 #[derive(Debug, Clone, Copy)]
@@ -38,9 +42,9 @@ impl<'a> Deriving<'a> {
     /// # Panics
     /// If the plans were not made for this schema.
     pub fn equations(&self) -> Equations {
-        let rooms = self.rooms();
+        let facts = self.facts();
         let types = self.plans.types.iter().zip((0..).map(TypeId));
-        let types = types.map(|(plan, id)| self.named(&rooms, plan, id));
+        let types = types.map(|(plan, id)| self.named(&facts, plan, id));
         let types = types.collect();
         let procedures = self.plans.procedures.iter();
         Equations {
@@ -48,7 +52,7 @@ impl<'a> Deriving<'a> {
             direction: self.direction,
             types,
             procedures: procedures
-                .map(|plan| self.procedure(&rooms, plan))
+                .map(|plan| self.procedure(&facts, plan))
                 .collect(),
         }
     }
@@ -60,8 +64,8 @@ impl<'a> Deriving<'a> {
     pub fn message(&self, id: TypeId) -> Equation {
         let owner = self.schema.type_def(id).name.clone();
         let layout = Layout::of_type(self.schema, id);
-        let rooms = self.rooms();
-        let body = Body::new(self, &rooms, &owner, layout).of(self.plans.of_type(id));
+        let facts = self.facts();
+        let body = Body::new(self, &facts, &owner, layout).of(self.plans.of_type(id));
         let terms = match is_link(self.schema, id) {
             true => begun(body.list(&Place::it(), true, id)),
             false => body.message(&self.plans.of_type(id).body),
@@ -69,10 +73,10 @@ impl<'a> Deriving<'a> {
         Equation { owner, terms }
     }
 
-    fn named(&self, rooms: &Rooms<'a>, plan: &Plan, id: TypeId) -> Equation {
+    fn named(&self, facts: &Facts<'a>, plan: &Plan, id: TypeId) -> Equation {
         let owner = &self.schema.type_def(id).name;
         let layout = Layout::of_type(self.schema, id);
-        let mut terms = Body::new(self, rooms, owner, layout)
+        let mut terms = Body::new(self, facts, owner, layout)
             .of(plan)
             .terms(&plan.body);
         if plan.recursive {
@@ -82,7 +86,7 @@ impl<'a> Deriving<'a> {
         Equation { owner, terms }
     }
 
-    fn procedure(&self, rooms: &Rooms<'a>, plan: &ProcedurePlan) -> [Equation; 2] {
+    fn procedure(&self, facts: &Facts<'a>, plan: &ProcedurePlan) -> [Equation; 2] {
         let version = &self.schema.programs[plan.program].versions[plan.version];
         let procedure = &version.procedures[plan.procedure];
         let result = procedure.result.as_ref();
@@ -93,17 +97,20 @@ impl<'a> Deriving<'a> {
         ];
         messages.map(|(layout, plan)| {
             let owner = procedure.name.clone();
-            let terms = Body::new(self, rooms, &owner, layout).message(&plan.body);
+            let terms = Body::new(self, facts, &owner, layout).message(&plan.body);
             Equation { owner, terms }
         })
     }
 
-    fn rooms(&self) -> Rooms<'a> {
-        Rooms::new(self.schema, self.engine)
+    fn facts(&self) -> Facts<'a> {
+        Facts {
+            rooms: Rooms::new(self.schema, self.engine),
+            sites: Sites::of(self.plans),
+        }
     }
 
     /// Whether the bytes of numbers on the wire are in another order than in memory.
-    fn is_foreign(&self) -> bool {
+    pub(super) fn is_foreign(&self) -> bool {
         match self.plans.representation.order {
             Order::Big => cfg!(target_endian = "little"),
             Order::Little => cfg!(target_endian = "big"),
@@ -112,7 +119,7 @@ impl<'a> Deriving<'a> {
     }
 
     /// What moves one number.
-    fn number(&self, scalar: Scalar) -> Vec<Term> {
+    pub(super) fn number(&self, scalar: Scalar) -> Vec<Term> {
         let moves = self.plans.moves;
         let mut symbols = vec![match moves.unit {
             Unit::Item => Symbol::Item,
@@ -135,7 +142,7 @@ impl<'a> Deriving<'a> {
     }
 
     /// Numbers of `unit` bytes that are moved as a block.
-    fn starts(&self, unit: u32) -> Symbol {
+    pub(super) fn starts(&self, unit: u32) -> Symbol {
         match self.is_foreign() && unit > 1 {
             true => Symbol::Swap,
             false => Symbol::Copy,
@@ -143,7 +150,7 @@ impl<'a> Deriving<'a> {
     }
 
     /// So many numbers of a known number, moved as a block in a reserved one.
-    fn run(&self, run: Run) -> Term {
+    pub(super) fn run(&self, run: Run) -> Term {
         let bytes = u64::from(run.unit) * u64::from(run.units);
         let start = self.starts(run.unit);
         match (bytes < BLOCK_MIN, start) {
@@ -158,7 +165,7 @@ impl<'a> Deriving<'a> {
     }
 
     /// How numbers of `scalar` are moved as a block; `None` if each is looked at.
-    fn block_unit(&self, scalar: Scalar) -> Option<u32> {
+    pub(super) fn block_unit(&self, scalar: Scalar) -> Option<u32> {
         let representation = self.plans.representation;
         let unit = match scalar {
             Scalar::F128 => 1,
@@ -166,6 +173,12 @@ impl<'a> Deriving<'a> {
         };
         (!representation.is_checked(scalar)).then_some(unit)
     }
+}
+
+/// What is known of the types, whatever is derived.
+pub(super) struct Facts<'a> {
+    pub rooms: Rooms<'a>,
+    sites: Sites,
 }
 
 fn begun(mut terms: Vec<Term>) -> Vec<Term> {
@@ -180,53 +193,93 @@ fn whole(mut terms: Vec<Term>) -> Vec<Term> {
     terms
 }
 
-fn once(symbols: impl IntoIterator<Item = Symbol>) -> Vec<Term> {
+pub(super) fn once(symbols: impl IntoIterator<Item = Symbol>) -> Vec<Term> {
     let terms = symbols.into_iter();
     terms.map(|symbol| Term::Times(1, symbol)).collect()
 }
 
 /// One body: whose it is, and what its `it` is called.
-struct Body<'a, 'd> {
-    with: &'d Deriving<'a>,
-    rooms: &'d Rooms<'a>,
+pub(super) struct Body<'a, 'd> {
+    pub with: &'d Deriving<'a>,
+    pub facts: &'d Facts<'a>,
     owner: &'d str,
     layout: Layout<'a>,
     /// The fields that lead to `it`.
     path: String,
     /// Most bytes of an array that has no memory of its own.
-    array_max: u64,
+    pub array_max: u64,
 }
 
 impl<'a, 'd> Body<'a, 'd> {
     fn new(
         with: &'d Deriving<'a>,
-        rooms: &'d Rooms<'a>,
+        facts: &'d Facts<'a>,
         owner: &'d str,
         layout: Layout<'a>,
     ) -> Self {
         Self {
             with,
-            rooms,
+            facts,
             owner,
             layout,
             path: String::new(),
-            array_max: rooms.array_max(false),
+            array_max: facts.rooms.array_max(false),
         }
     }
 
     /// That of a named type.
     fn of(mut self, plan: &Plan) -> Self {
-        self.array_max = self.rooms.array_max(plan.recursive);
+        self.array_max = self.facts.rooms.array_max(plan.recursive);
         self
     }
 
     /// A message of its own.
     fn message(&self, ops: &[Op]) -> Vec<Term> {
         let terms = self.terms(ops);
-        match self.is_whole(ops) {
+        let mut terms = match self.is_whole(ops) {
             true => whole(terms),
             false => begun(terms),
+        };
+        if self.is_decoding() {
+            terms.extend(self.whole_value(ops));
         }
+        terms
+    }
+
+    /// Where the value of a message is put, as a whole.
+    fn whole_value(&self, ops: &[Op]) -> Option<Term> {
+        let bytes = match self.layout {
+            Layout::Nothing => 0,
+            Layout::Record(fields) => self.facts.rooms.fields(fields, self.array_max),
+            Layout::Definition(id) => self.facts.rooms.of_element(id),
+            Layout::Use(ty) => self.facts.rooms.of(ty),
+        };
+        match self.with.engine {
+            Engine::Compiled => self
+                .is_handed(bytes, ops)
+                .then_some(Term::Times(bytes, Symbol::GiveByte)),
+            Engine::Machine | Engine::Interpreter => (bytes > SMALL).then_some(Term::Frame(bytes)),
+        }
+    }
+
+    /// Whether a value is made piece by piece, and too large for registers.
+    fn is_handed(&self, bytes: u64, ops: &[Op]) -> bool {
+        bytes > REGISTERS && self.is_branched(ops)
+    }
+
+    /// Whether what is moved depends on the value.
+    fn is_branched(&self, ops: &[Op]) -> bool {
+        ops.iter().any(|op| match op {
+            Op::Switch { .. } | Op::Optional { .. } | Op::List { .. } => true,
+            Op::Loop { count, .. } | Op::PutElements { count, .. } => {
+                matches!(count, Count::Counted(_))
+            }
+            Op::Call { plan, .. } => {
+                let plan = self.with.plans.of_type(*plan);
+                !plan.recursive && self.is_branched(&plan.body)
+            }
+            _ => false,
+        })
     }
 
     /// Whether the interpreter moves a message without a look at its operations: an array of what is
@@ -243,7 +296,7 @@ impl<'a, 'd> Body<'a, 'd> {
         self.with.engine == Engine::Interpreter && is_block && is_first
     }
 
-    fn terms(&self, ops: &[Op]) -> Vec<Term> {
+    pub(super) fn terms(&self, ops: &[Op]) -> Vec<Term> {
         let mut terms: Vec<Term> = ops.iter().flat_map(|op| self.op(op)).collect();
         if self.with.engine == Engine::Interpreter && !ops.is_empty() {
             terms.insert(0, Term::Times(ops.len() as u64, Symbol::Operation));
@@ -313,172 +366,6 @@ impl<'a, 'd> Body<'a, 'd> {
         }
     }
 
-    fn array(&self, place: &Place, scalar: Scalar, count: u32) -> Vec<Term> {
-        let mut terms = once([Symbol::Array]);
-        terms.push(match self.with.block_unit(scalar) {
-            Some(unit) => {
-                let bytes = self.with.plans.representation.bytes(scalar);
-                let units = count.saturating_mul(bytes / unit);
-                self.with.run(Run { unit, units })
-            }
-            None => self.numbers(place, scalar, Count::Fixed(count)),
-        });
-        terms
-    }
-
-    /// Numbers that are moved one by one by one operation.
-    fn numbers(&self, place: &Place, scalar: Scalar, count: Count) -> Term {
-        let mut body = once([Symbol::Loop]);
-        body.extend(self.with.number(scalar));
-        self.repeat(place, count, body)
-    }
-
-    fn repeat(&self, place: &Place, count: Count, body: Vec<Term>) -> Term {
-        let (times, bound) = match count {
-            Count::Fixed(times) => (Some(times), times),
-            Count::Counted(bound) => (None, bound),
-        };
-        let of = self.variable(place, bound);
-        Term::Loop { of, times, body }
-    }
-
-    fn put_counted(&self, place: &Place, scalar: Scalar, bound: u32) -> Vec<Term> {
-        let bytes = self.with.plans.representation.bytes(scalar);
-        match self.with.block_unit(scalar) {
-            Some(unit) => {
-                let start = self.with.starts(unit);
-                self.counted_block(place, bound, start, bytes.into(), 1)
-            }
-            None => {
-                let mut terms = self.counted(place, bound, memory::of_scalar(scalar).bytes);
-                let count = Count::Counted(bound);
-                let Term::Loop {
-                    of,
-                    times,
-                    mut body,
-                } = self.numbers(place, scalar, count)
-                else {
-                    unreachable!("numbers are moved by a loop")
-                };
-                body.push(Term::Wire(bytes.into()));
-                terms.push(Term::Loop { of, times, body });
-                terms
-            }
-        }
-    }
-
-    fn blit(&self, place: &Place, item: &Blittable, count: u32) -> Vec<Term> {
-        let uniform = match self.with.is_foreign() {
-            true => item.unit(),
-            false => Some(1),
-        };
-        let mut terms = once([Symbol::Array]);
-        match uniform {
-            Some(unit) => {
-                let bytes = item.bytes().saturating_mul(count.into());
-                let units = u32::try_from(bytes / u64::from(unit)).unwrap_or(u32::MAX);
-                terms.push(self.with.run(Run { unit, units }));
-            }
-            None if count == 1 => terms.extend(self.runs(item)),
-            None => {
-                let mut body = once([Symbol::Loop]);
-                body.extend(self.runs(item));
-                terms.push(self.repeat(place, Count::Fixed(count), body));
-            }
-        }
-        terms
-    }
-
-    fn runs(&self, item: &Blittable) -> impl Iterator<Item = Term> {
-        let with = self.with;
-        item.runs.iter().map(|run| with.run(*run))
-    }
-
-    fn blit_counted(&self, place: &Place, item: &Blittable, bound: u32) -> Vec<Term> {
-        let uniform = match self.with.is_foreign() {
-            true => item.unit(),
-            false => Some(1),
-        };
-        match uniform {
-            Some(unit) => {
-                let start = self.with.starts(unit);
-                self.counted_block(place, bound, start, item.bytes(), 1)
-            }
-            None => {
-                let mut terms = self.counted(place, bound, item.bytes());
-                let mut body = once([Symbol::Loop]);
-                body.extend(self.runs(item));
-                body.push(Term::Wire(item.bytes()));
-                terms.push(self.repeat(place, Count::Counted(bound), body));
-                terms
-            }
-        }
-    }
-
-    fn put_elements(&self, place: &Place, count: Count, bytes: u64, ops: &[Op]) -> Vec<Term> {
-        let mut terms = match count {
-            Count::Fixed(_) => once([Symbol::Check, Symbol::Array]),
-            Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
-        };
-        let mut body = once([Symbol::Loop]);
-        body.extend(self.inside(self.element(place), place).terms(ops));
-        body.push(Term::Wire(bytes));
-        terms.push(self.repeat(place, count, body));
-        terms.extend(self.array_elsewhere(place, count));
-        terms
-    }
-
-    fn each(&self, place: &Place, count: Count, ops: &[Op]) -> Vec<Term> {
-        let mut terms = match count {
-            Count::Fixed(_) => once([Symbol::Array]),
-            Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
-        };
-        let mut body = once([Symbol::Loop]);
-        body.extend(self.inside(self.element(place), place).terms(ops));
-        terms.push(self.repeat(place, count, body));
-        terms.extend(self.array_elsewhere(place, count));
-        terms
-    }
-
-    /// A large fixed array has memory of its own.
-    fn array_elsewhere(&self, place: &Place, count: Count) -> Option<Term> {
-        let Count::Fixed(count) = count else {
-            return None;
-        };
-        let bytes = self.element_room(place).saturating_mul(count.into());
-        let is_taken = self.is_decoding() && bytes > self.array_max;
-        is_taken.then_some(Term::Allocate(Amount::Fixed(bytes)))
-    }
-
-    /// The beginning of what is counted, whose items take so many bytes of memory each.
-    fn counted(&self, place: &Place, bound: u32, room: u64) -> Vec<Term> {
-        let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Array]);
-        terms.push(Term::Wire(COUNT_BYTES.into()));
-        if self.is_decoding() {
-            let of = self.variable(place, bound);
-            terms.push(Term::Allocate(Amount::PerItem(room, of)));
-        }
-        terms
-    }
-
-    /// Counted items that are moved as one block.
-    fn counted_block(
-        &self,
-        place: &Place,
-        bound: u32,
-        start: Symbol,
-        bytes: u64,
-        padding: u32,
-    ) -> Vec<Term> {
-        let mut terms = self.counted(place, bound, bytes);
-        terms.push(Term::Block {
-            start,
-            bytes: Amount::PerItem(bytes, self.variable(place, bound)),
-            padding: Some(padding),
-        });
-        terms
-    }
-
     fn switch(
         &self,
         place: &Place,
@@ -516,7 +403,7 @@ impl<'a, 'd> Body<'a, 'd> {
         let mut terms = once([Symbol::Optional]);
         terms.push(Term::Wire(bytes.into()));
         let mut body = self.inside(self.element(place), place).terms(ops);
-        if self.is_decoding() && self.rooms.is_boxed(self.is_recursive(ops)) {
+        if self.is_decoding() && self.facts.rooms.is_boxed(self.is_recursive(ops)) {
             let room = self.element_room(place);
             body.insert(0, Term::Allocate(Amount::Fixed(room)));
         }
@@ -532,52 +419,38 @@ impl<'a, 'd> Body<'a, 'd> {
         })
     }
 
-    fn list(&self, place: &Place, first_bare: bool, element: TypeId) -> Vec<Term> {
-        let representation = self.with.plans.representation;
-        let flag = u64::from(representation.bytes(Scalar::Bool));
-        let of = self.variable(place, u32::MAX);
-        let (mut terms, link) = match representation.lists {
-            Lists::Flagged => {
-                let last = if first_bare { 0 } else { flag };
-                let terms = vec![Term::Times(1, Symbol::Array), Term::Wire(last)];
-                (terms, vec![Term::Times(1, Symbol::Link), Term::Wire(flag)])
-            }
-            Lists::Counted => {
-                let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Array]);
-                terms.push(Term::Wire(COUNT_BYTES.into()));
-                let to = self.with.plans.of_type(element).align;
-                let align = (to > 1).then_some(Term::Align { to, before: 0 });
-                let link = align.into_iter().chain(once([Symbol::Link]));
-                (terms, link.collect())
-            }
-        };
-        if self.is_decoding() {
-            let room = self.rooms.of_element(element);
-            terms.push(Term::Allocate(Amount::PerItem(room, of.clone())));
-        }
-        terms.push(Term::List {
-            of,
-            element,
-            name: self.type_name(element),
-            link,
-        });
-        terms
-    }
-
     fn call(&self, place: &Place, ty: TypeId) -> Vec<Term> {
         let call = Term::Call {
             place: place.clone(),
             ty,
             name: self.type_name(ty),
         };
-        vec![Term::Times(1, Symbol::Call), call]
+        let mut terms: Vec<Term> = self.called(ty).collect();
+        terms.push(call);
+        terms
     }
 
-    fn is_decoding(&self) -> bool {
+    /// What it takes to get to the plan of another type and back. A compiler puts what has one caller,
+    /// or goes straight through, where it is called from.
+    fn called(&self, ty: TypeId) -> impl Iterator<Item = Term> {
+        let ops = &self.with.plans.of_type(ty).body;
+        let is_compiled = self.with.engine == Engine::Compiled;
+        let is_within = || !self.facts.sites.are_many(ty) || !self.is_branched(ops);
+        let is_called = !is_compiled || !is_within();
+        let is_handed = is_compiled
+            && is_called
+            && self.is_decoding()
+            && self.is_handed(self.facts.rooms.of_element(ty), ops);
+        let call = is_called.then_some(Term::Times(1, Symbol::Call));
+        call.into_iter()
+            .chain(is_handed.then_some(Term::Times(1, Symbol::Hand)))
+    }
+
+    pub(super) fn is_decoding(&self) -> bool {
         self.with.direction == Direction::Decode
     }
 
-    fn type_name(&self, id: TypeId) -> String {
+    pub(super) fn type_name(&self, id: TypeId) -> String {
         self.with.schema.type_def(id).name.clone()
     }
 
@@ -585,22 +458,22 @@ impl<'a, 'd> Body<'a, 'd> {
         self.layout.at(self.with.schema, place)
     }
 
-    fn element(&self, place: &Place) -> Option<Layout<'a>> {
+    pub(super) fn element(&self, place: &Place) -> Option<Layout<'a>> {
         self.at(place)?.element(self.with.schema)
     }
 
-    fn element_room(&self, place: &Place) -> u64 {
+    pub(super) fn element_room(&self, place: &Place) -> u64 {
         match self.element(place) {
-            Some(Layout::Use(ty)) => self.rooms.of(ty),
+            Some(Layout::Use(ty)) => self.facts.rooms.of(ty),
             _ => 0,
         }
     }
 
     /// The body of what lies at `place`.
-    fn inside(&self, layout: Option<Layout<'a>>, place: &Place) -> Self {
+    pub(super) fn inside(&self, layout: Option<Layout<'a>>, place: &Place) -> Self {
         Self {
             with: self.with,
-            rooms: self.rooms,
+            facts: self.facts,
             owner: self.owner,
             layout: layout.unwrap_or(Layout::Nothing),
             path: self.path_to(place),
@@ -617,7 +490,7 @@ impl<'a, 'd> Body<'a, 'd> {
         }
     }
 
-    fn variable(&self, place: &Place, bound: u32) -> Variable {
+    pub(super) fn variable(&self, place: &Place, bound: u32) -> Variable {
         Variable {
             place: place.clone(),
             owner: self.owner.to_owned(),

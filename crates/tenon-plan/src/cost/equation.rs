@@ -55,6 +55,15 @@ pub enum Term {
     },
     /// `a(n)`: nothing is taken for no bytes.
     Allocate(Amount),
+    /// `a(n)` for a list whose end nobody knows: its room doubles when it is full.
+    Grow {
+        /// Bytes of all elements.
+        bytes: Amount,
+        /// Elements that there is room for at first.
+        first: u64,
+    },
+    /// `a(n)` for the value of a message as a whole.
+    Frame(u64),
     /// Once for each element.
     Loop {
         /// The array.
@@ -204,7 +213,8 @@ fn calls(terms: &[Term], found: &mut Vec<TypeId>) {
                     .for_each(|terms| calls(terms, found));
             }
             Term::Times(..) | Term::Wire(_) | Term::Align { .. } => {}
-            Term::Block { .. } | Term::Allocate(_) | Term::Unknown { .. } => {}
+            Term::Block { .. } | Term::Allocate(_) | Term::Grow { .. } => {}
+            Term::Frame(_) | Term::Unknown { .. } => {}
         }
     }
 }
@@ -212,7 +222,7 @@ fn calls(terms: &[Term], found: &mut Vec<TypeId>) {
 fn variables(terms: &[Term], found: &mut BTreeSet<String>) {
     for term in terms {
         match term {
-            Term::Block { bytes, .. } | Term::Allocate(bytes) => {
+            Term::Block { bytes, .. } | Term::Allocate(bytes) | Term::Grow { bytes, .. } => {
                 if let Amount::PerItem(_, of) = bytes {
                     found.insert(of.name());
                 }
@@ -232,7 +242,7 @@ fn variables(terms: &[Term], found: &mut BTreeSet<String>) {
                     .for_each(|terms| variables(terms, found));
             }
             Term::Times(..) | Term::Wire(_) | Term::Align { .. } => {}
-            Term::Call { .. } | Term::Unknown { .. } => {}
+            Term::Frame(_) | Term::Call { .. } | Term::Unknown { .. } => {}
         }
     }
 }
@@ -302,6 +312,8 @@ fn part(term: &Term) -> Option<String> {
             _ => format!("b({bytes})"),
         },
         Term::Allocate(bytes) => format!("a({bytes})"),
+        Term::Grow { bytes, .. } => format!("a({bytes}, doubling)"),
+        Term::Frame(bytes) => format!("a({bytes})"),
         Term::Loop {
             times: Some(times),
             body,

@@ -16,10 +16,13 @@
 //! Call Stubs"), and what a machine of today needs beside them.
 
 mod derive;
+mod elements;
 mod equation;
+mod pieces;
 mod price;
 mod room;
 mod shape;
+mod sites;
 mod symbol;
 mod tally;
 

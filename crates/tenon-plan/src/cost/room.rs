@@ -124,7 +124,8 @@ impl<'a> Rooms<'a> {
         }
     }
 
-    fn fields(&self, fields: &[Field], array_max: u64) -> u64 {
+    /// Of fields, one behind the other, whose arrays lie elsewhere if they are larger than `array_max`.
+    pub fn fields(&self, fields: &[Field], array_max: u64) -> u64 {
         let mut end: u64 = 0;
         let mut widest = 1;
         for field in fields {

@@ -47,18 +47,28 @@ pub enum Symbol {
     Hole,
     /// An array or another counted item is begun.
     Array,
-    /// A loop goes round.
+    /// A loop over numbers goes round.
     Loop,
+    /// A loop over records goes round.
+    Element,
     /// A block is copied: its beginning.
     Copy,
     /// A block is copied: each byte.
     CopyByte,
+    /// A few bytes are copied, of a number that varies.
+    Few,
+    /// A few bytes are copied: once for each time that they are less than half of most.
+    Halving,
     /// A block of numbers is swapped: its beginning.
     Swap,
     /// A block of numbers is swapped: each byte.
     SwapByte,
     /// The plan of another type is called.
     Call,
+    /// A value that is too large for registers is handed to who asked for it.
+    Hand,
+    /// The value of a message is given back that was made piece by piece: each byte.
+    GiveByte,
     /// A level of a recursive type is entered and left.
     Level,
     /// An arm of a union is selected.
@@ -69,13 +79,20 @@ pub enum Symbol {
     Link,
     /// A piece of memory is taken and given back.
     Allocate,
+    /// A piece is taken of which the allocator has no list, and given back.
+    AllocateLarge,
+    /// A piece is taken and given back of a size of which more are in use than the allocator's list
+    /// holds: what that takes beside.
+    AllocateMore,
     /// A piece of memory is taken: each byte.
     AllocateByte,
+    /// A piece is taken out of memory that is already there.
+    Take,
 }
 
 impl Symbol {
     /// All of them, in the order in which equations name them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 31] = [
         Self::Begin,
         Self::Whole,
         Self::Operation,
@@ -88,17 +105,25 @@ impl Symbol {
         Self::Hole,
         Self::Array,
         Self::Loop,
+        Self::Element,
         Self::Copy,
         Self::CopyByte,
+        Self::Few,
+        Self::Halving,
         Self::Swap,
         Self::SwapByte,
         Self::Call,
+        Self::Hand,
+        Self::GiveByte,
         Self::Level,
         Self::Arm,
         Self::Optional,
         Self::Link,
         Self::Allocate,
+        Self::AllocateLarge,
+        Self::AllocateMore,
         Self::AllocateByte,
+        Self::Take,
     ];
 
     /// How it is written, with the letters of the paper where it has one.
@@ -116,17 +141,25 @@ impl Symbol {
             Self::Hole => "h",
             Self::Array => "A",
             Self::Loop => "f",
+            Self::Element => "r",
             Self::Copy => "α",
             Self::CopyByte => "β",
+            Self::Few => "φ",
+            Self::Halving => "ψ",
             Self::Swap => "σ",
             Self::SwapByte => "τ",
             Self::Call => "k",
+            Self::Hand => "q",
+            Self::GiveByte => "g",
             Self::Level => "d",
             Self::Arm => "u",
             Self::Optional => "o",
             Self::Link => "l",
             Self::Allocate => "a",
+            Self::AllocateLarge => "x",
+            Self::AllocateMore => "y",
             Self::AllocateByte => "z",
+            Self::Take => "t",
         }
     }
 
@@ -144,24 +177,33 @@ impl Symbol {
             Self::Member => "look for a value among the members of an enum",
             Self::Hole => "fill or skip a hole",
             Self::Array => "begin an array or another counted item",
-            Self::Loop => "go round in a loop",
+            Self::Loop => "go round in a loop over numbers",
+            Self::Element => "go round in a loop over records",
             Self::Copy => "begin to copy a block; b(n) = α + β n",
             Self::CopyByte => "copy a byte of a block",
+            Self::Few => "copy up to 128 bytes whose number varies; b(n) = φ + ψ h(n)",
+            Self::Halving => "copy less than half as many",
             Self::Swap => "begin to swap a block of numbers; s(n) = σ + τ n",
             Self::SwapByte => "swap a byte of a block of numbers",
             Self::Call => "call the plan of another type",
+            Self::Hand => "hand over a value that is too large for registers",
+            Self::GiveByte => "give back a byte of a message that was made piece by piece",
             Self::Level => "enter and leave a level of a recursive type",
             Self::Arm => "select the arm of a union",
             Self::Optional => "see whether a value is there",
             Self::Link => "go on to the next element of a linked list",
             Self::Allocate => "take and give back a piece of memory; a(n) = a + z n",
+            Self::AllocateLarge => "the same, of a piece that the allocator has no list of",
+            Self::AllocateMore => "one more of a size than its list holds, beside a",
             Self::AllocateByte => "take a byte of memory",
+            Self::Take => "take memory that is already there",
         }
     }
 
     /// Whether it depends on the level of cache that the bytes lie in.
     pub fn is_by_level(self) -> bool {
-        matches!(self, Self::CopyByte | Self::SwapByte | Self::AllocateByte)
+        let bytes = [Self::CopyByte, Self::SwapByte, Self::AllocateByte];
+        bytes.contains(&self)
     }
 
     pub(super) fn index(self) -> usize {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use tenon_schema::TypeId;
 
 use super::equation::{Amount, Choice, Equation, Equations, Term, Variable};
+use super::pieces::{self, Pieces};
 use super::shape::Shape;
-use super::symbol::Symbol;
+use super::symbol::{Engine, Symbol};
 
 /// So often each parameter, and what a message takes.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,6 +17,8 @@ pub struct Tally {
     wire: u64,
     /// Of what varies in size or lies in types of its own: so much of the whole, by full name.
     parts: BTreeMap<String, Times>,
+    /// Pieces of memory, in their order.
+    pieces: Pieces,
     /// Whether something is in it that nobody knows the cost of.
     unknown: bool,
 }
@@ -29,7 +32,7 @@ impl Times {
         self.0[symbol.index()]
     }
 
-    fn add(&mut self, symbol: Symbol, times: f64) {
+    pub fn add(&mut self, symbol: Symbol, times: f64) {
         self.0[symbol.index()] += times;
     }
 
@@ -50,7 +53,10 @@ impl Tally {
             tally: Self::default(),
         };
         walk.terms(&equation.terms, shape);
-        walk.tally
+        let mut tally = walk.tally;
+        let further = tally.pieces.finish(equations.engine);
+        tally.times.add_all(&further, 1.0);
+        tally
     }
 
     /// How often one parameter.
@@ -65,7 +71,11 @@ impl Tally {
 
     /// Pieces of memory taken.
     pub fn allocations(&self) -> u64 {
-        self.times.of(Symbol::Allocate) as u64
+        let pieces = [Symbol::Allocate, Symbol::AllocateLarge];
+        pieces
+            .map(|symbol| self.times.of(symbol) as u64)
+            .iter()
+            .sum()
     }
 
     /// Bytes of memory taken.
@@ -93,6 +103,7 @@ impl Tally {
     fn add_all(&mut self, other: &Self, times: u64) {
         self.times.add_all(&other.times, times as f64);
         self.wire = self.wire.saturating_add(other.wire.saturating_mul(times));
+        self.pieces.take_all(&other.pieces, times);
         self.unknown |= other.unknown;
         for (name, part) in &other.parts {
             self.part(name).add_all(part, times as f64);
@@ -105,6 +116,21 @@ impl Tally {
         }
         self.parts.entry(name.to_owned()).or_default()
     }
+}
+
+/// Bytes of a varying number up to which they are copied without a call: in two pieces that may
+/// overlap, of half of this or of less. Kernels begin behind.
+const FEW: u64 = 128;
+
+/// How often the pieces that so few bytes are copied in are halved, until they are no longer than what
+/// there is.
+fn halvings(bytes: u64) -> f64 {
+    let pieces = [64, 32, 16, 8, 4, 2, 1];
+    let longer = |piece: &&u64| match **piece {
+        64 | 32 => bytes <= **piece,
+        _ => bytes < **piece,
+    };
+    pieces.iter().filter(longer).count() as f64
 }
 
 /// What stands for a type that has been seen: the type, its depth, and its position modulo 8.
@@ -136,6 +162,8 @@ impl Walk<'_> {
                 padding,
             } => self.block(*start, bytes, *padding, shape),
             Term::Allocate(bytes) => self.allocate(bytes, shape),
+            Term::Grow { bytes, first } => self.grow(bytes, *first, shape),
+            Term::Frame(bytes) => pieces::take(&mut self.tally.times, *bytes, 1),
             Term::Loop { of, times, body } => {
                 self.part(of, |walk| walk.elements(of, *times, body, shape));
             }
@@ -188,13 +216,23 @@ impl Walk<'_> {
 
     fn block<S: Shape>(&mut self, start: Symbol, amount: &Amount, padding: Option<u32>, shape: S) {
         let bytes = Self::amount(amount, shape);
-        let each = match start {
-            Symbol::Swap => Symbol::SwapByte,
-            _ => Symbol::CopyByte,
-        };
+        let is_counted = matches!(amount, Amount::PerItem(..));
         let run = |walk: &mut Self| {
-            walk.tally.times.add(start, 1.0);
-            walk.tally.times.add(each, bytes as f64);
+            let times = &mut walk.tally.times;
+            match start {
+                Symbol::Swap => {
+                    times.add(Symbol::Swap, 1.0);
+                    times.add(Symbol::SwapByte, bytes as f64);
+                }
+                _ if is_counted && bytes <= FEW => {
+                    times.add(Symbol::Few, 1.0);
+                    times.add(Symbol::Halving, halvings(bytes));
+                }
+                _ => {
+                    times.add(Symbol::Copy, 1.0);
+                    times.add(Symbol::CopyByte, bytes as f64);
+                }
+            }
         };
         match amount {
             Amount::Fixed(_) => run(self),
@@ -211,14 +249,39 @@ impl Walk<'_> {
         if bytes == 0 {
             return;
         }
-        let run = |walk: &mut Self| {
-            walk.tally.times.add(Symbol::Allocate, 1.0);
-            walk.tally.times.add(Symbol::AllocateByte, bytes as f64);
-        };
+        let run = |walk: &mut Self| walk.piece(bytes);
         match amount {
             Amount::Fixed(_) => run(self),
             Amount::PerItem(_, of) => self.part(of, run),
         }
+    }
+
+    fn piece(&mut self, bytes: u64) {
+        match self.equations.engine {
+            Engine::Compiled => pieces::take(&mut self.tally.times, bytes, 1),
+            Engine::Machine | Engine::Interpreter => self.tally.times.add(Symbol::Take, 1.0),
+        }
+        self.tally.pieces.take(bytes, 1);
+    }
+
+    /// Ever larger rooms, to each of which what is in the one before is moved.
+    fn grow<S: Shape>(&mut self, amount: &Amount, first: u64, shape: S) {
+        let Amount::PerItem(each, of) = amount else {
+            return;
+        };
+        let length = shape.at(&of.place).length(of);
+        self.part(of, |walk| {
+            let (mut room, mut next) = (0, first);
+            while room < length && *each > 0 {
+                if room > 0 {
+                    let moved = each.saturating_mul(room) as f64;
+                    walk.tally.times.add(Symbol::Copy, 1.0);
+                    walk.tally.times.add(Symbol::CopyByte, moved);
+                }
+                walk.piece(each.saturating_mul(next));
+                (room, next) = (next, next.saturating_mul(2));
+            }
+        });
     }
 
     fn elements<S: Shape>(&mut self, of: &Variable, times: Option<u32>, body: &[Term], shape: S) {

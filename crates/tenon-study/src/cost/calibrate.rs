@@ -48,7 +48,8 @@ pub fn calibrate(
     for (design, done) in designs.into_iter().zip(0..) {
         let progress = |part| progress((f64::from(done) + part) / count);
         let exercises = Exercises::of(design.movement, &levels, effort);
-        let (some, paces) = exercises.time(representation, *design, effort, progress)?;
+        let (some, paces) =
+            exercises.time(representation, *design, effort, yardsticks, progress)?;
         timed.extend(some);
         yardsticks = [0, 1].map(|way| yardsticks[way].min(paces[way]));
     }
@@ -111,6 +112,7 @@ impl Exercises {
         representation: Representation,
         design: Design,
         effort: Effort,
+        fastest: [f64; 2],
         progress: impl FnMut(f64),
     ) -> Result<(Vec<Timed>, [f64; 2]), CostError> {
         let parsed = tenon_idl::parse_text("corpus.x", self.text, &tenon_idl::Options::default());
@@ -119,7 +121,7 @@ impl Exercises {
         let values = values.collect::<Result<_, _>>()?;
         let mut planned = Planned::new(&schema, representation, design)?;
         planned.known_as = Some(self.known_as);
-        planned.time(values, effort, progress)
+        planned.time(values, effort, fastest, progress)
     }
 }
 

@@ -58,7 +58,10 @@ pub fn check(
     let engine = calibrations[0].engine;
     let mut planned = Planned::new(schema, representation, usual_design(engine))?;
     planned.known_as = Some("nfs3");
-    let (timed, _) = planned.time(values(schema), effort, progress)?;
+    let fastest = calibrations
+        .each_ref()
+        .map(|calibration| calibration.yardstick);
+    let (timed, _) = planned.time(values(schema), effort, fastest, progress)?;
     let checked = timed.into_iter().flat_map(|timed| {
         let both = calibrations.iter().map(move |calibration| {
             let at = calibration.direction as usize;

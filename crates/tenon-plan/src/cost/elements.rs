@@ -1,0 +1,241 @@
+//! From a plan to its equation: what has elements. Arrays, counted items and linked lists.
+
+use tenon_schema::TypeId;
+
+use super::derive::{Body, once};
+use super::equation::{Amount, Term, Variable};
+use super::symbol::{Engine, Symbol};
+use crate::representation::{COUNT_BYTES, Lists};
+use crate::{Blittable, Count, Op, Place, Run, Scalar, memory};
+
+/// Elements that compiled stubs first have room for in a list, if one has no more than
+/// [`FIRST_ROOM_MAX`] bytes, as `tenon-wire` does.
+const FIRST_ROOM: u64 = 4;
+const FIRST_ROOM_MAX: u64 = 64;
+
+impl Body<'_, '_> {
+    pub(super) fn array(&self, place: &Place, scalar: Scalar, count: u32) -> Vec<Term> {
+        let mut terms = once([Symbol::Array]);
+        terms.push(match self.with.block_unit(scalar) {
+            Some(unit) => {
+                let bytes = self.with.plans.representation.bytes(scalar);
+                let units = count.saturating_mul(bytes / unit);
+                self.with.run(Run { unit, units })
+            }
+            None => self.numbers(place, scalar, Count::Fixed(count)),
+        });
+        terms
+    }
+
+    /// Numbers that are moved one by one by one operation.
+    fn numbers(&self, place: &Place, scalar: Scalar, count: Count) -> Term {
+        let mut body = once([Symbol::Loop]);
+        body.extend(self.with.number(scalar));
+        self.repeat(place, count, body)
+    }
+
+    fn repeat(&self, place: &Place, count: Count, body: Vec<Term>) -> Term {
+        let (times, bound) = match count {
+            Count::Fixed(times) => (Some(times), times),
+            Count::Counted(bound) => (None, bound),
+        };
+        let of = self.variable(place, bound);
+        Term::Loop { of, times, body }
+    }
+
+    pub(super) fn put_counted(&self, place: &Place, scalar: Scalar, bound: u32) -> Vec<Term> {
+        let bytes = self.with.plans.representation.bytes(scalar);
+        match self.with.block_unit(scalar) {
+            Some(unit) => {
+                let start = self.with.starts(unit);
+                self.counted_block(place, bound, start, bytes.into(), 1)
+            }
+            None => {
+                let mut terms = self.counted(place, bound, memory::of_scalar(scalar).bytes);
+                let count = Count::Counted(bound);
+                let Term::Loop {
+                    of,
+                    times,
+                    mut body,
+                } = self.numbers(place, scalar, count)
+                else {
+                    unreachable!("numbers are moved by a loop")
+                };
+                body.push(Term::Wire(bytes.into()));
+                terms.push(Term::Loop { of, times, body });
+                terms
+            }
+        }
+    }
+
+    pub(super) fn blit(&self, place: &Place, item: &Blittable, count: u32) -> Vec<Term> {
+        let uniform = match self.with.is_foreign() {
+            true => item.unit(),
+            false => Some(1),
+        };
+        let mut terms = once([Symbol::Array]);
+        match uniform {
+            Some(unit) => {
+                let bytes = item.bytes().saturating_mul(count.into());
+                let units = u32::try_from(bytes / u64::from(unit)).unwrap_or(u32::MAX);
+                terms.push(self.with.run(Run { unit, units }));
+            }
+            None if count == 1 => terms.extend(self.runs(item)),
+            None => {
+                let mut body = once([Symbol::Element]);
+                body.extend(self.runs(item));
+                terms.push(self.repeat(place, Count::Fixed(count), body));
+            }
+        }
+        terms
+    }
+
+    fn runs(&self, item: &Blittable) -> impl Iterator<Item = Term> {
+        let with = self.with;
+        item.runs.iter().map(|run| with.run(*run))
+    }
+
+    pub(super) fn blit_counted(&self, place: &Place, item: &Blittable, bound: u32) -> Vec<Term> {
+        let uniform = match self.with.is_foreign() {
+            true => item.unit(),
+            false => Some(1),
+        };
+        match uniform {
+            Some(unit) => {
+                let start = self.with.starts(unit);
+                self.counted_block(place, bound, start, item.bytes(), 1)
+            }
+            None => {
+                let mut terms = self.counted(place, bound, item.bytes());
+                let mut body = once([Symbol::Element]);
+                body.extend(self.runs(item));
+                body.push(Term::Wire(item.bytes()));
+                terms.push(self.repeat(place, Count::Counted(bound), body));
+                terms
+            }
+        }
+    }
+
+    pub(super) fn put_elements(
+        &self,
+        place: &Place,
+        count: Count,
+        bytes: u64,
+        ops: &[Op],
+    ) -> Vec<Term> {
+        let mut terms = match count {
+            Count::Fixed(_) => once([Symbol::Check, Symbol::Array]),
+            Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
+        };
+        let mut body = once([round(ops)]);
+        body.extend(self.inside(self.element(place), place).terms(ops));
+        body.push(Term::Wire(bytes));
+        terms.push(self.repeat(place, count, body));
+        terms.extend(self.array_elsewhere(place, count));
+        terms
+    }
+
+    pub(super) fn each(&self, place: &Place, count: Count, ops: &[Op]) -> Vec<Term> {
+        let mut terms = match count {
+            Count::Fixed(_) => once([Symbol::Array]),
+            Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
+        };
+        let mut body = once([round(ops)]);
+        body.extend(self.inside(self.element(place), place).terms(ops));
+        terms.push(self.repeat(place, count, body));
+        terms.extend(self.array_elsewhere(place, count));
+        terms
+    }
+
+    /// A large fixed array has memory of its own.
+    fn array_elsewhere(&self, place: &Place, count: Count) -> Option<Term> {
+        let Count::Fixed(count) = count else {
+            return None;
+        };
+        let bytes = self.element_room(place).saturating_mul(count.into());
+        let is_taken = self.is_decoding() && bytes > self.array_max;
+        is_taken.then_some(Term::Allocate(Amount::Fixed(bytes)))
+    }
+
+    /// The beginning of what is counted, whose items take so many bytes of memory each.
+    fn counted(&self, place: &Place, bound: u32, room: u64) -> Vec<Term> {
+        let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Array]);
+        terms.push(Term::Wire(COUNT_BYTES.into()));
+        if self.is_decoding() {
+            let of = self.variable(place, bound);
+            terms.push(Term::Allocate(Amount::PerItem(room, of)));
+        }
+        terms
+    }
+
+    /// Counted items that are moved as one block.
+    pub(super) fn counted_block(
+        &self,
+        place: &Place,
+        bound: u32,
+        start: Symbol,
+        bytes: u64,
+        padding: u32,
+    ) -> Vec<Term> {
+        let mut terms = self.counted(place, bound, bytes);
+        terms.push(Term::Block {
+            start,
+            bytes: Amount::PerItem(bytes, self.variable(place, bound)),
+            padding: Some(padding),
+        });
+        terms
+    }
+
+    pub(super) fn list(&self, place: &Place, first_bare: bool, element: TypeId) -> Vec<Term> {
+        let representation = self.with.plans.representation;
+        let flag = u64::from(representation.bytes(Scalar::Bool));
+        let of = self.variable(place, u32::MAX);
+        let (mut terms, link) = match representation.lists {
+            Lists::Flagged => {
+                let last = if first_bare { 0 } else { flag };
+                let terms = vec![Term::Times(1, Symbol::Array), Term::Wire(last)];
+                (terms, vec![Term::Times(1, Symbol::Link), Term::Wire(flag)])
+            }
+            Lists::Counted => {
+                let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Array]);
+                terms.push(Term::Wire(COUNT_BYTES.into()));
+                let to = self.with.plans.of_type(element).align;
+                let align = (to > 1).then_some(Term::Align { to, before: 0 });
+                let link = align.into_iter().chain(once([Symbol::Link]));
+                (terms, link.collect())
+            }
+        };
+        if self.is_decoding() {
+            terms.push(self.list_room(representation.lists, element, of.clone()));
+        }
+        terms.push(Term::List {
+            of,
+            element,
+            name: self.type_name(element),
+            link,
+        });
+        terms
+    }
+
+    /// Memory for the elements of a list. Where it is flagged nobody knows how many come.
+    fn list_room(&self, lists: Lists, element: TypeId, of: Variable) -> Term {
+        let each = self.facts.rooms.of_element(element);
+        let bytes = Amount::PerItem(each, of);
+        let first = match self.with.engine {
+            Engine::Compiled if each <= FIRST_ROOM_MAX => FIRST_ROOM,
+            _ => 1,
+        };
+        match lists {
+            Lists::Flagged => Term::Grow { bytes, first },
+            Lists::Counted => Term::Allocate(bytes),
+        }
+    }
+}
+
+/// What goes round: a loop over numbers, each with a check or without, or one over records.
+fn round(ops: &[Op]) -> Symbol {
+    match ops {
+        [Op::Put { .. }] | [Op::Reserve { .. }, Op::Put { .. }] => Symbol::Loop,
+        _ => Symbol::Element,
+    }
+}
