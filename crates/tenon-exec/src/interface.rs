@@ -1,5 +1,6 @@
 //! An interface that can be run: its schema and the plans made from it.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use tenon_plan::{Pass, PlanError, Plans, Representation, verify};
@@ -98,7 +99,7 @@ impl Interface {
     ///
     /// # Errors
     /// The value is not one of this type; `type.field` says which part. What was appended is to
-    /// be dropped. Of an interface whose types C cannot hold, all values are refused.
+    /// be dropped. Of an interface whose types C cannot hold, all values are refused, by the name of such a type.
     ///
     /// # Panics
     /// If `id` is not of this interface.
@@ -115,7 +116,7 @@ impl Interface {
     ///
     /// # Errors
     /// The bytes are not a value of this type; `type.field` and the offset say where. Of an
-    /// interface whose types C cannot hold, all are refused.
+    /// interface whose types C cannot hold, all are refused, by the name of such a type.
     ///
     /// # Panics
     /// If `id` is not of this interface.
@@ -135,7 +136,11 @@ impl Interface {
     ) -> Result<(), EncodeError> {
         match self.message_of(key) {
             Ok(message) => message.frame(value)?.encode(out),
-            Err(_) => Err(EncodeError::new(EncodeErrorKind::Shape)),
+            Err(fault) => {
+                let mut error = EncodeError::new(EncodeErrorKind::Unholdable);
+                error.field = Cow::Owned(fault.name().to_owned());
+                Err(error)
+            }
         }
     }
 
@@ -146,7 +151,11 @@ impl Interface {
     ) -> Result<Value, DecodeError> {
         match self.message_of(key) {
             Ok(message) => message.decode_value(input),
-            Err(_) => Err(input.error(DecodeErrorKind::TooMuchMemory)),
+            Err(fault) => {
+                let mut error = input.error(DecodeErrorKind::Unholdable);
+                error.field = Cow::Owned(fault.name().to_owned());
+                Err(error)
+            }
         }
     }
 

@@ -4,7 +4,7 @@ mod support;
 
 use support::{encoded, ids, interface, torture};
 use tenon_exec::{Interface, Value, random::Random};
-use tenon_schema::{Type, TypeId};
+use tenon_schema::{Length, Type, TypeId, TypeKind};
 use tenon_wire::{
     Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder, Limits,
 };
@@ -296,6 +296,24 @@ fn structs_inside_structs_have_all_their_fields_and_no_more() {
     refuse("curve", curve(line(ints(2), ints(0))), "line.to");
     let three = Value::Struct(vec![ints(2), ints(2), ints(2)]);
     refuse("curve", curve(three), "curve.first");
+}
+
+#[test]
+fn what_has_no_place_in_memory_is_refused_by_its_name() {
+    // No interface that is read from a file has such types; one that is made by a program may.
+    let mut schema = support::schema("struct s { int x; }; struct large { opaque x[4]; };");
+    let TypeKind::Struct(fields) = &mut schema.types[1].kind else {
+        panic!("it is a struct")
+    };
+    fields[0].ty = Type::Opaque(Length::Fixed(1 << 29));
+    let interface = Interface::new(schema).expect("types that end");
+    let error = decode(&interface, "s", &words(&[1])).expect_err("there is no layout");
+    let unholdable = (DecodeErrorKind::Unholdable, "large");
+    assert_eq!((error.kind, error.field.as_ref()), unholdable);
+    let value = Value::Struct(vec![Value::Int(1)]);
+    let (kind, field) = encode_error(&interface, "s", &value);
+    let unholdable = (EncodeErrorKind::Unholdable, "large");
+    assert_eq!((kind, field.as_str()), unholdable);
 }
 
 #[test]

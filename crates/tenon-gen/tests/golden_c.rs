@@ -131,6 +131,19 @@ fn what_c_has_no_word_for_is_refused() {
             "`tenon_s` is a word of C or of Tenon's header",
         ),
         (
+            "struct malloc { int a; };",
+            "`malloc` is a name of C's library",
+        ),
+        ("struct s { int EOF; };", "`EOF` is a name of C's library"),
+        (
+            "struct value { int a; };",
+            "`value` is a variable of C's stubs where they need what the interface calls so",
+        ),
+        (
+            "enum e { A = 1 }; struct A { int a; };",
+            "two things would be called `A` in C",
+        ),
+        (
             "struct s { quadruple q; };",
             "s: C has no type for `quadruple`",
         ),

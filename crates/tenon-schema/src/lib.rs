@@ -244,6 +244,18 @@ pub struct Passthrough {
     pub after_definitions: u32,
 }
 
+impl Union {
+    /// What the arm that `discriminant` selects holds; `None` if it selects no arm.
+    pub fn selected(&self, discriminant: i32) -> Option<Option<&Field>> {
+        let selects = |case: &Case| case.value == discriminant;
+        let arm = self.arms.iter().find(|arm| arm.cases.iter().any(selects));
+        match arm {
+            Some(arm) => Some(arm.field.as_ref()),
+            None => self.default.as_ref().map(Option::as_ref),
+        }
+    }
+}
+
 impl Schema {
     /// The definition behind `id`.
     ///

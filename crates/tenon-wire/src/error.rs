@@ -60,6 +60,9 @@ pub enum DecodeErrorKind {
     /// The type is declared outside the interface, so that nothing is known of its bytes
     /// (dynamic values only).
     External,
+    /// Values of the type have no place in memory: they are too large, or without an end (dynamic
+    /// values only).
+    Unholdable,
 }
 
 /// The value cannot be put on the wire. What it points to says why.
@@ -100,6 +103,9 @@ pub enum EncodeErrorKind {
     /// The type is declared outside the interface, so that nothing is known of its bytes
     /// (dynamic values only).
     External,
+    /// Values of the type have no place in memory: they are too large, or without an end (dynamic
+    /// values only).
+    Unholdable,
 }
 
 /// Says in which field an error arose, if nothing further inside has said so already.
@@ -245,6 +251,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::TooMuchMemory => f.write_str("value needs more memory than its bytes pay for"),
             Self::BadList => f.write_str("list is empty or has no end"),
             Self::External => f.write_str("the type is declared outside the interface"),
+            Self::Unholdable => f.write_str("values of this type have no place in memory"),
         }
     }
 }
@@ -271,6 +278,7 @@ impl fmt::Display for EncodeErrorKind {
             Self::TooDeep => f.write_str("value nests too deep"),
             Self::UnknownValue(value) => write!(f, "{value} is not a value of this type"),
             Self::External => f.write_str("the type is declared outside the interface"),
+            Self::Unholdable => f.write_str("values of this type have no place in memory"),
             Self::Shape => f.write_str("value does not have the interface's shape"),
         }
     }

@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         // SAFETY: the caller's promise: the arm is the one that the discriminant selects.
         unsafe {
             let discriminant = discriminant(scalar, at);
-            let held = Layout::of_arm(selected(union, discriminant).flatten());
+            let held = Layout::of_arm(union.selected(discriminant).flatten());
             let held = self.value(held, at.add(*arms as usize))?;
             Ok(Value::union(discriminant, held))
         }
@@ -164,16 +164,6 @@ impl<'a> Reader<'a> {
             let counted = at.cast::<Counted>().read();
             self.bytes(counted.count, counted.items)
         }
-    }
-}
-
-/// The field of the arm that `discriminant` selects; `None` if it selects no arm.
-pub(super) fn selected(union: &Union, discriminant: i32) -> Option<Option<&Field>> {
-    let selects = |case: &tenon_schema::Case| case.value == discriminant;
-    let arm = union.arms.iter().find(|arm| arm.cases.iter().any(selects));
-    match arm {
-        Some(arm) => Some(arm.field.as_ref()),
-        None => union.default.as_ref().map(Option::as_ref),
     }
 }
 

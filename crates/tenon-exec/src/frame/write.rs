@@ -10,7 +10,6 @@ use tenon_schema::{Field, Length, Type, TypeId, TypeKind};
 use tenon_wire::{EncodeError, EncodeErrorKind};
 
 use super::arena::Arena;
-use super::read::selected;
 use crate::layout::{Counted, Layouts};
 use crate::{Interface, Union, Value};
 
@@ -169,7 +168,7 @@ impl<'a, 'm> Writer<'a, 'm> {
             unreachable!("unions without a discriminant are not lowered");
         };
         let unknown = EncodeErrorKind::UnknownValue(held.discriminant);
-        let Some(arm) = selected(union, held.discriminant) else {
+        let Some(arm) = union.selected(held.discriminant) else {
             return Err(EncodeError::new(unknown));
         };
         // SAFETY: the caller's promise: there is room for discriminant and every arm.

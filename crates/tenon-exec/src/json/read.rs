@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bstr::BString;
 use serde_json::{Map, Value as Json};
 use tenon_plan::links::{LinkedList, linked_list, memory_fields};
-use tenon_schema::{Arm, EnumMember, Field, Length, Schema, Type, TypeId, TypeKind, Union};
+use tenon_schema::{EnumMember, Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
 use super::bytes::{self, Bare};
 use super::number::{read_float, read_integer};
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         };
         let discriminant = self.discriminant(union, members)?;
         let key = |field: &Field| arm_key(union, &field.name);
-        let Some(field) = selected(union, discriminant) else {
+        let Some(field) = union.selected(discriminant) else {
             let problem = format!("{} selects no arm", members[&union.discriminant]);
             return Err(JsonError::new(problem).in_field(&union.discriminant));
         };
@@ -231,15 +231,6 @@ impl<'a> Reader<'a> {
             Err(error) => Err(error),
         };
         value.map_err(|error| error.in_field(&union.discriminant))
-    }
-}
-
-/// The arm that a discriminant selects, with what it holds; `None` if there is no such arm.
-fn selected(union: &Union, value: i32) -> Option<Option<&Field>> {
-    let selects = |arm: &&Arm| arm.cases.iter().any(|case| case.value == value);
-    match union.arms.iter().find(selects) {
-        Some(arm) => Some(arm.field.as_ref()),
-        None => union.default.as_ref().map(Option::as_ref),
     }
 }
 

@@ -53,6 +53,15 @@ pub enum LayoutError {
     TooLarge(String),
 }
 
+impl LayoutError {
+    /// The type or procedure that is at fault.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Endless(name) | Self::TooLarge(name) => name,
+        }
+    }
+}
+
 /// How the values of all types of an interface lie in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layouts {

@@ -198,7 +198,7 @@ enum Passed {
 }
 
 /// What the parameters are called that every stub has.
-const OWN_PARAMETERS: [&str; 12] = [
+pub const OWN_PARAMETERS: [&str; 13] = [
     "channel",
     "result",
     "error",
@@ -211,6 +211,7 @@ const OWN_PARAMETERS: [&str; 12] = [
     "it",
     "in",
     "out",
+    "memcpy",
 ];
 
 impl Parameter {
@@ -288,6 +289,17 @@ impl Parameter {
                 format!("{field}.{}_len = {name}_len;", self.field),
                 format!("{field}.{}_val = ({}*) {name}_val;", self.field, spaced(of)),
             ],
+        }
+    }
+
+    /// What is true if it leads to nothing that could be put into a record; `None` if nothing is copied from
+    /// behind a pointer.
+    pub fn missing(&self) -> Option<String> {
+        match self.passed {
+            Passed::Behind(_) | Passed::Vector(_) | Passed::Elements(..) => {
+                Some(format!("{} == NULL", self.name))
+            }
+            Passed::Value(_) | Passed::Pointer(_) | Passed::Counted(_) => None,
         }
     }
 

@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod free;
 mod header;
+mod library;
 mod lists;
 mod macros;
 mod messages;

@@ -210,24 +210,27 @@ impl<'a> File<'a> {
             None => "NULL",
         };
         w.braces_below(|w| {
-            let arguments = self.fill(w, call);
-            w.line(format!(
-                "return tenon_call (channel, {procedure}, {arguments}, {result}, error);"
-            ));
+            let send = |arguments: &str| {
+                format!("return tenon_call (channel, {procedure}, {arguments}, {result}, error);")
+            };
+            let arguments = self.fill(w, call, &send);
+            w.line(send(&arguments));
         });
         w.line("");
         w.line("tenon_pending *");
         w.line(self.start_head(call));
         w.braces_below(|w| {
-            let arguments = self.fill(w, call);
-            w.line(format!(
-                "return tenon_start (channel, {procedure}, {arguments}, error);"
-            ));
+            let send = |arguments: &str| {
+                format!("return tenon_start (channel, {procedure}, {arguments}, error);")
+            };
+            let arguments = self.fill(w, call, &send);
+            w.line(send(&arguments));
         });
     }
 
-    /// Puts arguments where they are encoded from, and returns a pointer to them.
-    fn fill(&self, w: &mut Writer, call: &Call<'a>) -> String {
+    /// Puts arguments where they are encoded from, and returns a pointer to them. If one of them cannot be put there,
+    /// because it is `NULL`, `send` is asked to send none, which is refused as a pointer that is `NULL` always is.
+    fn fill(&self, w: &mut Writer, call: &Call<'a>, send: &dyn Fn(&str) -> String) -> String {
         let parameters = call.parameters(self.of);
         match (call.has_record(), parameters.as_slice()) {
             (false, []) => "NULL".to_owned(),
@@ -235,6 +238,12 @@ impl<'a> File<'a> {
             _ => {
                 w.line(format!("{} tenon_arguments;", call.procedure.record_name()));
                 w.line("");
+                let missing = parameters.iter().filter_map(|it| it.missing());
+                let missing: Vec<String> = missing.collect();
+                if !missing.is_empty() {
+                    w.line(format!("if ({})", missing.join(" || ")));
+                    w.indented(|w| w.line(send("NULL")));
+                }
                 for line in parameters.iter().flat_map(|parameter| parameter.fill()) {
                     w.line(line);
                 }

@@ -7,7 +7,9 @@ use tenon_plan::PlanError;
 use tenon_schema::{ConstantValue, Schema, Type, TypeKind};
 
 use super::Stubs;
+use super::library;
 use super::macros::{self, File};
+use super::messages::OWN_PARAMETERS;
 
 /// Why there are no stubs for an interface.
 #[derive(Debug)]
@@ -16,6 +18,10 @@ pub enum Refused {
     Plan(PlanError),
     /// A name of the interface is a word of C, or begins as those of Tenon do.
     Word(String),
+    /// A type or a member of an enum has the name of something of C's library.
+    Library(String),
+    /// A type or a member of an enum has the name of a variable where stubs need it.
+    Variable(String),
     /// A name that becomes a macro means something else as well.
     Defined(String),
     /// Two things would have one name.
@@ -29,6 +35,11 @@ impl fmt::Display for Refused {
         match self {
             Self::Plan(error) => write!(f, "{error}"),
             Self::Word(name) => write!(f, "`{name}` is a word of C or of Tenon's header"),
+            Self::Library(name) => write!(f, "`{name}` is a name of C's library"),
+            Self::Variable(name) => write!(
+                f,
+                "`{name}` is a variable of C's stubs where they need what the interface calls so"
+            ),
             Self::Defined(name) => write!(
                 f,
                 "`{name}` would be a number wherever C's stubs have that name for something else"
@@ -106,6 +117,14 @@ const WORDS: [&str; 61] = [
     "defined",
 ];
 
+/// Variables of codecs, where types are named too.
+const BESIDE_TYPES: [&str; 6] = ["in", "out", "it", "from", "value", "swapped"];
+
+/// Variables of codecs, where members of enums are named too.
+const BESIDE_MEMBERS: [&str; 8] = [
+    "in", "out", "it", "from", "to", "value", "swapped", "number",
+];
+
 /// Refuses names and types that C does not have.
 pub fn check(schema: &Schema) -> Result<(), Refused> {
     let mut types = schema.types.iter();
@@ -119,17 +138,40 @@ pub fn check(schema: &Schema) -> Result<(), Refused> {
             return Err(Refused::Quadruple(procedure.name.clone()));
         }
     }
-    let is_ours = |name: &str| name.starts_with("tenon_") || name.starts_with("TENON_");
+    let is_ours =
+        |name: &str| name == "tenon" || name.starts_with("tenon_") || name.starts_with("TENON_");
     let is_word = |name: &&str| WORDS.contains(name) || is_ours(name);
-    match names(schema).find(is_word) {
-        Some(name) => Err(Refused::Word(name.to_owned())),
+    if let Some(name) = names(schema).find(is_word) {
+        return Err(Refused::Word(name.to_owned()));
+    }
+    let mut declared = declared(schema).filter(|name| library::has(name));
+    let mut placed = names(schema).filter(|name| library::defines(name));
+    if let Some(name) = declared.next().or_else(|| placed.next()) {
+        return Err(Refused::Library(name.to_owned()));
+    }
+    match hidden(schema) {
+        Some(name) => Err(Refused::Variable(name.to_owned())),
         None => Ok(()),
     }
 }
 
+/// A type or a member that stubs could not name, because a variable has its name there.
+fn hidden(schema: &Schema) -> Option<&str> {
+    let has_procedures = !schema.programs.is_empty();
+    let is_hidden = |name: &&str| {
+        BESIDE_TYPES.contains(name) || (has_procedures && OWN_PARAMETERS.contains(name))
+    };
+    let hidden = types(schema).find(is_hidden);
+    hidden.or_else(|| members(schema).find(|name| BESIDE_MEMBERS.contains(name)))
+}
+
 /// Refuses names that stubs need and the interface or other stubs have.
 pub fn check_made(schema: &Schema, made: &[String]) -> Result<(), Refused> {
-    let mut taken: BTreeSet<&str> = globals(schema).collect();
+    let mut taken = BTreeSet::new();
+    if let Some(name) = declared(schema).find(|name| !taken.insert(*name)) {
+        return Err(Refused::Twice(name.to_owned()));
+    }
+    taken.extend(defined(schema));
     match made.iter().find(|name| !taken.insert(name)) {
         Some(name) => Err(Refused::Twice(name.clone())),
         None => Ok(()),
@@ -167,14 +209,24 @@ fn names(schema: &Schema) -> impl Iterator<Item = &str> {
 
 /// The names of types, constants, programs and so on.
 fn globals(schema: &Schema) -> impl Iterator<Item = &str> {
-    let types = schema.types.iter().map(|def| def.name.as_str());
+    declared(schema).chain(defined(schema))
+}
+
+/// The names of types and of members of enums.
+fn declared(schema: &Schema) -> impl Iterator<Item = &str> {
+    types(schema).chain(members(schema))
+}
+
+fn types(schema: &Schema) -> impl Iterator<Item = &str> {
+    schema.types.iter().map(|def| def.name.as_str())
+}
+
+fn members(schema: &Schema) -> impl Iterator<Item = &str> {
     let members = schema.types.iter().flat_map(|def| match &def.kind {
         TypeKind::Enum(members) => members.as_slice(),
         _ => &[],
     });
-    types
-        .chain(members.map(|member| member.name.as_str()))
-        .chain(defined(schema))
+    members.map(|member| member.name.as_str())
 }
 
 /// The names that become macros.

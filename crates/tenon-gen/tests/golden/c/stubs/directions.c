@@ -808,6 +808,8 @@ files_read_1 (tenon_channel *channel, uint32_t count, const position *where, FIL
 {
 	files_read_1_argument tenon_arguments;
 
+	if (where == NULL)
+		return tenon_call (channel, &tenon_procedures_files_1[0], NULL, result, error);
 	tenon_arguments.count = count;
 	tenon_arguments.where = *where;
 	return tenon_call (channel, &tenon_procedures_files_1[0], &tenon_arguments, result, error);
@@ -818,6 +820,8 @@ files_read_1_start (tenon_channel *channel, uint32_t count, const position *wher
 {
 	files_read_1_argument tenon_arguments;
 
+	if (where == NULL)
+		return tenon_start (channel, &tenon_procedures_files_1[0], NULL, error);
 	tenon_arguments.count = count;
 	tenon_arguments.where = *where;
 	return tenon_start (channel, &tenon_procedures_files_1[0], &tenon_arguments, error);
@@ -828,6 +832,8 @@ files_write_1 (tenon_channel *channel, const data *bytes, const position *where,
 {
 	files_write_1_argument tenon_arguments;
 
+	if (bytes == NULL || where == NULL)
+		return tenon_call (channel, &tenon_procedures_files_1[1], NULL, result, error);
 	tenon_arguments.bytes = *bytes;
 	tenon_arguments.where = *where;
 	return tenon_call (channel, &tenon_procedures_files_1[1], &tenon_arguments, result, error);
@@ -838,6 +844,8 @@ files_write_1_start (tenon_channel *channel, const data *bytes, const position *
 {
 	files_write_1_argument tenon_arguments;
 
+	if (bytes == NULL || where == NULL)
+		return tenon_start (channel, &tenon_procedures_files_1[1], NULL, error);
 	tenon_arguments.bytes = *bytes;
 	tenon_arguments.where = *where;
 	return tenon_start (channel, &tenon_procedures_files_1[1], &tenon_arguments, error);

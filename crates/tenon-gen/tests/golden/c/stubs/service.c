@@ -660,6 +660,8 @@ storeproc_put_1 (tenon_channel *channel, const args *arg1, bool arg2, tenon_erro
 {
 	storeproc_put_1_argument tenon_arguments;
 
+	if (arg1 == NULL)
+		return tenon_call (channel, &tenon_procedures_store_program_1[1], NULL, NULL, error);
 	tenon_arguments.arg1 = *arg1;
 	tenon_arguments.arg2 = arg2;
 	return tenon_call (channel, &tenon_procedures_store_program_1[1], &tenon_arguments, NULL, error);
@@ -670,6 +672,8 @@ storeproc_put_1_start (tenon_channel *channel, const args *arg1, bool arg2, teno
 {
 	storeproc_put_1_argument tenon_arguments;
 
+	if (arg1 == NULL)
+		return tenon_start (channel, &tenon_procedures_store_program_1[1], NULL, error);
 	tenon_arguments.arg1 = *arg1;
 	tenon_arguments.arg2 = arg2;
 	return tenon_start (channel, &tenon_procedures_store_program_1[1], &tenon_arguments, error);
