@@ -54,6 +54,12 @@ impl Cookies {
         (now < expiry).then_some(expiry)
     }
 
+    /// Whether a cookie that is none of a peer may be one of another address still: nobody can tell without that.
+    pub(super) fn may_be_of_another(&self, now: Instant, cookie: &[u8; COOKIE]) -> bool {
+        let at = word(cookie, 0);
+        at <= self.age(now) && now < self.started + Duration::from_millis(at) + self.valid
+    }
+
     /// Milliseconds since the server started.
     fn age(&self, now: Instant) -> u64 {
         now.saturating_duration_since(self.started).as_millis() as u64

@@ -6,7 +6,7 @@ use tenon_proto::exchange::server::Farewell;
 use tenon_proto::exchange::{Failure, Reason};
 use tenon_proto::lean::ByteOrder;
 
-use crate::support::{Pair, message};
+use crate::support::{Pair, address, message};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 
@@ -189,4 +189,28 @@ fn an_answer_that_comes_again_to_a_lane_with_another_call_is_acknowledged() {
     assert!(!pair.server.has_unarrived());
     // It ended the call that it is of, and no other.
     assert!(pair.bring_to_server(&next).is_some());
+}
+
+/// A packet from the new address overtakes the one that begins the conversation, whose call is carried out.
+#[test]
+fn a_client_that_moves_before_it_is_known_is_not_told_that_nothing_was_begun() {
+    let mut pair = Pair::new(ORDER, ORDER);
+    // The server has been there for long enough to know.
+    pair.now += Duration::from_secs(60);
+    pair.start(&message(ORDER, 7, b"greets"));
+    let hello = pair.take_from_client();
+    pair.bring_to_server(&hello);
+    let welcome = pair.take_from_server();
+    pair.bring_to_client(&welcome);
+    let first = pair.take_from_client();
+    pair.start(&message(ORDER, 7, b"overtakes"));
+    let second = pair.take_from_client();
+    let before = std::mem::replace(&mut pair.address, address(2, 1001));
+    assert!(pair.bring_to_server(&second).is_none());
+    let reset = pair.take_from_server();
+    pair.address = before;
+    assert!(pair.bring_to_server(&first).is_some());
+    pair.bring_to_client(&reset);
+    let may_have_run = pair.failures.iter().map(|failure| failure.may_have_run);
+    assert_eq!(may_have_run.collect::<Vec<_>>(), [true, true]);
 }

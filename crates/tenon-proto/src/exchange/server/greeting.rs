@@ -102,7 +102,9 @@ impl<A: Address> Core<A> {
         }
         let (opening, rest) = Opening::get(body)?;
         let Some(expiry) = self.cookies.expiry(now, &from, &opening.cookie) else {
-            self.reset(now, from, header, false);
+            // A packet that its client has sent from there, before it moved, may begin the conversation yet.
+            let may_begin = self.cookies.may_be_of_another(now, &opening.cookie);
+            self.reset(now, from, header, may_begin);
             return Err(Ignored::Stale);
         };
         // Nobody is told: the same packet may come again, and find room.
@@ -130,7 +132,7 @@ impl<A: Address> Core<A> {
 
     /// Says that a conversation is not known, and for how long it would have been.
     #[cold]
-    fn reset(&mut self, now: Instant, to: A, header: &Header, is_of_other: bool) {
+    fn reset(&mut self, now: Instant, to: A, header: &Header, may_be_of_other: bool) {
         if header.kind == PacketKind::Ack {
             return;
         }
@@ -139,7 +141,7 @@ impl<A: Address> Core<A> {
             .farewell_at
             .map_or(self.started, |at| at.max(self.started));
         let known = now.saturating_duration_since(since);
-        let memory = match is_of_other {
+        let memory = match may_be_of_other {
             true => 0,
             false => known.min(self.limits.retention).as_millis(),
         };
