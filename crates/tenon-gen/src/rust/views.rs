@@ -7,7 +7,7 @@ use tenon_schema::{TypeId, TypeKind};
 
 use super::Rust;
 use super::code::{Block, Expr, Head};
-use super::marshal::{Item, Marshalling, Subject};
+use super::marshal::{self, Item, Marshalling, Subject};
 use super::shape::Shape;
 use super::variants::{self, Variants};
 use crate::writer::{Hole, Writer};
@@ -255,6 +255,7 @@ fn write_impls(
         w.skeleton(
             "
 impl$generics$ View<'a, $marker$> for $view$<'a> {
+    $inline$
     fn view(input: &mut $decoder$) -> Result<Self, DecodeError> {
         $body$
     }
@@ -265,6 +266,10 @@ impl$generics$ View<'a, $marker$> for $view$<'a> {
                 ("marker", Hole::Text(&marker.path)),
                 ("view", Hole::Text(&rust.names.of_type(id).view)),
                 ("decoder", Hole::Text(&marker.cursor_of("Decoder", "'a"))),
+                (
+                    "inline",
+                    Hole::Lines(&|w| marshal::write_inline(w, form.plans.of_type(id))),
+                ),
                 ("body", Hole::Lines(&|w| body.write(w))),
             ],
         );

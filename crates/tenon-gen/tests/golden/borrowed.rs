@@ -147,6 +147,7 @@ impl From<ReadingView<'_>> for Reading {
 }
 
 impl<'a> View<'a, Xdr> for ReadingView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
             sensor: input.get_str_ref(32).field("reading.sensor")?,
@@ -157,6 +158,7 @@ impl<'a> View<'a, Xdr> for ReadingView<'a> {
 }
 
 impl<'a, O: Order> View<'a, Lean<O>> for ReadingView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
         let sensor = input.get_str_ref(32).field("reading.sensor")?;
         input.align(8, 4).field("reading")?;
@@ -262,6 +264,7 @@ impl From<FoundView<'_>> for Found {
 }
 
 impl<'a> View<'a, Xdr> for FoundView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("found.is")? {
             true => Self::True(View::view(input).field("found.it")?),
@@ -272,6 +275,7 @@ impl<'a> View<'a, Xdr> for FoundView<'a> {
 }
 
 impl<'a, O: Order> View<'a, Lean<O>> for FoundView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("found.is")? {
             true => {

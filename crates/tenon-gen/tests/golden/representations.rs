@@ -1207,6 +1207,7 @@ impl From<LinkView<'_>> for Link {
 }
 
 impl<'a> View<'a, Xdr> for LinkView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
             number: input.get_word().field("link.number")?,
@@ -1216,6 +1217,7 @@ impl<'a> View<'a, Xdr> for LinkView<'a> {
 }
 
 impl<'a, O: Order> View<'a, Lean<O>> for LinkView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
         let block = input.block::<4>().field("link")?;
         block.zero(2, 2).field("link")?;
@@ -1227,6 +1229,7 @@ impl<'a, O: Order> View<'a, Lean<O>> for LinkView<'a> {
 }
 
 impl<'a> View<'a, super::Packed> for LinkView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, super::Packed>) -> Result<Self, DecodeError> {
         Ok(Self {
             number: input.get().field("link.number")?,
@@ -1357,6 +1360,7 @@ impl From<ShapeView<'_>> for Shape {
 }
 
 impl<'a> View<'a, Xdr> for ShapeView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<Suit>().field("shape.kind")? {
             Suit::Hearts => Self::Hearts(input.get().field("shape.area")?),
@@ -1367,6 +1371,7 @@ impl<'a> View<'a, Xdr> for ShapeView<'a> {
 }
 
 impl<'a, O: Order> View<'a, Lean<O>> for ShapeView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<Suit>().field("shape.kind")? {
             Suit::Hearts => {
@@ -1383,6 +1388,7 @@ impl<'a, O: Order> View<'a, Lean<O>> for ShapeView<'a> {
 }
 
 impl<'a> View<'a, super::Packed> for ShapeView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, super::Packed>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<Suit>().field("shape.kind")? {
             Suit::Hearts => Self::Hearts(input.get().field("shape.area")?),
@@ -1516,6 +1522,7 @@ impl From<TinyView<'_>> for Tiny {
 }
 
 impl<'a> View<'a, Xdr> for TinyView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<i8>().field("tiny.kind")? {
             1 => Self::Case1(Marshal::decode(input).field("tiny.held")?),
@@ -1527,6 +1534,7 @@ impl<'a> View<'a, Xdr> for TinyView<'a> {
 }
 
 impl<'a, O: Order> View<'a, Lean<O>> for TinyView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
         let value = match input.get::<i8>().field("tiny.kind")? {
             1 => {
@@ -1544,6 +1552,7 @@ impl<'a, O: Order> View<'a, Lean<O>> for TinyView<'a> {
 }
 
 impl<'a> View<'a, super::Packed> for TinyView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, super::Packed>) -> Result<Self, DecodeError> {
         let value = match input.get::<i8>().field("tiny.kind")? {
             1 => Self::Case1(Marshal::decode(input).field("tiny.held")?),
@@ -1946,6 +1955,7 @@ impl From<SampleView<'_>> for Sample {
 }
 
 impl<'a> View<'a, Xdr> for SampleView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let block = input.block::<12>().field("sample")?;
         Ok(Self {
@@ -1980,6 +1990,7 @@ impl<'a, O: Order> View<'a, Lean<O>> for SampleView<'a> {
 }
 
 impl<'a> View<'a, super::Packed> for SampleView<'a> {
+    #[inline]
     fn view(input: &mut Decoder<'a, super::Packed>) -> Result<Self, DecodeError> {
         let block = input.block::<10>().field("sample")?;
         Ok(Self {

@@ -227,12 +227,7 @@ impl Marshalling<'_> {
         let out = parameter("out", uses_cursor(&encode));
         let input = parameter("input", uses_cursor(&decode));
         let marker = &self.form.marker;
-        let is_small = !plan.recursive && operations(&plan.body) <= SMALL;
-        let inline = |w: &mut Writer| {
-            if is_small {
-                w.line("#[inline]");
-            }
-        };
+        let inline = |w: &mut Writer| write_inline(w, plan);
         w.skeleton(
             "
 impl$generics$ Marshal<$marker$> for $name$ {
@@ -369,6 +364,13 @@ fn operations(body: &Body) -> usize {
         Op::Call { .. } | Op::External { .. } => 1,
     });
     inside.sum()
+}
+
+/// Offers what moves a small type to whoever calls it.
+pub fn write_inline(w: &mut Writer, plan: &Plan) {
+    if !plan.recursive && operations(&plan.body) <= SMALL {
+        w.line("#[inline]");
+    }
 }
 
 /// Writes what makes the enum `id` a word.
