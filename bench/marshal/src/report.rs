@@ -340,6 +340,8 @@ then an owned value; `memcpy`: as many bytes as xdr writes, into a reused buffer
 `view` makes a view that borrows from the bytes: tenon's views of lean, rkyv's checked access. Only
 xdr's and libtirpc's bytes are most significant byte first. `best` is the fastest peer of the row. The
 text after the tables says who was left out. Everything is made three times, in other places in memory.
+Whoever takes a turn does its work once before the clock runs, so that nobody pays for what others have
+pushed out of the cache, or for memory of its own that went cold meanwhile.
 `making machine code` is the time that Cranelift takes for all types and procedures of an interface, both
 ways, when its plans are there: the structure alone is what a client of one message waits for.
 ";
