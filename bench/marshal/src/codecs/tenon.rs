@@ -239,9 +239,9 @@ impl<R: Named> Codec<Held> for Interpreted<R> {
     #[inline]
     fn spend(&mut self, bytes: &[u8]) {
         let slot = &mut self.0.slot;
-        slot.clear();
         let frame = slot.decode_by_interpreter(&mut decoder::<R>(bytes));
         black_box(frame.expect("the bytes are a value"));
+        slot.clear();
     }
 }
 
@@ -282,8 +282,8 @@ impl<R: Named> Codec<Held> for Machine<R> {
 
     #[inline]
     fn spend(&mut self, bytes: &[u8]) {
-        self.0.slot.clear();
         self.fill(bytes);
+        self.0.slot.clear();
     }
 }
 
