@@ -67,6 +67,23 @@ impl Instructions {
     }
 }
 
+/// Copies up to 64 bytes without a look at how many they are, if this processor can; says whether it did. Whoever
+/// looks at the lengths of strings mostly has not foreseen them.
+///
+/// # Safety
+/// `bytes`, at most 64, can be read at `from` and written at `to`, which do not overlap.
+#[inline(always)]
+pub(super) unsafe fn copies_masked(from: *const u8, to: *mut u8, bytes: usize) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if Avx512.are_here() {
+        // SAFETY: the caller's promise; the processor has the instructions.
+        unsafe { super::x86::copy_masked(from, to, bytes) };
+        return true;
+    }
+    let _ = (from, to, bytes);
+    false
+}
+
 impl Kernel {
     /// All that this processor can run, the widest first.
     pub fn available() -> impl Iterator<Item = Kernel> {

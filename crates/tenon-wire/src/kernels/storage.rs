@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::{ptr, slice};
 
 use super::blit::reverse;
-use super::select::Chosen;
+use super::select::{Chosen, copies_masked};
 use super::{Blittable, portable, swap};
 
 /// The smallest storage that is taken.
@@ -208,7 +208,7 @@ impl Storage {
             if padded > 0 {
                 to.add(padded - WORD).cast::<[u8; WORD]>().write([0; WORD]);
             }
-            copy_string(bytes.as_ptr(), to, bytes.len());
+            copy_by_length(bytes.as_ptr(), to, bytes.len());
         }
     }
 
@@ -302,6 +302,22 @@ const FEW: usize = 64;
 /// `bytes` can be read at `from` and written at `to`, which do not overlap.
 #[inline(always)]
 pub(super) unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes <= FEW && copies_masked(from, to, bytes) {
+            true => to.add(bytes),
+            false => copy_by_length(from, to, bytes),
+        }
+    }
+}
+
+/// The same by instructions for so many bytes. Behind a padding, which was just written, masks were no gain in some
+/// places of memory: 22 ns for a line of a log instead of 16, 13 in others.
+///
+/// # Safety
+/// As for [`copy_string`].
+#[inline(always)]
+unsafe fn copy_by_length(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
         if bytes > FEW {

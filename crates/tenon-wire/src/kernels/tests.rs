@@ -8,6 +8,7 @@ use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
+use super::select::copies_masked;
 use super::{Blittable, Item, Kernel, Part, Run, get, get_boxed, get_vec, put, put_one};
 use super::{Storage, borrowed, put_counted, swap_in_place, try_array, whole};
 
@@ -228,6 +229,21 @@ fn check_appended(append: impl Fn(&mut Storage, &[u8]), expected: impl Fn(&[u8])
         storage.truncate(0);
         append(&mut storage, &bytes);
         assert_eq!(storage.in_use(), expected(&bytes), "{length}");
+    }
+}
+
+#[test]
+fn what_is_copied_by_a_mask_touches_nothing_else() {
+    let from = pattern(64);
+    for bytes in 0..=64 {
+        let mut to = [UNTOUCHED; 80];
+        // SAFETY: so many can be read, and more be written.
+        if !unsafe { copies_masked(from.as_ptr(), to[8..].as_mut_ptr(), bytes) } {
+            return;
+        }
+        let mut expected = [UNTOUCHED; 80];
+        expected[8..8 + bytes].copy_from_slice(&from[..bytes]);
+        assert_eq!(to, expected, "{bytes}");
     }
 }
 

@@ -76,3 +76,30 @@ macro_rules! vector {
 vector!(__m128i, ssse3: "ssse3", _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128);
 vector!(__m256i, avx2: "avx2", _mm256_loadu_si256, _mm256_shuffle_epi8, _mm256_storeu_si256);
 vector!(__m512i, avx512: "avx512bw", _mm512_loadu_si512, _mm512_shuffle_epi8, _mm512_storeu_si512);
+
+/// Copies up to 64 bytes at once. What the mask leaves out is not touched, whatever is there.
+///
+/// Written as instructions, since a function with intrinsics of AVX-512 would be no part of its callers. A register
+/// of the upper half is used: the lower half would have to be cleared behind it.
+///
+/// # Safety
+/// The processor has AVX-512 BW; `bytes`, at most 64, can be read at `from` and written at `to`, which do not overlap.
+#[cfg(not(miri))]
+#[inline(always)]
+pub(super) unsafe fn copy_masked(from: *const u8, to: *mut u8, bytes: usize) {
+    let mask = u64::MAX.checked_shr(64 - bytes as u32).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "kmovq k1, {mask}",
+            "vmovdqu8 zmm16{{k1}}{{z}}, [{from}]",
+            "vmovdqu8 [{to}]{{k1}}, zmm16",
+            mask = in(reg) mask,
+            from = in(reg) from,
+            to = in(reg) to,
+            out("k1") _,
+            out("zmm16") _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
