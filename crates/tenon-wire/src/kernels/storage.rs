@@ -304,9 +304,10 @@ const FEW: usize = 64;
 pub(super) unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
-        match bytes <= FEW && copies_masked(from, to, bytes) {
-            true => to.add(bytes),
-            false => copy_by_length(from, to, bytes),
+        match bytes {
+            // Of no bytes nobody knows where they lie: to read none of them where no memory is takes 80 ns.
+            1..=FEW if copies_masked(from, to, bytes) => to.add(bytes),
+            _ => copy_by_length(from, to, bytes),
         }
     }
 }
