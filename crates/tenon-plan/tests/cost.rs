@@ -335,15 +335,20 @@ fn lean_numbers_are_copied_and_not_swapped() {
     "#]].assert_eq(&equations(&schema, &plans, Engine::Compiled, "structure"));
 }
 
+/// What compiled stubs do that decode.
+fn decoding<'a>(schema: &'a Schema, plans: &'a Plans) -> Deriving<'a> {
+    Deriving {
+        schema,
+        plans,
+        engine: Engine::Compiled,
+        direction: Direction::Decode,
+    }
+}
+
 fn tally(text: &str, representation: Representation, name: &str, assumed: &Assumptions) -> Tally {
     let schema = schema(text);
     let plans = plans(&schema, representation, Pass::ALL, Moves::default());
-    let deriving = Deriving {
-        schema: &schema,
-        plans: &plans,
-        engine: Engine::Compiled,
-        direction: Direction::Decode,
-    };
+    let deriving = decoding(&schema, &plans);
     let equations = deriving.equations();
     let all = messages(&deriving, &equations, name);
     Tally::of(&equations, &all[all.len() - 1], Assumed::new(assumed))
@@ -512,13 +517,8 @@ fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
         typedef flat flats<>;";
     let schema = schema(text);
     let plans = plans(&schema, Representation::XDR, Pass::ALL, Moves::default());
-    let decoding = |name| {
-        let deriving = Deriving {
-            schema: &schema,
-            plans: &plans,
-            engine: Engine::Compiled,
-            direction: Direction::Decode,
-        };
+    let texts_of = |name| {
+        let deriving = decoding(&schema, &plans);
         let equations = deriving.equations();
         let texts = messages(&deriving, &equations, name);
         let texts = texts.iter().map(|equation| equations.text(equation));
@@ -528,20 +528,20 @@ fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
         node = B + 2 c + L_i + A + 48 g + o + s(400) + [left] × (k + q + a(24) + node)
             node = 2 c + L_i + A + d + o + s(400) + [left] × (k + q + a(24) + node)
     "#]]
-    .assert_eq(&decoding("node"));
+    .assert_eq(&texts_of("node"));
     expect![[r#"
         flat = B + c + A + s(404)
     "#]]
-    .assert_eq(&decoding("flat"));
+    .assert_eq(&texts_of("flat"));
     expect![[r#"
         nodes = B + c + L_i + A + 24 g + a(24 |nodes|) + |nodes| × (r + k + q + node)
             node = 2 c + L_i + A + d + o + s(400) + [left] × (k + q + a(24) + node)
     "#]]
-    .assert_eq(&decoding("nodes"));
+    .assert_eq(&texts_of("nodes"));
     expect![[r#"
         flats = B + c + L_i + A + a(404 |flats|) + s(404 |flats|)
     "#]]
-    .assert_eq(&decoding("flats"));
+    .assert_eq(&texts_of("flats"));
 }
 
 #[test]

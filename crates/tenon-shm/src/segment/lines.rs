@@ -12,7 +12,7 @@ const LINE: usize = 64;
 
 /// Lines from which they are put by the string instruction, which takes some time to begin: `docs/shm.md` has what was
 /// measured.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code))]
 const STRING_LEAST: usize = 32;
 
 /// Copies the whole lines that `bytes` begin with to where `words` begin, as many as find room, and says how many
@@ -145,6 +145,10 @@ mod tests {
             (64, 512),
             (64, 449),
             (7, 0),
+            // On both sides of what the string instruction puts.
+            (8 * STRING_LEAST as u64 - 8, 64 * STRING_LEAST),
+            (8 * STRING_LEAST as u64, 64 * STRING_LEAST),
+            (8 * STRING_LEAST as u64 + 20, 64 * STRING_LEAST + 130),
         ] {
             for skipped in [0, 1, 3, 8] {
                 let memory = words(from_words + 1);
