@@ -3,6 +3,8 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
+use crate::places::elsewhere;
+
 /// How a contestant marshals `T`.
 pub trait Codec<T>: 'static {
     /// Its name in the tables.
@@ -53,7 +55,9 @@ impl Entrant {
         make: impl Fn() -> C,
         value: &Rc<T>,
     ) -> Result<Self, String> {
+        elsewhere();
         let mut codec = make();
+        elsewhere();
         let bytes = codec.encode(value).to_vec();
         if codec.decode(&bytes) != **value {
             return Err(format!("{} decodes another value", C::NAME));

@@ -7,6 +7,7 @@ mod making;
 mod measure;
 #[allow(missing_docs)]
 mod messages;
+mod places;
 mod report;
 #[allow(missing_docs)]
 mod stubs;
@@ -16,9 +17,7 @@ mod work;
 
 use std::error::Error;
 
-use measure::Row;
-use report::{Measured, Sizes};
-use work::Make;
+use report::Measured;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let filter = std::env::args().nth(1).unwrap_or_default();
@@ -26,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, make) in work::all() {
         if name.contains(&filter) {
             eprintln!("measuring {name}");
-            let (of_it, bytes) = in_places(&make).map_err(|error| format!("{name}: {error}"))?;
+            let (of_it, bytes) =
+                places::measure(&make).map_err(|error| format!("{name}: {error}"))?;
             rows.extend(of_it);
             sizes.push(bytes);
         }
@@ -45,27 +45,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         true => report::write(&measured),
         false => Ok(()),
     }
-}
-
-/// How often everything is made anew, somewhere else in memory: where a contestant's buffers lie to each
-/// other, which is chance, can make a copy a third slower.
-const PLACES: usize = 3;
-
-/// Bytes by which they lie elsewhere.
-const APART: usize = 4096 + 832;
-
-/// Measures a work in all directions, wherever it happens to lie.
-fn in_places(make: &Make) -> Result<([Row; 3], Sizes), Box<dyn Error>> {
-    let mut work = make()?;
-    let sizes = Sizes::of(&work);
-    let mut rows = measure::measure(&mut work);
-    for place in 1..PLACES {
-        drop(work);
-        std::mem::forget(vec![0_u8; APART * place]);
-        work = make()?;
-        for (row, further) in rows.iter_mut().zip(measure::measure(&mut work)) {
-            row.extend(further);
-        }
-    }
-    Ok((rows, sizes))
 }

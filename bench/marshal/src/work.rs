@@ -10,6 +10,7 @@ use crate::codecs::{
     Reusing, Rkyv, Viewed, Wincode, libtirpc, memcpy, message,
 };
 use crate::entrant::{Codec, Entrant};
+use crate::places::elsewhere;
 use crate::{messages, stubs, values};
 
 /// A work and those who have shown that they can do it.
@@ -156,6 +157,7 @@ where
     Prost: Codec<M>,
 {
     let value = Rc::new(value);
+    elsewhere();
     let stub = Rc::new(S::from(&value));
     let message = Rc::new(M::from(&value));
     let mut outcomes = vec![
@@ -169,6 +171,7 @@ where
     outcomes.extend(dynamic::<Xdr>(names.interface, &bytes)?);
     let bytes_lean = Compiled::<Lean<Native>>::default().encode(&stub).to_vec();
     outcomes.extend(dynamic::<Lean<Native>>(names.interface, &bytes_lean)?);
+    elsewhere();
     outcomes.extend(libtirpc(names.c, &bytes)?.map(Ok));
     outcomes.extend([
         Entrant::of(Rkyv::default, &value),
@@ -229,6 +232,7 @@ where
     T: PartialEq + 'static,
     C: Codec<T>,
 {
+    elsewhere();
     let mut codec = make();
     let value = Rc::new(codec.decode(bytes));
     match codec.encode(&value) == bytes {

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use crate::entrant::{Entrant, Timed};
+use crate::places::elsewhere;
 
 /// Copies `bytes`, in both directions.
 pub fn memcpy(bytes: &[u8]) -> Entrant {
@@ -16,6 +17,7 @@ pub fn memcpy(bytes: &[u8]) -> Entrant {
 }
 
 fn copying(from: Vec<u8>) -> Timed {
+    elsewhere();
     let mut to = vec![0; from.len()];
     Box::new(move |times| {
         for _ in 0..times {
