@@ -39,7 +39,8 @@ impl Position {
         self.hole(align.max(1), 0) == Some(0)
     }
 
-    fn plus(self, bytes: u64) -> Self {
+    /// So many bytes further.
+    pub fn plus(self, bytes: u64) -> Self {
         let rest = (u64::from(self.rest) + bytes) % u64::from(self.modulus);
         Self {
             rest: rest as u32,

@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::sample;
+use support::{sample, schema};
 use tenon_plan::{
     Body, Count, Op, Pass, Place, Plan, Plans, Problem, Representation, Scalar, lower, specialize,
     verify,
@@ -296,4 +296,61 @@ fn a_union_does_not_call_itself_instead_of_having_arms() {
         plan: id,
     }];
     assert_eq!(verify(&schema, &plans).unwrap_err().problem, Problem::Type);
+}
+
+/// Structs inside of others with holes in front of them, in them and behind them.
+const HOLES: &str = "
+    struct behind { hyper a; int b; };
+    struct inside { int a; hyper b; };
+    struct twice { behind a; short b; };
+    struct s {
+        int a; behind b; int c; inside d; behind e; hyper f<>; int g; behind h; twice i; char j;
+        behind k; string l<>; int m; behind n; hyper *o; behind p; behind q; bool r;
+    };";
+
+#[test]
+fn every_spoilt_hole_of_an_inlined_struct_is_refused() {
+    let schema = schema(HOLES);
+    let mut plans = lower(&schema, Representation::LEAN).unwrap();
+    specialize(&schema, &mut plans, Pass::ALL).unwrap();
+    assert_refuses_all(&schema, &plans);
+    let mut changed = 0;
+    for change in [-12, -8, -4, 4, 8, 12] {
+        for number in 0.. {
+            let mut plans = plans.clone();
+            let Some(is_zero) = with_hole_changed(&mut plans.types[3].body, number, change) else {
+                break;
+            };
+            if is_zero {
+                let verified = verify(&schema, &plans);
+                assert!(verified.is_err(), "hole {number} by {change}: {plans:?}");
+                changed += 1;
+            }
+        }
+    }
+    assert!(changed > 30, "{changed}");
+}
+
+/// Makes the operation with this number so much larger, and what is behind it in its block lie as much
+/// further, if it fills a hole that is large enough. `None`: there are fewer operations.
+fn with_hole_changed(body: &mut Body, number: usize, change: i32) -> Option<bool> {
+    let Op::Zero { bytes, .. } = body.get_mut(number)? else {
+        return Some(false);
+    };
+    let Some(changed) = bytes.checked_add_signed(change) else {
+        return Some(false);
+    };
+    *bytes = changed;
+    let mut behind = body[number + 1..].iter_mut();
+    while let Some(offset) = behind.next().and_then(Op::offset_mut) {
+        *offset = offset.checked_add_signed(change).expect("it is behind");
+    }
+    let mut before = body[..number].iter_mut().rev();
+    let reserved = before.find_map(|op| match op {
+        Op::Reserve { bytes } => Some(bytes),
+        _ => None,
+    });
+    let reserved = reserved.expect("a block");
+    *reserved = reserved.checked_add_signed(change).expect("it is in it");
+    Some(true)
 }

@@ -83,11 +83,12 @@ impl Generator<'_> {
     }
 
     fn kind(&mut self, id: u32) -> TypeKind {
-        match self.below(8) {
+        match self.below(10) {
             0 => TypeKind::Enum(self.members(id)),
             1 => TypeKind::Typedef(self.by_value(id)),
             2..=3 => TypeKind::Union(self.union(id)),
             4 => self.link(id),
+            5..=6 => TypeKind::Struct(self.numbers()),
             _ => TypeKind::Struct(self.fields(id)),
         }
     }
@@ -104,6 +105,13 @@ impl Generator<'_> {
     fn fields(&mut self, id: u32) -> Vec<Field> {
         let count = self.fewest() + self.below(6 - self.fewest());
         let fields = (0..count).map(|at| field(&format!("field{at}"), self.anywhere(id)));
+        fields.collect()
+    }
+
+    /// A few numbers of all widths, with holes between them and behind: what is moved field by field, or
+    /// as a block, inside of others.
+    fn numbers(&mut self) -> Vec<Field> {
+        let fields = (0..=self.below(4)).map(|at| field(&format!("field{at}"), self.scalar()));
         fields.collect()
     }
 
@@ -150,18 +158,21 @@ impl Generator<'_> {
 
     /// A type of which every value ends if those of the types before `id` do.
     fn by_value(&mut self, id: u32) -> Type {
-        let scalar = self.below(self.scalars.len() as u64) as usize;
         let item = match self.below(4) {
             0 if id > 0 => Type::Named(TypeId(self.below(id.into()) as u32)),
             1 => Type::Opaque(self.length()),
             2 => Type::String([3, u32::MAX][self.below(2) as usize]),
-            _ => self.scalars[scalar].clone(),
+            _ => self.scalar(),
         };
         match self.below(6) {
             0 => Type::Array(Box::new(item), self.length()),
             1 => Type::Optional(Box::new(item)),
             _ => item,
         }
+    }
+
+    fn scalar(&mut self) -> Type {
+        self.scalars[self.below(self.scalars.len() as u64) as usize].clone()
     }
 
     fn length(&mut self) -> Length {

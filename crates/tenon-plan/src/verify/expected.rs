@@ -7,56 +7,78 @@ use crate::item::Place;
 use crate::layout::Layout;
 use crate::op::Op;
 use crate::representation::Representation;
+use crate::size::Sizes;
 
 /// The items that are still to come. A struct may be moved as a whole or field by field.
 pub(super) struct Expected<'a> {
     schema: &'a Schema,
+    sizes: &'a Sizes<'a>,
     /// The next one last.
-    items: Vec<(Place, Layout<'a>)>,
+    items: Vec<Item<'a>>,
+}
+
+enum Item<'a> {
+    At(Place, Layout<'a>),
+    /// Behind the last field of a struct of fixed size, which is a multiple of this.
+    End(u32),
 }
 
 impl<'a> Expected<'a> {
-    pub fn new(schema: &'a Schema, layout: Layout<'a>) -> Self {
+    pub fn new(schema: &'a Schema, sizes: &'a Sizes<'a>, layout: Layout<'a>) -> Self {
         Self {
             schema,
-            items: vec![(Place::it(), layout)],
+            sizes,
+            items: vec![Item::At(Place::it(), layout)],
         }
     }
 
-    /// What is at `place`, if that comes next.
-    pub fn take(&mut self, place: &Place) -> Option<Layout<'a>> {
-        while self.items.last()?.0 != *place {
-            self.open().then_some(())?;
+    /// What the next position is a multiple of by the structs that have ended since the last item.
+    pub fn ended(&mut self) -> u32 {
+        let mut ended = 1;
+        while let Some(Item::End(align)) = self.items.last() {
+            ended = ended.max(*align);
+            self.items.pop();
         }
-        self.items.pop().map(|(_, layout)| layout)
+        ended
+    }
+
+    /// What is at `place`, if that comes next, and what its position is a multiple of by the structs
+    /// that begin with it.
+    pub fn take(&mut self, place: &Place) -> Option<(Layout<'a>, u32)> {
+        let mut align = 1;
+        loop {
+            align = align.max(match self.items.pop()? {
+                Item::End(align) => align,
+                Item::At(at, layout) if at == *place => return Some((layout, align)),
+                Item::At(at, layout) => self.open(&at, layout)?,
+            });
+        }
     }
 
     /// The first item that was not taken. What has no fields needs no operation.
     pub fn next(&mut self) -> Option<Place> {
-        while self.items.last()?.1.fields(self.schema) == Some(&[]) {
-            self.items.pop();
-        }
-        self.items.pop().map(|(place, _)| place)
+        self.items.drain(..).rev().find_map(|item| match item {
+            Item::At(place, layout) if layout.fields(self.schema) != Some(&[]) => Some(place),
+            Item::At(..) | Item::End(_) => None,
+        })
     }
 
-    /// Puts the fields of the next item in its stead, if it has any.
-    fn open(&mut self) -> bool {
-        let Some((place, fields)) = self
-            .items
-            .last()
-            .and_then(|(place, layout)| Some((place.clone(), layout.fields(self.schema)?)))
-        else {
-            return false;
+    /// Has the fields of an item come next, if it has any, and says what its position is a multiple
+    /// of. Where the body begins and ends as a whole is not looked at here.
+    fn open(&mut self, place: &Place, layout: Layout<'a>) -> Option<u32> {
+        let fields = layout.fields(self.schema)?;
+        let (align, end) = match layout {
+            Layout::Use(ty) => (self.sizes.align(ty), self.sizes.fixed(ty)),
+            Layout::Nothing | Layout::Record(_) | Layout::Definition(_) => (1, None),
         };
-        self.items.pop();
-        let positions = (0..fields.len() as u32).rev();
+        self.items.extend(end.map(|extent| Item::End(extent.align)));
+        let positions = (0..fields.len()).rev();
         self.items
             .extend(positions.zip(fields.iter().rev()).map(|(position, field)| {
-                let mut place = place.clone();
-                place.0.push(position);
-                (place, Layout::Use(&field.ty))
+                let place = place.then(&Place::field(position));
+                Item::At(place, Layout::Use(&field.ty))
             }));
-        true
+        Some(align)
     }
 }
 

@@ -5,11 +5,13 @@
 
 mod expected;
 mod fits;
+mod holes;
 
 use tenon_schema::{Procedure, Schema, TypeId};
 use thiserror::Error;
 
 use expected::{Block, Expected, Opened};
+use holes::Holes;
 
 use crate::blittable::Blittables;
 use crate::graph;
@@ -195,42 +197,41 @@ impl<'a> Verifier<'a> {
         mut position: Position,
         mut block: Block,
     ) -> Result<(), VerifyError> {
-        let mut expected = Expected::new(self.schema, layout);
+        let mut expected = Expected::new(self.schema, self.sizes, layout);
         let mut opened = Opened::default();
-        // Where padding began that no item has needed yet.
-        let mut padded = None;
+        let mut holes = Holes::none();
         for op in body {
             let at = op.place().map(|place| layout.path(self.schema, place));
             let at = at.unwrap_or_else(|| "padding".to_owned());
             let error = |problem| self.error(&at, problem);
             block.take(op, &self.representation).map_err(error)?;
-            let align = self.align_of(op, layout);
-            let is_aligned = |at: Position| at.is_multiple_of(align) && self.is_aligned(op, at);
-            let is_needless = || padded.is_some_and(is_aligned);
-            if !is_aligned(position) || (op.place().is_some() && is_needless()) {
-                return Err(error(Problem::Alignment));
-            }
+            holes.owe(expected.ended());
             if let Some(place) = op.place() {
+                let next = expected.take(place);
+                let begins = next.map_or(1, |(_, align)| align);
+                let align = self.align_of(op, layout).max(begins);
+                let is_aligned = |at: Position| at.is_multiple_of(align) && self.is_aligned(op, at);
+                if !holes.close(position, is_aligned) {
+                    return Err(error(Problem::Alignment));
+                }
                 opened.take(op, place).map_err(error)?;
-                let item = expected.take(place).ok_or_else(|| error(Problem::Order))?;
+                let (item, _) = next.ok_or_else(|| error(Problem::Order))?;
                 self.item(op, item, &at, position)?;
-                padded = None;
-            } else if may_pad(op, position) {
-                padded = padded.or(Some(position));
-            } else if op.is_reserve() {
-                opened.in_block = false;
+            } else {
+                holes.pad(op, position).map_err(error)?;
+                opened.in_block &= !op.is_reserve();
             }
             position = position.behind(op, self.sizes);
         }
         block
             .close()
             .map_err(|problem| self.error("end", problem))?;
+        holes.owe(expected.ended());
         if let Some(place) = expected.next() {
             return Err(self.error(&layout.path(self.schema, &place), Problem::Missing));
         }
         let align = self.extent(layout).map_or(1, |extent| extent.align);
-        let is_needless = padded.is_some_and(|before| before.is_multiple_of(align));
-        match position.is_multiple_of(align) && !is_needless {
+        match holes.close(position, |at| at.is_multiple_of(align)) {
             true => Ok(()),
             false => Err(self.error("end", Problem::Alignment)),
         }
@@ -291,15 +292,6 @@ impl<'a> Verifier<'a> {
             Op::Call { plan, .. } => position.is_multiple_of(self.sizes.align_of_named(*plan)),
             Op::External { ty, .. } => position.is_multiple_of(self.sizes.align_of_named(*ty)),
         }
-    }
-}
-
-/// Whether an operation may write padding.
-fn may_pad(op: &Op, position: Position) -> bool {
-    match op {
-        Op::Align { to, before } => position.hole(*to, *before) != Some(0),
-        Op::Zero { bytes, .. } => *bytes > 0,
-        _ => false,
     }
 }
 
