@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::tenon;
+use common::{tenon, tenon_with};
 use roxmltree::Document;
 use serde_json::Value as Json;
 
@@ -130,4 +130,30 @@ fn a_file_that_cannot_be_written_is_named() {
         !stderr.contains("designs take turns"),
         "it is said first: {stderr}"
     );
+}
+
+#[test]
+fn where_nothing_can_be_kept_of_the_model_it_is_said_first() {
+    let nowhere = [("HOME", ""), ("XDG_CACHE_HOME", "")];
+    let stderr = tenon_with(&["study"], &nowhere).fails_with(1);
+    assert!(stderr.contains("XDG_CACHE_HOME"), "{stderr}");
+    assert!(!stderr.contains("designs take turns"), "{stderr}");
+}
+
+#[test]
+fn a_study_that_fails_leaves_files_as_they_were() {
+    let folder = std::env::temp_dir().join(format!("tenon-failing-study-{}", std::process::id()));
+    // Plots are drawn when all has been measured, and this one cannot be.
+    fs::create_dir_all(folder.join("table2-encode.svg")).expect("a folder");
+    let (new, old) = (folder.join("new.json"), folder.join("old.json"));
+    fs::write(&old, "{}").expect("a file");
+    for file in [&new, &old] {
+        let [svg, json] = [&folder, file].map(|path| path.to_str().expect("the path is UTF-8"));
+        let arguments = ["study", "--quick", "--svg", svg, "--json", json];
+        let stderr = tenon(&arguments).fails_with(1);
+        assert!(stderr.contains("table2-encode.svg"), "{stderr}");
+    }
+    assert!(!new.exists(), "nothing was found out");
+    assert_eq!(fs::read_to_string(&old).expect("it is there"), "{}");
+    fs::remove_dir_all(&folder).expect("the folder is ours");
 }

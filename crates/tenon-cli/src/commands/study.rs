@@ -27,8 +27,7 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     }
     if let Some(file) = args.json.as_deref().filter(|file| *file != Path::new("-")) {
-        let there = OpenOptions::new().create(true).append(true).open(file);
-        there.map_err(|error| cannot_write(file, &error))?;
+        try_to_write(file).map_err(|error| cannot_write(file, &error))?;
     }
     let options = Options {
         wire: match args.representation {
@@ -37,11 +36,13 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         },
         effort,
     };
+    let store = (!args.quick).then(Store::open).transpose();
+    let store = store.map_err(Failure::new)?;
     let mut progress = Progress::new();
     let done = study(options, |doing, part| progress.show(doing, part));
     let mut study = done.map_err(Failure::new)?;
-    if !args.quick {
-        predict(&mut study, args.representation)?;
+    if let Some(store) = store {
+        predict(&mut study, store, args.representation)?;
     }
     if let Some(folder) = &args.svg {
         draw(&study, folder)?;
@@ -57,13 +58,27 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
 }
 
 /// Has the cost model say what it thinks, which measures this machine if that was never done.
-fn predict(study: &mut Study, representation: Representation) -> Result<(), Failure> {
-    let mut store = Store::open().map_err(Failure::new)?;
+fn predict(
+    study: &mut Study,
+    mut store: Store,
+    representation: Representation,
+) -> Result<(), Failure> {
     let of = |engine| cost::known(&mut store, engine, representation.plan());
     let calibrations = Engine::ALL.map(of);
     let [compiled, machine, interpreter] = calibrations;
     let calibrations = [compiled?, machine?, interpreter?];
     tenon_study::cost::predict(study, &calibrations).map_err(Failure::new)
+}
+
+/// Whether `file` can be written. What is in it stays, and where there is none, there is none after.
+fn try_to_write(file: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(file) {
+        Ok(_) => fs::remove_file(file),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            OpenOptions::new().append(true).open(file).map(drop)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn draw(study: &Study, folder: &Path) -> Result<(), Failure> {
