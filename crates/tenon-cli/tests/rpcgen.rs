@@ -185,6 +185,21 @@ fn wrong_command_lines_end_with_the_usage_and_1() {
 }
 
 #[test]
+fn types_that_c_does_not_have_are_refused_wherever_they_are_used() {
+    let place = Place::new("quadruple");
+    let program = "program P { version V { void F(NAME) = 1; } = 1; } = 0x20000001;";
+    for (name, text) in [
+        ("pair", "struct pair { quadruple of[2]; };".to_owned()),
+        ("F", program.replace("NAME", "quadruple")),
+    ] {
+        fs::write(place.0.join("wide.x"), text).expect("a file");
+        let said = place.refuses("-h wide.x");
+        let wanted = format!("{name}: C has no type for `quadruple`");
+        assert!(said.contains(&wanted), "{said}");
+    }
+}
+
+#[test]
 fn the_version_is_that_of_the_rpcgen_that_it_stands_in_for() {
     let place = Place::new("version");
     assert!(place.prints("--version").trim_end().ends_with(" 1.4.3"));

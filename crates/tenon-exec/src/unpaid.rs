@@ -6,12 +6,12 @@
 //! unions whose arms are large and small takes more memory than its bytes pay for when it is long
 //! enough and holds small arms. Rust's stubs hold large arms elsewhere, and take such a message.
 
-use tenon_plan::links::{LinkedList, is_link, linked_list, memory_fields};
+use tenon_plan::links::{LinkedList, is_link, linked_list, memory_fields, memory_types};
 use tenon_plan::{COUNT_BYTES, Layout, Lists, Representation, Scalar, Sizes};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 use tenon_wire::Limits;
 
-use crate::layout::{Layouts, uses};
+use crate::layout::Layouts;
 
 /// No memory is larger, and what is multiplied by a count fits into 128 bits still.
 const ENDLESS: i128 = 1 << 90;
@@ -96,8 +96,7 @@ impl<'a> Account<'a> {
             TypeKind::Typedef(to) => self.of(to),
             TypeKind::Struct(_) => self.fields(memory_fields(self.schema, id).unwrap_or_default()),
             TypeKind::Union(union) => {
-                let arms = union.arms.iter().map(|arm| &arm.field);
-                let held = arms.chain(&union.default).filter_map(|arm| match arm {
+                let held = union.alternatives().filter_map(|arm| match arm {
                     Some(field) => self.of(&field.ty),
                     None => Some(0),
                 });
@@ -188,7 +187,7 @@ impl<'a> Account<'a> {
     fn all(&self) -> Vec<Unpaid> {
         let ids = (0..self.types.len() as u32).map(TypeId);
         let types = ids.map(|id| {
-            let mut used = uses(self.schema, id);
+            let mut used = memory_types(self.schema, id);
             // A list repeats its link, which lies nowhere.
             if let TypeKind::Struct(fields) = &self.schema.type_def(id).kind
                 && is_link(self.schema, id)

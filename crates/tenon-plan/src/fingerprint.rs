@@ -7,7 +7,7 @@
 
 use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union, Version};
 
-use crate::graph::{components, contained, named};
+use crate::graph::{components, contained};
 use crate::links::{is_link, linked_list, memory_fields};
 
 /// Types that contain each other, beyond this, have no fingerprint: the work grows with the square.
@@ -146,7 +146,7 @@ impl<'s> Fingerprints<'s> {
         let mut left: Vec<TypeId> = arguments
             .map(|field| &field.ty)
             .chain(results)
-            .filter_map(named)
+            .filter_map(Type::innermost_name)
             .collect();
         let mut used = vec![false; self.schema.types.len()];
         while let Some(id) = left.pop() {
@@ -155,7 +155,7 @@ impl<'s> Fingerprints<'s> {
             }
             left.extend(contained(self.schema, id));
             if let TypeKind::Union(union) = &self.schema.type_def(id).kind {
-                left.extend(named(&union.discriminant_type));
+                left.extend(union.discriminant_type.innermost_name());
             }
         }
         used

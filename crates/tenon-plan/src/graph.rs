@@ -3,7 +3,7 @@
 
 use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
 
-use crate::links::{linked_list, memory_fields};
+use crate::links::{linked_list, memory_types};
 
 /// The strongly connected components of the types, contained types before the containing.
 #[derive(Debug)]
@@ -27,12 +27,13 @@ pub(crate) fn is_recursive(schema: &Schema, components: &Components, id: TypeId)
 
 /// The named types that a value of this one holds directly. The link of a list is not one.
 pub(crate) fn contained(schema: &Schema, id: TypeId) -> Vec<TypeId> {
-    uses(schema, id).into_iter().filter_map(named).collect()
+    let types = memory_types(schema, id).into_iter();
+    types.filter_map(Type::innermost_name).collect()
 }
 
 /// Those of [`contained`] that no sequence of any length lies between.
 pub(crate) fn held(schema: &Schema, id: TypeId) -> Vec<TypeId> {
-    let uses = uses(schema, id).into_iter();
+    let uses = memory_types(schema, id).into_iter();
     uses.filter_map(|ty| held_by(schema, ty)).collect()
 }
 
@@ -41,33 +42,6 @@ fn held_by(schema: &Schema, ty: &Type) -> Option<TypeId> {
         _ if linked_list(schema, ty).is_some() => None,
         Type::Named(id) => Some(*id),
         Type::Array(to, Length::Fixed(_)) | Type::Optional(to) => held_by(schema, to),
-        _ => None,
-    }
-}
-
-/// The types that a definition uses, without a link.
-fn uses(schema: &Schema, id: TypeId) -> Vec<&Type> {
-    match &schema.type_def(id).kind {
-        TypeKind::Enum(_) | TypeKind::External => Vec::new(),
-        TypeKind::Typedef(to) => vec![to],
-        TypeKind::Struct(_) => {
-            let fields = memory_fields(schema, id).unwrap_or_default();
-            fields.iter().map(|field| &field.ty).collect()
-        }
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().map(|arm| &arm.field);
-            let fields = arms.chain(&union.default).flatten();
-            fields.map(|field| &field.ty).collect()
-        }
-    }
-}
-
-/// The named type that a use leads to, if there is one.
-pub(crate) fn named(ty: &Type) -> Option<TypeId> {
-    match ty {
-        Type::Named(id) => Some(*id),
-        Type::Array(element, _) => named(element),
-        Type::Optional(to) => named(to),
         _ => None,
     }
 }

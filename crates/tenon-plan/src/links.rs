@@ -49,3 +49,11 @@ pub fn memory_fields(schema: &Schema, id: TypeId) -> Option<&[Field]> {
     let links = usize::from(is_link(schema, id));
     Some(&fields[..fields.len() - links])
 }
+
+/// The types that a definition is made of in memory: without the link.
+pub fn memory_types(schema: &Schema, id: TypeId) -> Vec<&Type> {
+    match memory_fields(schema, id) {
+        Some(fields) => fields.iter().map(|field| &field.ty).collect(),
+        None => schema.type_def(id).kind.types(),
+    }
+}

@@ -37,9 +37,7 @@ fn of_definition(schema: &Schema, known: &[u64], id: TypeId) -> u64 {
             fields => of_fields(schema, known, fields),
         },
         TypeKind::Union(union) => {
-            let arms = union.arms.iter().map(|arm| &arm.field);
-            let fields = arms.chain(&union.default).flatten();
-            let held = fields.map(|field| of_use(schema, known, &field.ty));
+            let held = union.fields().map(|field| of_use(schema, known, &field.ty));
             held.max().unwrap_or(0)
         }
     }

@@ -92,9 +92,7 @@ impl<'a> Sizes<'a> {
     }
 
     fn of_union(&self, union: &Union) -> Size {
-        let arms = union.arms.iter().map(|arm| &arm.field);
-        let alternatives = arms.chain(&union.default);
-        let sizes = alternatives.map(|field| match field {
+        let sizes = union.alternatives().map(|field| match field {
             Some(field) => self.behind_a_hole(self.of(&field.ty)),
             None => Size::exactly(0),
         });

@@ -254,6 +254,48 @@ impl Union {
             None => self.default.as_ref().map(Option::as_ref),
         }
     }
+
+    /// What each arm holds, in order, and the default arm at the end; `None` is `void`.
+    pub fn alternatives(&self) -> impl Iterator<Item = Option<&Field>> {
+        let arms = self.arms.iter().map(|arm| &arm.field);
+        arms.chain(&self.default).map(Option::as_ref)
+    }
+
+    /// As [`alternatives`](Self::alternatives), without those that are `void`.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.alternatives().flatten()
+    }
+}
+
+impl TypeKind {
+    /// The types that a definition is made of, but for the discriminant of a union.
+    pub fn types(&self) -> Vec<&Type> {
+        match self {
+            Self::Enum(_) | Self::External => Vec::new(),
+            Self::Typedef(to) => vec![to],
+            Self::Struct(fields) => fields.iter().map(|field| &field.ty).collect(),
+            Self::Union(union) => union.fields().map(|field| &field.ty).collect(),
+        }
+    }
+}
+
+impl Type {
+    /// What stands inside arrays and optional data, or the type itself. Names are not followed.
+    pub fn innermost(&self) -> &Type {
+        let mut at = self;
+        while let Type::Array(inner, _) | Type::Optional(inner) = at {
+            at = inner;
+        }
+        at
+    }
+
+    /// As [`innermost`](Self::innermost), if it has a name.
+    pub fn innermost_name(&self) -> Option<TypeId> {
+        match self.innermost() {
+            Type::Named(id) => Some(*id),
+            _ => None,
+        }
+    }
 }
 
 impl Schema {
@@ -269,6 +311,21 @@ impl Schema {
     pub fn find_type(&self, name: &str) -> Option<TypeId> {
         let position = self.types.iter().position(|def| def.name == name)?;
         Some(TypeId(position as u32))
+    }
+
+    /// Every place where a type is used, with the name of the type or the procedure that it is in.
+    pub fn uses(&self) -> impl Iterator<Item = (&str, &Type)> {
+        let types = self.types.iter().flat_map(|def| {
+            let used = def.kind.types().into_iter();
+            used.map(|ty| (def.name.as_str(), ty))
+        });
+        let versions = self.programs.iter().flat_map(|program| &program.versions);
+        let procedures = versions.flat_map(|version| &version.procedures);
+        types.chain(procedures.flat_map(|procedure| {
+            let arguments = procedure.arguments.iter().map(|field| &field.ty);
+            let used = arguments.chain(&procedure.result);
+            used.map(|ty| (procedure.name.as_str(), ty))
+        }))
     }
 
     /// Follows typedefs until something else is found. A typedef that leads to itself, which

@@ -12,7 +12,7 @@
 //! | a struct, the arguments of a procedure | the fields in order |
 //! | a union | the discriminant, then the largest arm's room |
 
-use tenon_plan::links::{linked_list, memory_fields};
+use tenon_plan::links::{linked_list, memory_fields, memory_types};
 use tenon_plan::{Layout, Place, Scalar};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 use thiserror::Error;
@@ -213,7 +213,7 @@ impl Layouts {
         let extent = self.definition(schema, id);
         let starts = self.starts_in(schema, id).into();
         self.types[at] = Some(Measured { extent, starts });
-        match extent.size <= MAX_SIZE && self.elements_fit(schema, uses(schema, id)) {
+        match extent.size <= MAX_SIZE && self.elements_fit(schema, memory_types(schema, id)) {
             true => Ok(()),
             false => Err(LayoutError::TooLarge(name())),
         }
@@ -286,9 +286,7 @@ impl Layouts {
 
     /// Room for the largest arm.
     fn arms(&self, schema: &Schema, union: &Union) -> Extent {
-        let arms = union.arms.iter().map(|arm| &arm.field);
-        let fields = arms.chain(&union.default).flatten();
-        let extents = fields.map(|field| self.of_use(schema, &field.ty));
+        let extents = union.fields().map(|field| self.of_use(schema, &field.ty));
         let either = |a: Extent, b: Extent| Extent {
             size: a.size.max(b.size),
             align: a.align.max(b.align),
@@ -347,23 +345,6 @@ fn by_value(schema: &Schema, ty: &Type) -> Option<TypeId> {
 }
 
 fn in_place(schema: &Schema, id: TypeId) -> Vec<TypeId> {
-    let used = uses(schema, id).into_iter();
+    let used = memory_types(schema, id).into_iter();
     used.filter_map(|ty| by_value(schema, ty)).collect()
-}
-
-/// The types that a definition uses, without a link.
-pub(crate) fn uses(schema: &Schema, id: TypeId) -> Vec<&Type> {
-    match &schema.type_def(id).kind {
-        TypeKind::Enum(_) | TypeKind::External => Vec::new(),
-        TypeKind::Typedef(to) => vec![to],
-        TypeKind::Struct(_) => {
-            let fields = memory_fields(schema, id).unwrap_or_default();
-            fields.iter().map(|field| &field.ty).collect()
-        }
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().map(|arm| &arm.field);
-            let fields = arms.chain(&union.default).flatten();
-            fields.map(|field| &field.ty).collect()
-        }
-    }
 }

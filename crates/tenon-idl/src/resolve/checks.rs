@@ -142,9 +142,8 @@ impl Walk<'_, '_> {
                 deeper(parts.fold(Extent::default(), both))
             }
             TypeKind::Union(union) => {
-                let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
-                let fields = arms.chain(union.default.iter().flatten());
-                let widest = fields
+                let widest = union
+                    .fields()
                     .map(|field| self.of(&field.ty))
                     .fold(Extent::default(), either);
                 deeper(both(self.of(&union.discriminant_type), widest))
@@ -205,8 +204,7 @@ fn by_value(kind: &TypeKind, found: &mut dyn FnMut(TypeId)) {
             .for_each(|field| part_by_value(&field.ty, found)),
         TypeKind::Union(union) => {
             part_by_value(&union.discriminant_type, found);
-            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
-            let fields = arms.chain(union.default.iter().flatten());
+            let fields = union.fields();
             fields.for_each(|field| part_by_value(&field.ty, found));
         }
     }
@@ -244,14 +242,7 @@ fn typedef_target(kind: &TypeKind) -> Option<usize> {
     let TypeKind::Typedef(ty) = kind else {
         return None;
     };
-    let mut ty = ty;
-    while let Type::Optional(inner) | Type::Array(inner, _) = ty {
-        ty = inner;
-    }
-    match ty {
-        Type::Named(id) => Some(id.0 as usize),
-        _ => None,
-    }
+    ty.innermost_name().map(|id| id.0 as usize)
 }
 
 fn report_typedef(resolver: &mut Resolver<'_>, index: usize) {

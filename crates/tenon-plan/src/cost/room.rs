@@ -112,8 +112,7 @@ impl<'a> Rooms<'a> {
     fn definition(&self, id: TypeId, array_max: u64) -> u64 {
         match &self.schema.type_def(id).kind {
             TypeKind::Union(union) => {
-                let arms = union.arms.iter().map(|arm| &arm.field);
-                let fields = arms.chain(&union.default).flatten();
+                let fields = union.fields();
                 let largest = fields.map(|field| self.inside(&field.ty, array_max)).max();
                 largest.unwrap_or(0).saturating_add(POINTER)
             }

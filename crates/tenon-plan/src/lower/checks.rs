@@ -85,7 +85,7 @@ fn typedefs(schema: &Schema, components: &Components) -> Result<(), LowerError> 
 }
 
 fn in_place(schema: &Schema) -> Result<(), LowerError> {
-    match uses(schema).find(|(_, ty)| nests_too_deep(schema, ty)) {
+    match schema.uses().find(|(_, ty)| nests_too_deep(schema, ty)) {
         Some((name, _)) => Err(LowerError::TooDeepInPlace(name.to_owned())),
         None => Ok(()),
     }
@@ -103,40 +103,14 @@ fn nests_too_deep(schema: &Schema, ty: &Type) -> bool {
     true
 }
 
-/// Every place where a type is used, with the name of the type or procedure it is in.
-fn uses(schema: &Schema) -> impl Iterator<Item = (&str, &Type)> {
-    let types = schema.types.iter().flat_map(|def| {
-        let used = used_by(&def.kind);
-        used.into_iter().map(|ty| (def.name.as_str(), ty))
-    });
-    let versions = schema.programs.iter().flat_map(|program| &program.versions);
-    let procedures = versions.flat_map(|version| &version.procedures);
-    types.chain(procedures.flat_map(|procedure| {
-        let arguments = procedure.arguments.iter().map(|field| &field.ty);
-        let used = arguments.chain(&procedure.result);
-        used.map(|ty| (procedure.name.as_str(), ty))
-    }))
-}
-
-fn used_by(kind: &TypeKind) -> Vec<&Type> {
-    match kind {
-        TypeKind::Enum(_) | TypeKind::External => Vec::new(),
-        TypeKind::Typedef(to) => vec![to],
-        TypeKind::Struct(fields) => fields.iter().map(|field| &field.ty).collect(),
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().map(|arm| &arm.field);
-            let fields = arms.chain(&union.default).flatten();
-            fields.map(|field| &field.ty).collect()
-        }
-    }
-}
-
 /// Refuses values of which whoever makes one would look at more items than its bytes tell.
 pub(super) fn nothings(schema: &Schema, components: &Components) -> Result<(), LowerError> {
     let known = nothing::in_place(schema, components);
     let types = schema.types.iter().zip(&known);
     let types = types.map(|(def, items)| (def.name.as_str(), *items));
-    let used = uses(schema).map(|(name, ty)| (name, nothing::behind_use(schema, &known, ty)));
+    let used = schema
+        .uses()
+        .map(|(name, ty)| (name, nothing::behind_use(schema, &known, ty)));
     let mut all = types.chain(used);
     match all.find(|(_, items)| *items > MAX_NOTHINGS) {
         Some((name, items)) => Err(LowerError::TooManyNothings(name.to_owned(), items)),

@@ -7,7 +7,7 @@ use tenon_exec::random::Random;
 use tenon_plan::Representation;
 use tenon_plan::cost::Direction;
 use tenon_plan::links::is_link;
-use tenon_schema::{Field, Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::CostError;
 use super::calibrate::Calibration;
@@ -144,31 +144,9 @@ fn undeclared(schema: &Schema, id: TypeId) -> Option<&str> {
             return Some(&def.name);
         }
         if seen.insert(id) {
-            open.extend(parts(&def.kind).filter_map(named));
+            let types = def.kind.types().into_iter();
+            open.extend(types.filter_map(Type::innermost_name));
         }
     }
     None
-}
-
-/// The types that a definition is made of.
-fn parts(kind: &TypeKind) -> impl Iterator<Item = &Type> {
-    let (fields, target): (Vec<&Field>, _) = match kind {
-        TypeKind::Struct(fields) => (fields.iter().collect(), None),
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().map(|arm| &arm.field);
-            (arms.chain(&union.default).flatten().collect(), None)
-        }
-        TypeKind::Typedef(to) => (Vec::new(), Some(to)),
-        TypeKind::Enum(_) | TypeKind::External => (Vec::new(), None),
-    };
-    fields.into_iter().map(|field| &field.ty).chain(target)
-}
-
-/// The named type that a part leads to, if there is one.
-fn named(ty: &Type) -> Option<TypeId> {
-    match ty {
-        Type::Named(id) => Some(*id),
-        Type::Array(to, _) | Type::Optional(to) => named(to),
-        _ => None,
-    }
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use tenon_gen::c::{self, Dialect, Interface, Server, Transport};
 use tenon_idl::{Output, Parsed, Undeclared};
-use tenon_schema::{Schema, Type, TypeKind};
+use tenon_schema::{Schema, Type};
 
 use crate::failure::Failure;
 use crate::interface;
@@ -267,10 +267,10 @@ impl<'a> Run<'a> {
                 return Err(Failure::new(message).hint("-N allows several"));
             }
         }
-        match schema.types.iter().find(|def| has_quadruple(&def.kind)) {
-            Some(def) => Err(Failure::new(format!(
-                "{name}: {}: C has no type for `quadruple`",
-                def.name
+        let is_quadruple = |(_, ty): &(&str, &Type)| *ty.innermost() == Type::Quadruple;
+        match schema.uses().find(is_quadruple) {
+            Some((user, _)) => Err(Failure::new(format!(
+                "{name}: {user}: C has no type for `quadruple`"
             ))),
             None => Ok(()),
         }
@@ -294,27 +294,4 @@ fn file_name(path: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
-}
-
-fn has_quadruple(kind: &TypeKind) -> bool {
-    let is = |ty: &Type| is_quadruple(ty);
-    match kind {
-        TypeKind::Enum(_) | TypeKind::External => false,
-        TypeKind::Typedef(ty) => is(ty),
-        TypeKind::Struct(fields) => fields.iter().any(|field| is(&field.ty)),
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
-            let mut fields = arms.chain(union.default.iter().flatten());
-            fields.any(|field| is(&field.ty))
-        }
-    }
-}
-
-fn is_quadruple(ty: &Type) -> bool {
-    match ty {
-        Type::Quadruple => true,
-        Type::Array(element, _) => is_quadruple(element),
-        Type::Optional(to) => is_quadruple(to),
-        _ => false,
-    }
 }

@@ -124,9 +124,7 @@ $versions$
                 types.for_each(|ty| self.need(ty, &mut needed));
             }
             TypeKind::Union(union) => {
-                let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
-                let fields = arms.chain(union.default.iter().flatten());
-                let types = fields.map(|field| &field.ty);
+                let types = union.fields().map(|field| &field.ty);
                 let types = types.chain([&union.discriminant_type]);
                 types.for_each(|ty| self.need(ty, &mut needed));
             }

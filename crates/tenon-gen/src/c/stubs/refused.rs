@@ -127,16 +127,9 @@ const BESIDE_MEMBERS: [&str; 8] = [
 
 /// Refuses names and types that C does not have.
 pub fn check(schema: &Schema) -> Result<(), Refused> {
-    let mut types = schema.types.iter();
-    if let Some(def) = types.find(|def| has_quadruple(&def.kind)) {
-        return Err(Refused::Quadruple(def.name.clone()));
-    }
-    let versions = schema.programs.iter().flat_map(|program| &program.versions);
-    for procedure in versions.flat_map(|version| &version.procedures) {
-        let arguments = procedure.arguments.iter().map(|field| &field.ty);
-        if arguments.chain(&procedure.result).any(is_quadruple) {
-            return Err(Refused::Quadruple(procedure.name.clone()));
-        }
+    let is_quadruple = |(_, ty): &(&str, &Type)| *ty.innermost() == Type::Quadruple;
+    if let Some((name, _)) = schema.uses().find(is_quadruple) {
+        return Err(Refused::Quadruple(name.to_owned()));
     }
     let is_ours =
         |name: &str| name == "tenon" || name.starts_with("tenon_") || name.starts_with("TENON_");
@@ -255,32 +248,8 @@ fn fields(kind: &TypeKind) -> Vec<&str> {
         TypeKind::Enum(_) | TypeKind::External | TypeKind::Typedef(_) => Vec::new(),
         TypeKind::Struct(fields) => fields.iter().map(|field| field.name.as_str()).collect(),
         TypeKind::Union(union) => {
-            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
-            let fields = arms.chain(union.default.iter().flatten());
-            let names = fields.map(|field| field.name.as_str());
+            let names = union.fields().map(|field| field.name.as_str());
             names.chain([union.discriminant.as_str()]).collect()
         }
-    }
-}
-
-fn has_quadruple(kind: &TypeKind) -> bool {
-    match kind {
-        TypeKind::Enum(_) | TypeKind::External => false,
-        TypeKind::Typedef(ty) => is_quadruple(ty),
-        TypeKind::Struct(fields) => fields.iter().any(|field| is_quadruple(&field.ty)),
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
-            let mut fields = arms.chain(union.default.iter().flatten());
-            fields.any(|field| is_quadruple(&field.ty))
-        }
-    }
-}
-
-fn is_quadruple(ty: &Type) -> bool {
-    match ty {
-        Type::Quadruple => true,
-        Type::Array(element, _) => is_quadruple(element),
-        Type::Optional(to) => is_quadruple(to),
-        _ => false,
     }
 }

@@ -8,8 +8,9 @@ use crate::writer::Writer;
 const SOURCE: &str = include_str!("runtime.c");
 
 /// What stubs that need no libtirpc take of it.
-const SHARED: [&str; 5] = [
+const SHARED: [&str; 6] = [
     "TENON_AVX2",
+    "tenon_reverse_avx2",
     "tenon_reversed4",
     "tenon_reverse4",
     "tenon_reversed8",

@@ -20,20 +20,13 @@
 #include <immintrin.h>
 #endif
 
-static __inline__ uint32_t
-tenon_reversed4 (uint32_t number)
-{
-	return number >> 24 | (number >> 8 & 0xff00u) | (number << 8 & 0xff0000u) | number << 24;
-}
-
 #ifdef TENON_AVX2
+/* Copies vectors and puts the bytes of each half into this order. */
 __attribute__ ((target ("avx2")))
 static void
-tenon_reverse4_avx2 (char *to, const char *from, size_t bytes)
+tenon_reverse_avx2 (char *to, const char *from, size_t bytes, const char *order16)
 {
-	const __m256i order = _mm256_setr_epi8 (3, 2, 1, 0, 7, 6, 5, 4,
-		11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4,
-		11, 10, 9, 8, 15, 14, 13, 12);
+	const __m256i order = _mm256_broadcastsi128_si256 (_mm_loadu_si128 ((const __m128i *) (const void *) order16));
 	size_t at = 0;
 
 	for (; at + 64 <= bytes; at += 64) {
@@ -51,6 +44,12 @@ tenon_reverse4_avx2 (char *to, const char *from, size_t bytes)
 }
 #endif
 
+static __inline__ uint32_t
+tenon_reversed4 (uint32_t number)
+{
+	return number >> 24 | (number >> 8 & 0xff00u) | (number << 8 & 0xff0000u) | number << 24;
+}
+
 /* Copies numbers of 4 bytes and changes the order of their bytes; `to' may be `from'. */
 static void
 tenon_reverse4 (void *to, const void *from, size_t numbers)
@@ -59,8 +58,10 @@ tenon_reverse4 (void *to, const void *from, size_t numbers)
 
 #ifdef TENON_AVX2
 	if (numbers >= 16 && __builtin_cpu_supports ("avx2")) {
+		static const char order[16] = { 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12 };
+
 		at = bytes & ~(size_t) 31;
-		tenon_reverse4_avx2 ((char *) to, (const char *) from, at);
+		tenon_reverse_avx2 ((char *) to, (const char *) from, at, order);
 	}
 #endif
 	for (; at < bytes; at += 4) {
@@ -88,31 +89,6 @@ tenon_reversed8 (uint64_t number)
 	return (uint64_t) tenon_reversed4 ((uint32_t) number) << 32 | tenon_reversed4 ((uint32_t) (number >> 32));
 }
 
-#ifdef TENON_AVX2
-__attribute__ ((target ("avx2")))
-static void
-tenon_reverse8_avx2 (char *to, const char *from, size_t bytes)
-{
-	const __m256i order = _mm256_setr_epi8 (7, 6, 5, 4, 3, 2, 1, 0,
-		15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
-		15, 14, 13, 12, 11, 10, 9, 8);
-	size_t at = 0;
-
-	for (; at + 64 <= bytes; at += 64) {
-		__m256i first = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
-		__m256i second = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at + 32));
-
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (first, order));
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at + 32), _mm256_shuffle_epi8 (second, order));
-	}
-	if (at < bytes) {
-		__m256i last = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
-
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (last, order));
-	}
-}
-#endif
-
 /* Copies numbers of 8 bytes and changes the order of their bytes; `to' may be `from'. */
 static void
 tenon_reverse8 (void *to, const void *from, size_t numbers)
@@ -121,8 +97,10 @@ tenon_reverse8 (void *to, const void *from, size_t numbers)
 
 #ifdef TENON_AVX2
 	if (numbers >= 8 && __builtin_cpu_supports ("avx2")) {
+		static const char order[16] = { 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8 };
+
 		at = bytes & ~(size_t) 31;
-		tenon_reverse8_avx2 ((char *) to, (const char *) from, at);
+		tenon_reverse_avx2 ((char *) to, (const char *) from, at, order);
 	}
 #endif
 	for (; at < bytes; at += 8) {
