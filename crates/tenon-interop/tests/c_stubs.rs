@@ -433,6 +433,42 @@ fn a_count_costs_no_memory_before_its_elements_are_there() {
     assert!(said.contains("nothing was taken"), "{said}");
 }
 
+/// Elements that take no bytes are counted, and nobody goes through them: for the counts that are tried here that
+/// would take minutes.
+#[test]
+fn elements_without_bytes_are_only_counted() {
+    let empty = Subject {
+        name: "empty",
+        path: root().join("tests/peers/c/empty.x"),
+    };
+    let folder = folder("empty");
+    generate(&empty.path, empty.name, &folder);
+    write_types(&folder.join("empty.h"), &folder);
+    build_streams(&empty, &folder, &SANITIZED);
+    // Values of tens of thousands of such elements are made for nearly each type.
+    assert!(compare(&empty, &folder, 4) > 15);
+    let mut routines = Recoder::start(Command::new(folder.join("streams")));
+    let counts = [0, 1, 2, 3, 70_000, u32::MAX].map(u32::to_be_bytes);
+    let messages = counts.map(Vec::from);
+    let unbounded = ["many", "many_bare", "many_octets", "many_flags"];
+    for name in unbounded
+        .into_iter()
+        .chain(["many_wide", "many_pairs", "many_rows"])
+    {
+        for (answer, bytes) in routines.recode(name, &messages).iter().zip(&messages) {
+            assert_eq!(answer.as_ref(), Ok(bytes), "{name}");
+        }
+    }
+    for (name, bound) in [("few", 2), ("few_rows", 3)] {
+        let accepted = routines
+            .recode(name, &messages)
+            .into_iter()
+            .map(|answer| answer.is_ok());
+        let within = counts.map(|count| u32::from_be_bytes(count) <= bound);
+        assert_eq!(accepted.collect::<Vec<_>>(), within, "{name}");
+    }
+}
+
 #[test]
 fn nobody_chooses_how_deep_a_decoder_goes() {
     let folder = folder("deep");

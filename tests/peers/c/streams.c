@@ -262,7 +262,8 @@ answer(enum dump_status status, uint32_t consumed, const char *bytes, uint32_t l
 	write_number(status);
 	write_number(consumed);
 	write_number(length);
-	fwrite(bytes, 1, length, stdout);
+	if (length > 0)
+		fwrite(bytes, 1, length, stdout);
 }
 
 /* Encodes by so many kinds of stream; the status says how it went, `first' is the encoding. */

@@ -105,9 +105,12 @@ impl Interface<'_> {
             .into_iter()
             .filter(|pass| *pass != Pass::MergeBlocks)
             .collect();
+        let plans = |passes: &[Pass]| {
+            Plans::new(self.schema, Representation::XDR, passes).map(|plans| plans.stripped())
+        };
         let plans = xdr::Choice {
-            blocks: Plans::new(self.schema, Representation::XDR, PASSES)?,
-            items: Plans::new(self.schema, Representation::XDR, &plain)?,
+            blocks: plans(PASSES)?,
+            items: plans(&plain)?,
         };
         Ok(xdr::write(self, &plans, options))
     }

@@ -197,11 +197,9 @@ impl<'a> Routine<'a> {
                 body,
                 ..
             } => match narrow(element.bytes) {
-                bytes if bytes == 0 || bytes > SPACE_MAX => {
-                    self.decode_each(w, &at, *count, |w, spot| {
-                        self.decode_block(w, spot, body);
-                    })
-                }
+                bytes if bytes > SPACE_MAX => self.decode_each(w, &at, *count, |w, spot| {
+                    self.decode_block(w, spot, body);
+                }),
                 bytes => self.decode_run(w, &at, *count, bytes, |w, index| {
                     let spot = at.element(self.of, index);
                     for op in body {
@@ -209,6 +207,14 @@ impl<'a> Routine<'a> {
                     }
                 }),
             },
+            Op::Loop {
+                count: Count::Counted(bound),
+                body,
+                ..
+            } if body.is_empty() => w.braces_below(|w| {
+                // Elements that take no bytes, neither there nor here.
+                self.decode_count(w, &at, *bound, "TRUE", |_| {});
+            }),
             Op::Loop { count, body, .. } => {
                 self.decode_each(w, &at, *count, |w, spot| self.decode(w, spot, body));
             }
@@ -391,6 +397,30 @@ impl<'a> Routine<'a> {
             ask(w, &format!("{count}u"));
             return elements(w, &format!("{count}u"), &|_| {});
         };
+        self.decode_count(w, at, bound, paid, |w| ask(w, "_count"));
+        let (length, memory) = (at.length(self.of), at.elements(self.of));
+        let ty = at.inner_type(self.of);
+        elements(w, "_count", &|w| {
+            w.braces(&format!("if ({index} == {length})"), |w| {
+                w.line(format!(
+                    "void *_more = tenon_more ({memory}, &{length}, _count, sizeof ({ty}));"
+                ));
+                w.line("");
+                refuse_if(w, "_more == NULL");
+                w.line(format!("{memory} = ({ty} *) _more;"));
+            });
+        });
+    }
+
+    /// Reads a count, and gets the memory that it may take so far.
+    fn decode_count(
+        &self,
+        w: &mut Writer,
+        at: &Spot<'a>,
+        bound: u32,
+        paid: &str,
+        ask: impl FnOnce(&mut Writer),
+    ) {
         let (length, memory) = (at.length(self.of), at.elements(self.of));
         let ty = at.inner_type(self.of);
         w.line("uint32_t _count;");
@@ -401,22 +431,12 @@ impl<'a> Routine<'a> {
         }
         w.line("if (_count == 0)");
         w.indented(|w| w.line(format!("{length} = 0;")));
-        ask(w, "_count");
+        ask(w);
         w.braces("if (_count > 0)", |w| {
             w.line(format!(
                 "{memory} = ({ty} *) tenon_begin ({memory}, &{length}, _count, sizeof ({ty}), {paid});"
             ));
             refuse_if(w, &format!("{memory} == NULL"));
-        });
-        elements(w, "_count", &|w| {
-            w.braces(&format!("if ({index} == {length})"), |w| {
-                w.line(format!(
-                    "void *_more = tenon_more ({memory}, &{length}, _count, sizeof ({ty}));"
-                ));
-                w.line("");
-                refuse_if(w, "_more == NULL");
-                w.line(format!("{memory} = ({ty} *) _more;"));
-            });
         });
     }
 

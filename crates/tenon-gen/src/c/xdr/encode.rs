@@ -194,11 +194,9 @@ impl<'a> Routine<'a> {
             } => {
                 let length = self.encode_length(w, &at, *count);
                 match narrow(element.bytes) {
-                    bytes if bytes == 0 || bytes > SPACE_MAX => {
-                        self.encode_each(w, &at, &length, |w, spot| {
-                            self.encode_block(w, spot, body);
-                        })
-                    }
+                    bytes if bytes > SPACE_MAX => self.encode_each(w, &at, &length, |w, spot| {
+                        self.encode_block(w, spot, body);
+                    }),
                     bytes => self.encode_elements(w, &length, bytes, |w, index| {
                         let spot = at.element(self.of, index);
                         for op in body {
@@ -209,6 +207,10 @@ impl<'a> Routine<'a> {
             }
             Op::Loop { count, body, .. } => {
                 let length = self.encode_length(w, &at, *count);
+                if body.is_empty() {
+                    // The count of elements that take no bytes.
+                    return;
+                }
                 self.encode_each(w, &at, &length, |w, spot| self.encode(w, spot, body));
             }
             Op::Switch {
