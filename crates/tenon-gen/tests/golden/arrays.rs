@@ -149,14 +149,17 @@ impl Marshal<Xdr> for Small {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<124>().field("small")?;
+        let bools = block.get_word_array(16).field("small.bools")?;
+        let colors = block.get_word_array(28).field("small.colors")?;
+        let shorts = block.get_word_array(116).field("small.shorts")?;
         Ok(Self {
             ints: block.get(0),
-            bools: block.get_word_array(16).field("small.bools")?,
-            colors: block.get_word_array(28).field("small.colors")?,
+            bools,
+            colors,
             points: block.get(36),
             digests: block.get(52),
             rows: block.get(92),
-            shorts: block.get_word_array(116).field("small.shorts")?,
+            shorts,
         })
     }
 }

@@ -111,10 +111,11 @@ pub struct Fn {
     pub foo_bar_3: i32,
     pub v3handle: i32,
     pub xdr_file: i32,
+    pub block_2: bool,
 }
 
 impl Marshal<Xdr> for Fn {
-    const WIRE_MIN: usize = 64;
+    const WIRE_MIN: usize = 68;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         let mut block = out.block::<32>();
@@ -127,7 +128,7 @@ impl Marshal<Xdr> for Fn {
         block.put(24, self.out);
         block.put(28, self.xdr);
         out.put_opaque(&self.await_, u32::MAX).field("fn.await")?;
-        let mut block = out.block::<28>();
+        let mut block = out.block::<32>();
         block.put(0, self.underscore);
         block.put(4, self.private);
         block.put(8, self.foo_bar);
@@ -135,51 +136,39 @@ impl Marshal<Xdr> for Fn {
         block.put(16, self.foo_bar_3);
         block.put(20, self.v3handle);
         block.put(24, self.xdr_file);
+        block.put_word(28, self.block_2);
         Ok(())
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<32>().field("fn")?;
-        let match_ = block.get(0);
-        let self_ = block.get(4);
-        let super_ = block.get(8);
-        let block_ = block.get(12);
-        let input_ = block.get(16);
-        let value_ = block.get(20);
-        let out = block.get(24);
-        let xdr = block.get(28);
         let await_ = input.get_string(u32::MAX).field("fn.await")?;
-        let block = input.block::<28>().field("fn")?;
-        let underscore = block.get(0);
-        let private = block.get(4);
-        let foo_bar = block.get(8);
-        let foo_bar_2 = block.get(12);
-        let foo_bar_3 = block.get(16);
-        let v3handle = block.get(20);
-        let xdr_file = block.get(24);
+        let block_2 = input.block::<32>().field("fn")?;
+        let block_2_ = block_2.get_word(28).field("fn.block_2")?;
         Ok(Self {
-            match_,
-            self_,
-            super_,
-            block: block_,
-            input: input_,
-            value: value_,
-            out,
-            xdr,
+            match_: block.get(0),
+            self_: block.get(4),
+            super_: block.get(8),
+            block: block.get(12),
+            input: block.get(16),
+            value: block.get(20),
+            out: block.get(24),
+            xdr: block.get(28),
             await_,
-            underscore,
-            private,
-            foo_bar,
-            foo_bar_2,
-            foo_bar_3,
-            v3handle,
-            xdr_file,
+            underscore: block_2.get(0),
+            private: block_2.get(4),
+            foo_bar: block_2.get(8),
+            foo_bar_2: block_2.get(12),
+            foo_bar_3: block_2.get(16),
+            v3handle: block_2.get(20),
+            xdr_file: block_2.get(24),
+            block_2: block_2_,
         })
     }
 }
 
 impl<O: Order> Marshal<Lean<O>> for Fn {
-    const WIRE_MIN: usize = 64;
+    const WIRE_MIN: usize = 65;
     const ALIGN: usize = 4;
 
     fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
@@ -194,7 +183,7 @@ impl<O: Order> Marshal<Lean<O>> for Fn {
         block.put(28, self.xdr);
         out.put_opaque(&self.await_, u32::MAX).field("fn.await")?;
         out.align(4, 0);
-        let mut block = out.block::<28>();
+        let mut block = out.block::<29>();
         block.put(0, self.underscore);
         block.put(4, self.private);
         block.put(8, self.foo_bar);
@@ -202,46 +191,34 @@ impl<O: Order> Marshal<Lean<O>> for Fn {
         block.put(16, self.foo_bar_3);
         block.put(20, self.v3handle);
         block.put(24, self.xdr_file);
+        block.put_word(28, self.block_2);
         Ok(())
     }
 
     fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
         let block = input.block::<32>().field("fn")?;
-        let match_ = block.get(0);
-        let self_ = block.get(4);
-        let super_ = block.get(8);
-        let block_ = block.get(12);
-        let input_ = block.get(16);
-        let value_ = block.get(20);
-        let out = block.get(24);
-        let xdr = block.get(28);
         let await_ = input.get_string(u32::MAX).field("fn.await")?;
         input.align(4, 0).field("fn")?;
-        let block = input.block::<28>().field("fn")?;
-        let underscore = block.get(0);
-        let private = block.get(4);
-        let foo_bar = block.get(8);
-        let foo_bar_2 = block.get(12);
-        let foo_bar_3 = block.get(16);
-        let v3handle = block.get(20);
-        let xdr_file = block.get(24);
+        let block_2 = input.block::<29>().field("fn")?;
+        let block_2_ = block_2.get_word(28).field("fn.block_2")?;
         Ok(Self {
-            match_,
-            self_,
-            super_,
-            block: block_,
-            input: input_,
-            value: value_,
-            out,
-            xdr,
+            match_: block.get(0),
+            self_: block.get(4),
+            super_: block.get(8),
+            block: block.get(12),
+            input: block.get(16),
+            value: block.get(20),
+            out: block.get(24),
+            xdr: block.get(28),
             await_,
-            underscore,
-            private,
-            foo_bar,
-            foo_bar_2,
-            foo_bar_3,
-            v3handle,
-            xdr_file,
+            underscore: block_2.get(0),
+            private: block_2.get(4),
+            foo_bar: block_2.get(8),
+            foo_bar_2: block_2.get(12),
+            foo_bar_3: block_2.get(16),
+            v3handle: block_2.get(20),
+            xdr_file: block_2.get(24),
+            block_2: block_2_,
         })
     }
 }
@@ -590,17 +567,17 @@ pub const TYPE_CLONE: u32 = 5;
 pub static TYPE_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     TYPE_PROGRAM,
     TYPE_VERSION,
-    0x5019193f577f5d9d,
+    0xcbfb6365c55a8855,
     &[
         ("type", 0x3ece12ee4a10a8fa),
-        ("fn", 0x595d6051e9585f76),
+        ("fn", 0x40d18937b25132ec),
         ("Vec", 0xd9acb0a76b160650),
         ("result", 0xb954029a3a7d519e),
         ("procedure TYPE_connect", 0xe0d89fb145868078),
         ("procedure TYPE_CONNECT", 0xe8751c5eab34d7bc),
-        ("procedure TYPE_type", 0xaab5f6242776efd2),
+        ("procedure TYPE_type", 0x8de18b08befde80d),
         ("procedure TYPE_start_type", 0xf32af2334155b282),
-        ("procedure TYPE_clone", 0x34d701177b1342b7),
+        ("procedure TYPE_clone", 0xe6dc50d0b371bcc7),
     ],
 );
 

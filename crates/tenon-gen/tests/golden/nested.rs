@@ -353,8 +353,6 @@ impl Marshal<Xdr> for Ledger {
             .get_optional(|input| input.get_boxed(Marshal::decode))
             .field("ledger.left")?;
         let block = input.block::<8>().field("ledger")?;
-        let tag = block.get(0);
-        let more = block.get(4);
         let value = Self {
             first,
             second,
@@ -362,8 +360,8 @@ impl Marshal<Xdr> for Ledger {
             fourth,
             last,
             left,
-            tag,
-            more,
+            tag: block.get(0),
+            more: block.get(4),
         };
         input.leave();
         Ok(value)

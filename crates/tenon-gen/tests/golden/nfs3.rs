@@ -1999,12 +1999,10 @@ impl Marshal<Xdr> for Read3Args {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let file = Marshal::decode(input).field("READ3args.file")?;
         let block = input.block::<12>().field("READ3args")?;
-        let offset = block.get(0);
-        let count = block.get(8);
         Ok(Self {
             file,
-            offset,
-            count,
+            offset: block.get(0),
+            count: block.get(8),
         })
     }
 }
@@ -2037,12 +2035,11 @@ impl Marshal<Xdr> for Read3Resok {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let file_attributes = Marshal::decode(input).field("READ3resok.file_attributes")?;
         let block = input.block::<8>().field("READ3resok")?;
-        let count = block.get(0);
         let eof = block.get_word(4).field("READ3resok.eof")?;
         let data = input.get_opaque(u32::MAX).field("READ3resok.data")?;
         Ok(Self {
             file_attributes,
-            count,
+            count: block.get(0),
             eof,
             data,
         })
@@ -2205,14 +2202,12 @@ impl Marshal<Xdr> for Write3Args {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let file = Marshal::decode(input).field("WRITE3args.file")?;
         let block = input.block::<16>().field("WRITE3args")?;
-        let offset = block.get(0);
-        let count = block.get(8);
         let stable = block.get_word(12).field("WRITE3args.stable")?;
         let data = input.get_opaque(u32::MAX).field("WRITE3args.data")?;
         Ok(Self {
             file,
-            offset,
-            count,
+            offset: block.get(0),
+            count: block.get(8),
             stable,
             data,
         })
@@ -2245,14 +2240,12 @@ impl Marshal<Xdr> for Write3Resok {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let file_wcc = Marshal::decode(input).field("WRITE3resok.file_wcc")?;
         let block = input.block::<16>().field("WRITE3resok")?;
-        let count = block.get(0);
         let committed = block.get_word(4).field("WRITE3resok.committed")?;
-        let verf = block.get(8);
         Ok(Self {
             file_wcc,
-            count,
+            count: block.get(0),
             committed,
-            verf,
+            verf: block.get(8),
         })
     }
 }
@@ -3588,14 +3581,11 @@ impl Marshal<Xdr> for Readdir3Args {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let dir = Marshal::decode(input).field("READDIR3args.dir")?;
         let block = input.block::<20>().field("READDIR3args")?;
-        let cookie = block.get(0);
-        let cookieverf = block.get(8);
-        let count = block.get(16);
         Ok(Self {
             dir,
-            cookie,
-            cookieverf,
-            count,
+            cookie: block.get(0),
+            cookieverf: block.get(8),
+            count: block.get(16),
         })
     }
 }
@@ -3792,16 +3782,12 @@ impl Marshal<Xdr> for Readdirplus3Args {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let dir = Marshal::decode(input).field("READDIRPLUS3args.dir")?;
         let block = input.block::<24>().field("READDIRPLUS3args")?;
-        let cookie = block.get(0);
-        let cookieverf = block.get(8);
-        let dircount = block.get(16);
-        let maxcount = block.get(20);
         Ok(Self {
             dir,
-            cookie,
-            cookieverf,
-            dircount,
-            maxcount,
+            cookie: block.get(0),
+            cookieverf: block.get(8),
+            dircount: block.get(16),
+            maxcount: block.get(20),
         })
     }
 }
@@ -4042,22 +4028,15 @@ impl Marshal<Xdr> for Fsstat3Resok {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let obj_attributes = Marshal::decode(input).field("FSSTAT3resok.obj_attributes")?;
         let block = input.block::<52>().field("FSSTAT3resok")?;
-        let tbytes = block.get(0);
-        let fbytes = block.get(8);
-        let abytes = block.get(16);
-        let tfiles = block.get(24);
-        let ffiles = block.get(32);
-        let afiles = block.get(40);
-        let invarsec = block.get(48);
         Ok(Self {
             obj_attributes,
-            tbytes,
-            fbytes,
-            abytes,
-            tfiles,
-            ffiles,
-            afiles,
-            invarsec,
+            tbytes: block.get(0),
+            fbytes: block.get(8),
+            abytes: block.get(16),
+            tfiles: block.get(24),
+            ffiles: block.get(32),
+            afiles: block.get(40),
+            invarsec: block.get(48),
         })
     }
 }
@@ -4204,28 +4183,18 @@ impl Marshal<Xdr> for Fsinfo3Resok {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let obj_attributes = Marshal::decode(input).field("FSINFO3resok.obj_attributes")?;
         let block = input.block::<48>().field("FSINFO3resok")?;
-        let rtmax = block.get(0);
-        let rtpref = block.get(4);
-        let rtmult = block.get(8);
-        let wtmax = block.get(12);
-        let wtpref = block.get(16);
-        let wtmult = block.get(20);
-        let dtpref = block.get(24);
-        let maxfilesize = block.get(28);
-        let time_delta = block.get(36);
-        let properties = block.get(44);
         Ok(Self {
             obj_attributes,
-            rtmax,
-            rtpref,
-            rtmult,
-            wtmax,
-            wtpref,
-            wtmult,
-            dtpref,
-            maxfilesize,
-            time_delta,
-            properties,
+            rtmax: block.get(0),
+            rtpref: block.get(4),
+            rtmult: block.get(8),
+            wtmax: block.get(12),
+            wtpref: block.get(16),
+            wtmult: block.get(20),
+            dtpref: block.get(24),
+            maxfilesize: block.get(28),
+            time_delta: block.get(36),
+            properties: block.get(44),
         })
     }
 }
@@ -4364,8 +4333,6 @@ impl Marshal<Xdr> for Pathconf3Resok {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let obj_attributes = Marshal::decode(input).field("PATHCONF3resok.obj_attributes")?;
         let block = input.block::<24>().field("PATHCONF3resok")?;
-        let linkmax = block.get(0);
-        let name_max = block.get(4);
         let no_trunc = block.get_word(8).field("PATHCONF3resok.no_trunc")?;
         let chown_restricted = block
             .get_word(12)
@@ -4376,8 +4343,8 @@ impl Marshal<Xdr> for Pathconf3Resok {
         let case_preserving = block.get_word(20).field("PATHCONF3resok.case_preserving")?;
         Ok(Self {
             obj_attributes,
-            linkmax,
-            name_max,
+            linkmax: block.get(0),
+            name_max: block.get(4),
             no_trunc,
             chown_restricted,
             case_insensitive,
@@ -4485,12 +4452,10 @@ impl Marshal<Xdr> for Commit3Args {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let file = Marshal::decode(input).field("COMMIT3args.file")?;
         let block = input.block::<12>().field("COMMIT3args")?;
-        let offset = block.get(0);
-        let count = block.get(8);
         Ok(Self {
             file,
-            offset,
-            count,
+            offset: block.get(0),
+            count: block.get(8),
         })
     }
 }

@@ -231,11 +231,13 @@ impl Marshal<Xdr> for Stamp {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<20>().field("stamp")?;
+        let zone = block.get_word(12).field("stamp.zone")?;
+        let name = block.get_byte_array(16).field("stamp.name")?;
         Ok(Self {
             seconds: block.get(0),
             fraction: block.get(8),
-            zone: block.get_word(12).field("stamp.zone")?,
-            name: block.get_byte_array(16).field("stamp.name")?,
+            zone,
+            name,
         })
     }
 }
@@ -294,10 +296,12 @@ impl Marshal<Xdr> for Holes {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<16>().field("holes")?;
+        let small = block.get_word(0).field("holes.small")?;
+        let flag = block.get_word(12).field("holes.flag")?;
         Ok(Self {
-            small: block.get_word(0).field("holes.small")?,
+            small,
             large: block.get(4),
-            flag: block.get_word(12).field("holes.flag")?,
+            flag,
         })
     }
 }
@@ -322,10 +326,11 @@ impl<O: Order> Marshal<Lean<O>> for Holes {
         let block = input.block::<24>().field("holes")?;
         block.zero(1, 7).field("holes")?;
         block.zero(17, 7).field("holes")?;
+        let flag = block.get_word(16).field("holes.flag")?;
         Ok(Self {
             small: block.get(0),
             large: block.get(8),
-            flag: block.get_word(16).field("holes.flag")?,
+            flag,
         })
     }
 }
@@ -345,10 +350,11 @@ impl Marshal<super::Packed> for Holes {
     #[inline]
     fn decode(input: &mut Decoder<'_, super::Packed>) -> Result<Self, DecodeError> {
         let block = input.block::<10>().field("holes")?;
+        let flag = block.get_word(9).field("holes.flag")?;
         Ok(Self {
             small: block.get(0),
             large: block.get(1),
-            flag: block.get_word(9).field("holes.flag")?,
+            flag,
         })
     }
 }
@@ -708,7 +714,6 @@ impl Marshal<Xdr> for Record {
         let name = input.get_string(u32::MAX).field("record.name")?;
         let block = input.block::<12>().field("record")?;
         let of = block.get_word(0).field("record.of")?;
-        let later = block.get(4);
         let many = input
             .get_vec_of_blocks::<16, _>(u32::MAX, |block, _| {
                 Ok(Holes {
@@ -749,7 +754,7 @@ impl Marshal<Xdr> for Record {
             first,
             name,
             of,
-            later,
+            later: block.get(4),
             many,
             sums,
             stamps,
@@ -811,7 +816,6 @@ impl<O: Order> Marshal<Lean<O>> for Record {
         input.align(8, 0).field("record")?;
         let block = input.block::<12>().field("record")?;
         block.zero(8, 4).field("record")?;
-        let later = block.get(0);
         let many = input
             .get_vec_of_blocks::<24, _>(u32::MAX, |block, _| {
                 block.zero(1, 7)?;
@@ -845,7 +849,7 @@ impl<O: Order> Marshal<Lean<O>> for Record {
             first,
             name,
             of,
-            later,
+            later: block.get(0),
             many,
             sums,
             stamps,
@@ -892,7 +896,6 @@ impl Marshal<super::Packed> for Record {
         let name = input.get_string(u32::MAX).field("record.name")?;
         let block = input.block::<12>().field("record")?;
         let of = block.get_word(0).field("record.of")?;
-        let later = block.get(4);
         let many = input
             .get_vec_of_blocks::<10, _>(u32::MAX, |block, _| {
                 Ok(Holes {
@@ -916,7 +919,7 @@ impl Marshal<super::Packed> for Record {
             first,
             name,
             of,
-            later,
+            later: block.get(4),
             many,
             sums,
             stamps,
@@ -972,7 +975,6 @@ impl<'a> View<'a, Xdr> for RecordView<'a> {
         let name = input.get_str_ref(u32::MAX).field("record.name")?;
         let block = input.block::<12>().field("record")?;
         let of = block.get_word(0).field("record.of")?;
-        let later = block.get(4);
         let many = input
             .get_vec_of_blocks::<16, _>(u32::MAX, |block, _| {
                 Ok(Holes {
@@ -1015,7 +1017,7 @@ impl<'a> View<'a, Xdr> for RecordView<'a> {
             first,
             name,
             of,
-            later,
+            later: block.get(4),
             many,
             sums,
             stamps,
@@ -1036,7 +1038,6 @@ impl<'a, O: Order> View<'a, Lean<O>> for RecordView<'a> {
         input.align(8, 0).field("record")?;
         let block = input.block::<12>().field("record")?;
         block.zero(8, 4).field("record")?;
-        let later = block.get(0);
         let many = input
             .get_vec_of_blocks::<24, _>(u32::MAX, |block, _| {
                 block.zero(1, 7)?;
@@ -1070,7 +1071,7 @@ impl<'a, O: Order> View<'a, Lean<O>> for RecordView<'a> {
             first,
             name,
             of,
-            later,
+            later: block.get(0),
             many,
             sums,
             stamps,
@@ -1088,7 +1089,6 @@ impl<'a> View<'a, super::Packed> for RecordView<'a> {
         let name = input.get_str_ref(u32::MAX).field("record.name")?;
         let block = input.block::<12>().field("record")?;
         let of = block.get_word(0).field("record.of")?;
-        let later = block.get(4);
         let many = input
             .get_vec_of_blocks::<10, _>(u32::MAX, |block, _| {
                 Ok(Holes {
@@ -1112,7 +1112,7 @@ impl<'a> View<'a, super::Packed> for RecordView<'a> {
             first,
             name,
             of,
-            later,
+            later: block.get(4),
             many,
             sums,
             stamps,
@@ -1165,9 +1165,10 @@ impl<O: Order> Marshal<Lean<O>> for Link {
     fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
         let block = input.block::<4>().field("link")?;
         block.zero(2, 2).field("link")?;
+        let text = input.get_string(16).field("link.text")?;
         Ok(Self {
             number: block.get(0),
-            text: input.get_string(16).field("link.text")?,
+            text,
         })
     }
 }
@@ -1221,9 +1222,10 @@ impl<'a, O: Order> View<'a, Lean<O>> for LinkView<'a> {
     fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
         let block = input.block::<4>().field("link")?;
         block.zero(2, 2).field("link")?;
+        let text = input.get_str_ref(16).field("link.text")?;
         Ok(Self {
             number: block.get(0),
-            text: input.get_str_ref(16).field("link.text")?,
+            text,
         })
     }
 }
@@ -1849,14 +1851,18 @@ impl Marshal<Xdr> for Sample {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<12>().field("sample")?;
+        let kind = block.get_word(8).field("sample.kind")?;
+        let values = input.get_counted(u32::MAX).field("sample.values")?;
+        let name = input.get_string(u32::MAX).field("sample.name")?;
+        let next = input
+            .get_optional(|input| input.get())
+            .field("sample.next")?;
         Ok(Self {
             id: block.get(0),
-            kind: block.get_word(8).field("sample.kind")?,
-            values: input.get_counted(u32::MAX).field("sample.values")?,
-            name: input.get_string(u32::MAX).field("sample.name")?,
-            next: input
-                .get_optional(|input| input.get())
-                .field("sample.next")?,
+            kind,
+            values,
+            name,
+            next,
         })
     }
 }
@@ -1884,17 +1890,20 @@ impl<O: Order> Marshal<Lean<O>> for Sample {
     fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
         let block = input.block::<12>().field("sample")?;
         block.zero(10, 2).field("sample")?;
+        let values = input.get_counted(u32::MAX).field("sample.values")?;
+        let name = input.get_string(u32::MAX).field("sample.name")?;
+        let next = input
+            .get_optional(|input| {
+                input.align(4, 0)?;
+                input.get()
+            })
+            .field("sample.next")?;
         Ok(Self {
             id: block.get(0),
             kind: block.get(8),
-            values: input.get_counted(u32::MAX).field("sample.values")?,
-            name: input.get_string(u32::MAX).field("sample.name")?,
-            next: input
-                .get_optional(|input| {
-                    input.align(4, 0)?;
-                    input.get()
-                })
-                .field("sample.next")?,
+            values,
+            name,
+            next,
         })
     }
 }
@@ -1920,14 +1929,17 @@ impl Marshal<super::Packed> for Sample {
     #[inline]
     fn decode(input: &mut Decoder<'_, super::Packed>) -> Result<Self, DecodeError> {
         let block = input.block::<10>().field("sample")?;
+        let values = input.get_counted(u32::MAX).field("sample.values")?;
+        let name = input.get_string(u32::MAX).field("sample.name")?;
+        let next = input
+            .get_optional(|input| input.get())
+            .field("sample.next")?;
         Ok(Self {
             id: block.get(0),
             kind: block.get(8),
-            values: input.get_counted(u32::MAX).field("sample.values")?,
-            name: input.get_string(u32::MAX).field("sample.name")?,
-            next: input
-                .get_optional(|input| input.get())
-                .field("sample.next")?,
+            values,
+            name,
+            next,
         })
     }
 }
@@ -1958,14 +1970,18 @@ impl<'a> View<'a, Xdr> for SampleView<'a> {
     #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let block = input.block::<12>().field("sample")?;
+        let kind = block.get_word(8).field("sample.kind")?;
+        let values = input.view_counted(u32::MAX).field("sample.values")?;
+        let name = input.get_str_ref(u32::MAX).field("sample.name")?;
+        let next = input
+            .get_optional(|input| input.get())
+            .field("sample.next")?;
         Ok(Self {
             id: block.get(0),
-            kind: block.get_word(8).field("sample.kind")?,
-            values: input.view_counted(u32::MAX).field("sample.values")?,
-            name: input.get_str_ref(u32::MAX).field("sample.name")?,
-            next: input
-                .get_optional(|input| input.get())
-                .field("sample.next")?,
+            kind,
+            values,
+            name,
+            next,
         })
     }
 }
@@ -1974,17 +1990,20 @@ impl<'a, O: Order> View<'a, Lean<O>> for SampleView<'a> {
     fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
         let block = input.block::<12>().field("sample")?;
         block.zero(10, 2).field("sample")?;
+        let values = input.view_counted(u32::MAX).field("sample.values")?;
+        let name = input.get_str_ref(u32::MAX).field("sample.name")?;
+        let next = input
+            .get_optional(|input| {
+                input.align(4, 0)?;
+                input.get()
+            })
+            .field("sample.next")?;
         Ok(Self {
             id: block.get(0),
             kind: block.get(8),
-            values: input.view_counted(u32::MAX).field("sample.values")?,
-            name: input.get_str_ref(u32::MAX).field("sample.name")?,
-            next: input
-                .get_optional(|input| {
-                    input.align(4, 0)?;
-                    input.get()
-                })
-                .field("sample.next")?,
+            values,
+            name,
+            next,
         })
     }
 }
@@ -1993,14 +2012,17 @@ impl<'a> View<'a, super::Packed> for SampleView<'a> {
     #[inline]
     fn view(input: &mut Decoder<'a, super::Packed>) -> Result<Self, DecodeError> {
         let block = input.block::<10>().field("sample")?;
+        let values = input.view_counted(u32::MAX).field("sample.values")?;
+        let name = input.get_str_ref(u32::MAX).field("sample.name")?;
+        let next = input
+            .get_optional(|input| input.get())
+            .field("sample.next")?;
         Ok(Self {
             id: block.get(0),
             kind: block.get(8),
-            values: input.view_counted(u32::MAX).field("sample.values")?,
-            name: input.get_str_ref(u32::MAX).field("sample.name")?,
-            next: input
-                .get_optional(|input| input.get())
-                .field("sample.next")?,
+            values,
+            name,
+            next,
         })
     }
 }

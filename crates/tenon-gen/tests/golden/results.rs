@@ -395,11 +395,13 @@ impl Marshal<Xdr> for Stamp {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<20>().field("stamp")?;
+        let zone = block.get_word(12).field("stamp.zone")?;
+        let name = block.get_byte_array(16).field("stamp.name")?;
         Ok(Self {
             seconds: block.get(0),
             fraction: block.get(8),
-            zone: block.get_word(12).field("stamp.zone")?,
-            name: block.get_byte_array(16).field("stamp.name")?,
+            zone,
+            name,
         })
     }
 }

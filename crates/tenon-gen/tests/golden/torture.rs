@@ -49,11 +49,12 @@ impl Marshal<Xdr> for Scalars {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<40>().field("scalars")?;
+        let a_bool = block.get_word(16).field("scalars.a_bool")?;
         Ok(Self {
             an_int: block.get(0),
             an_uint: block.get(4),
             a_hyper: block.get(8),
-            a_bool: block.get_word(16).field("scalars.a_bool")?,
+            a_bool,
             an_uhyper: block.get(20),
             a_float: block.get(28),
             a_double: block.get(32),
@@ -437,12 +438,16 @@ impl Marshal<Xdr> for FixedOpaques {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<24>().field("fixed_opaques")?;
+        let one = block.get_byte_array(0).field("fixed_opaques.one")?;
+        let two = block.get_byte_array(4).field("fixed_opaques.two")?;
+        let three = block.get_byte_array(8).field("fixed_opaques.three")?;
+        let five = block.get_byte_array(16).field("fixed_opaques.five")?;
         Ok(Self {
-            one: block.get_byte_array(0).field("fixed_opaques.one")?,
-            two: block.get_byte_array(4).field("fixed_opaques.two")?,
-            three: block.get_byte_array(8).field("fixed_opaques.three")?,
+            one,
+            two,
+            three,
             four: block.get(12),
-            five: block.get_byte_array(16).field("fixed_opaques.five")?,
+            five,
         })
     }
 }
@@ -706,14 +711,13 @@ impl Marshal<Xdr> for Drawing {
         let first = input.get().field("drawing.first")?;
         let title = input.get_string(u32::MAX).field("drawing.title")?;
         let block = input.block::<20>().field("drawing")?;
-        let second = block.get(0);
         let ink = block.get_word(16).field("drawing.ink")?;
         let pixels = input.get_opaque(u32::MAX).field("drawing.pixels")?;
         let created = input.get().field("drawing.created")?;
         Ok(Self {
             first,
             title,
-            second,
+            second: block.get(0),
             ink,
             pixels,
             created,
@@ -748,12 +752,15 @@ impl Marshal<Xdr> for Holes {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<28>().field("holes")?;
+        let before = block.get_word(0).field("holes.before")?;
+        let after = block.get_word(12).field("holes.after")?;
+        let last = block.get_word(24).field("holes.last")?;
         Ok(Self {
-            before: block.get_word(0).field("holes.before")?,
+            before,
             wide: block.get(4),
-            after: block.get_word(12).field("holes.after")?,
+            after,
             real_number: block.get(16),
-            last: block.get_word(24).field("holes.last")?,
+            last,
         })
     }
 }
@@ -801,37 +808,29 @@ impl Marshal<Xdr> for FixedArrays {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<124>().field("fixed_arrays")?;
-        let ints = block.get(0);
-        let uints = block.get(12);
-        let hypers = block.get(20);
-        let uhypers = block.get(36);
-        let floats = block.get(52);
-        let doubles = block.get(64);
         let bools = block.get_word_array(80).field("fixed_arrays.bools")?;
         let colors = block.get_word_array(100).field("fixed_arrays.colors")?;
         let shorts = block.get_word_array(112).field("fixed_arrays.shorts")?;
         let texts = input
             .get_elements(|input| input.get_string(u32::MAX))
             .field("fixed_arrays.texts")?;
-        let block = input.block::<56>().field("fixed_arrays")?;
-        let points = block.get(0);
-        let digests = block.get(24);
+        let block_2 = input.block::<56>().field("fixed_arrays")?;
         let blobs = input
             .get_elements(|input| input.get_opaque(u32::MAX))
             .field("fixed_arrays.blobs")?;
         Ok(Self {
-            ints,
-            uints,
-            hypers,
-            uhypers,
-            floats,
-            doubles,
+            ints: block.get(0),
+            uints: block.get(12),
+            hypers: block.get(20),
+            uhypers: block.get(36),
+            floats: block.get(52),
+            doubles: block.get(64),
             bools,
             colors,
             shorts,
             texts,
-            points,
-            digests,
+            points: block_2.get(0),
+            digests: block_2.get(24),
             blobs,
         })
     }
@@ -967,8 +966,8 @@ impl Marshal<Xdr> for SmallArrays {
         let chars_counted = input
             .get_counted_words(5)
             .field("small_arrays.chars_counted")?;
-        let block = input.block::<8>().field("small_arrays.shorts")?;
-        let shorts = block.get_word_array(0).field("small_arrays.shorts")?;
+        let block_2 = input.block::<8>().field("small_arrays.shorts")?;
+        let shorts = block_2.get_word_array(0).field("small_arrays.shorts")?;
         let ushorts = input
             .get_counted_words(u32::MAX)
             .field("small_arrays.ushorts")?;

@@ -1,54 +1,17 @@
 //! Operations as expressions that read from `input`.
 
+use std::iter;
+
 use tenon_plan::{Body, Count, Op, Plan, Scalar};
 use tenon_schema::TypeId;
 
 use super::encode::element;
+use super::read::{BLOCK, Read, block_names, local_name};
 use super::steps::{self, Inside, Step};
 use super::{Item, Marshalling, Subject, bound_text, nested};
 use crate::rust::code::{Block, Expr, Statement};
 use crate::rust::shape::Shape;
 use crate::rust::variants::{Variant, Variants};
-
-/// An expression and whether it can fail.
-struct Read {
-    expr: Expr,
-    fallible: bool,
-}
-
-impl Read {
-    fn sure(expr: Expr) -> Self {
-        let fallible = false;
-        Self { expr, fallible }
-    }
-
-    fn fallible(expr: Expr) -> Self {
-        let fallible = true;
-        Self { expr, fallible }
-    }
-
-    /// The value itself, a failure handed on.
-    fn value(self) -> Expr {
-        match self.fallible {
-            true => Expr::Try(Box::new(self.expr)),
-            false => self.expr,
-        }
-    }
-
-    fn result(self) -> Expr {
-        match self.fallible {
-            true => self.expr,
-            false => Expr::ok(self.expr),
-        }
-    }
-
-    fn labelled(self, with: Marshalling<'_>, item: &Item) -> Self {
-        match self.fallible {
-            true => Self::fallible(with.labelled(self.expr, item.label.as_ref())),
-            false => self,
-        }
-    }
-}
 
 /// Takes what reads an item; statements before it may be appended.
 type With<'w> = &'w mut dyn FnMut(&mut Vec<Statement>, &Item, Read);
@@ -60,9 +23,9 @@ impl Marshalling<'_> {
             let get = self.labelled(Expr::text("input.get()"), subject.label.as_ref());
             return Block::value(get);
         }
-        let (mut statements, fields) = match is_literal(&plan.body) {
+        let (mut statements, fields) = match self.is_literal(&plan.body, subject) {
             true => self.inline_fields(&plan.body, subject),
-            false => self.bound_fields(&plan.body, subject),
+            false => self.late_fields(&plan.body, subject),
         };
         if fields.is_empty() {
             let value = Some(Expr::text("Ok(Self {})"));
@@ -107,8 +70,17 @@ impl Marshalling<'_> {
         name: &str,
         parameters: Vec<Item>,
     ) -> Vec<Statement> {
-        self.bound_fields(body, &Subject::record(name, parameters))
-            .0
+        let mut statements = Vec::new();
+        let subject = Subject::record(name, parameters);
+        self.each(
+            body,
+            &subject,
+            &mut statements,
+            &mut |statements, item, read| {
+                statements.push(Statement::Let(item.name.clone(), read.value()));
+            },
+        );
+        statements
     }
 
     /// Statements that read some fields of `self`, which exists already.
@@ -231,28 +203,60 @@ impl Marshalling<'_> {
         (statements, fields)
     }
 
-    fn bound_fields(self, body: &Body, subject: &Subject) -> (Vec<Statement>, Vec<(String, Expr)>) {
+    /// What can fail is read into variables, and what cannot in the literal: that is written once, to where
+    /// the value is returned, however large it is.
+    fn late_fields(self, body: &Body, subject: &Subject) -> (Vec<Statement>, Vec<(String, Expr)>) {
         let (mut statements, mut fields) = (Vec::new(), Vec::new());
-        self.each(
+        self.each_in(
             body,
             subject,
+            &mut block_names(),
             &mut statements,
             &mut |statements, item, read| {
-                let local = local_name(&item.name);
-                statements.push(Statement::Let(local.clone(), read.value()));
-                fields.push((item.name.clone(), Expr::text(local)));
+                let value = match read.leaves {
+                    true => {
+                        let local = local_name(&item.name);
+                        statements.push(Statement::Let(local.clone(), read.value()));
+                        Expr::text(local)
+                    }
+                    false => read.value(),
+                };
+                fields.push((item.name.clone(), value));
             },
         );
         (statements, fields)
     }
 
+    /// Whether the fields can be read inside of the struct's literal, one after the other: nothing but them
+    /// is in the midst of it, and what can fail comes first.
+    fn is_literal(self, body: &Body, subject: &Subject) -> bool {
+        let mut leaves = Vec::new();
+        self.each(body, subject, &mut Vec::new(), &mut |_, _, read| {
+            leaves.push(read.leaves);
+        });
+        is_together_alone(body) && leaves.is_sorted_by(|one, next| one >= next)
+    }
+
     /// Hands each item of `body` to `with`, and what reads it. Of a struct that is moved field by
     /// field that is a literal.
     fn each(self, body: &Body, subject: &Subject, statements: &mut Vec<Statement>, with: With<'_>) {
+        let mut names = iter::repeat(BLOCK.to_owned());
+        self.each_in(body, subject, &mut names, statements, with);
+    }
+
+    /// The same with blocks of these names.
+    fn each_in(
+        self,
+        body: &Body,
+        subject: &Subject,
+        names: &mut dyn Iterator<Item = String>,
+        statements: &mut Vec<Statement>,
+        with: With<'_>,
+    ) {
         for step in steps::of(body) {
             match step {
                 Step::Block(bytes, inside) => {
-                    self.block(bytes, &inside, subject, statements, with);
+                    self.block((bytes, &inside), subject, names, statements, with);
                 }
                 Step::Op(Op::Align { to, before }) => {
                     let skip = Expr::text(format!("input.align({to}, {before})"));
@@ -276,9 +280,9 @@ impl Marshalling<'_> {
 
     fn block(
         self,
-        bytes: u32,
-        inside: &Inside<'_>,
+        (bytes, inside): (u32, &Inside<'_>),
         subject: &Subject,
+        names: &mut dyn Iterator<Item = String>,
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
@@ -293,20 +297,23 @@ impl Marshalling<'_> {
         };
         let block = Expr::text(format!("input.block::<{bytes}>()"));
         let block = Expr::Try(Box::new(self.labelled(block, label.as_ref())));
-        statements.push(Statement::Let("block".to_owned(), block));
-        self.inside(inside, subject, statements, with);
+        let Some(name) = names.next() else {
+            unreachable!("names have no end")
+        };
+        statements.push(Statement::Let(name.clone(), block));
+        self.inside((&name, inside), subject, statements, with);
     }
 
     /// The items of a block that is there.
     fn inside(
         self,
-        inside: &Inside<'_>,
+        (block, inside): (&str, &Inside<'_>),
         subject: &Subject,
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
         for (offset, bytes) in &inside.holes {
-            let skip = Expr::text(format!("block.zero({offset}, {bytes})"));
+            let skip = Expr::text(format!("{block}.zero({offset}, {bytes})"));
             statements.push(self.attempt(skip, subject.label.as_ref()));
         }
         for ops in inside.items.chunk_by(|one, next| subject.is_one(one, next)) {
@@ -315,7 +322,7 @@ impl Marshalling<'_> {
             };
             let (item, inside) = subject.outer(place);
             let depth = place.0.len() - inside.len();
-            with(statements, item, self.fields(ops, depth, item));
+            with(statements, item, self.fields(block, ops, depth, item));
         }
     }
 
@@ -336,31 +343,35 @@ impl Marshalling<'_> {
         Some((outer.clone(), Read::fallible(Expr::text(method))))
     }
 
-    /// What reads the item that `depth` fields lead to: an operation, or those of its fields.
-    fn fields(self, ops: &[&Op], depth: usize, item: &Item) -> Read {
+    /// What reads the item in `block` that `depth` fields lead to: an operation, or those of its fields.
+    fn fields(self, block: &str, ops: &[&Op], depth: usize, item: &Item) -> Read {
         let is_inside = |op: &Op| op.place().is_some_and(|place| place.0.len() > depth);
         match ops {
-            [op] if !is_inside(op) => self.fixed(op, &item.shape).labelled(self, item),
-            _ => Read::sure(self.structure(ops, depth, item)),
+            [op] if !is_inside(op) => self.fixed(block, op, &item.shape).labelled(self, item),
+            _ => self.structure(block, ops, depth, item),
         }
     }
 
     /// A literal of a struct that is moved field by field.
-    fn structure(self, ops: &[&Op], depth: usize, item: &Item) -> Expr {
+    fn structure(self, block: &str, ops: &[&Op], depth: usize, item: &Item) -> Read {
         let Shape::Named(id) = item.shape.real() else {
             unreachable!("{:?} has no fields", item.shape)
         };
+        let mut leaves = false;
         let fields = ops.chunk_by(|one, next| is_together(one, next, depth));
         let fields = fields.filter_map(|ops| {
             let part = item.part(self.rust, ops[0].place()?.0[depth]);
-            let read = self.fields(ops, depth + 1, &part);
+            let read = self.fields(block, ops, depth + 1, &part);
+            leaves |= read.leaves;
             Some((part.name, read.value()))
         });
-        Expr::Struct(self.rust.names.of_type(*id).name.clone(), fields.collect())
+        let name = self.rust.names.of_type(*id).name.clone();
+        let literal = Expr::Struct(name, fields.collect());
+        Read::value_of(literal, leaves)
     }
 
-    /// An item in a block.
-    fn fixed(self, op: &Op, shape: &Shape) -> Read {
+    /// An item in `block`.
+    fn fixed(self, block: &str, op: &Op, shape: &Shape) -> Read {
         let is_boxed = matches!(shape.real(), Shape::Boxed(_));
         let (method, offset) = match op {
             Op::Put { scalar, offset, .. } if self.is_checked(*scalar) => ("get_word", offset),
@@ -377,7 +388,7 @@ impl Marshalling<'_> {
             | Op::Copy { offset, .. }
             | Op::Blit { offset, .. } => match is_boxed {
                 true => ("get_boxed", offset),
-                false => return Read::sure(Expr::text(format!("block.get({offset})"))),
+                false => return Read::sure(Expr::text(format!("{block}.get({offset})"))),
             },
             Op::Zero { .. } => unreachable!("holes stand apart"),
             Op::Reserve { .. }
@@ -394,7 +405,7 @@ impl Marshalling<'_> {
             | Op::External { .. } => unreachable!("{op:?} lies in no block"),
         };
         let input = if is_boxed { ", input" } else { "" };
-        Read::fallible(Expr::text(format!("block.{method}({offset}{input})")))
+        Read::fallible(Expr::text(format!("{block}.{method}({offset}{input})")))
     }
 
     /// An operation that makes its own check.
@@ -521,7 +532,7 @@ impl Marshalling<'_> {
         let subject = Subject::whole(Item::behind("item", held.clone(), None));
         let mut read = Block::default();
         self.inside(
-            &steps::element(body),
+            ("block", &steps::element(body)),
             &subject,
             &mut read.statements,
             &mut |_, _, item| read.value = Some(item.result()),
@@ -555,9 +566,8 @@ impl Marshalling<'_> {
     }
 }
 
-/// Whether the fields can be read inside of the struct's literal: nothing but them is in the midst
-/// of it.
-fn is_literal(body: &Body) -> bool {
+/// Whether nothing but items is in the midst of a body.
+fn is_together_alone(body: &Body) -> bool {
     let mut steps = steps::of(body).into_iter();
     let mut in_midst = false;
     steps.all(|step| {
@@ -570,14 +580,6 @@ fn is_literal(body: &Body) -> bool {
         in_midst |= !matches!(step, Step::Op(Op::Align { .. }));
         fits
     })
-}
-
-/// A field's name as that of a variable, out of the way of those that the code itself has.
-fn local_name(field: &str) -> String {
-    match field {
-        "block" | "input" | "value" => format!("{field}_"),
-        field => field.to_owned(),
-    }
 }
 
 /// Whether two operations move parts of one item that is `depth` fields deep inside another.

@@ -5,6 +5,7 @@
 mod decode;
 mod encode;
 mod parts;
+mod read;
 mod steps;
 
 use tenon_plan::{Body, Op, Place, Plan, Scalar};

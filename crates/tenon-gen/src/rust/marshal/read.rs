@@ -1,0 +1,89 @@
+//! What reads an item, and the names of variables around it.
+
+use std::iter;
+
+use super::{Item, Marshalling};
+use crate::rust::code::Expr;
+
+/// An expression and whether it can fail.
+pub struct Read {
+    expr: Expr,
+    /// It comes to a `Result`.
+    fallible: bool,
+    /// A failure inside of it is handed on.
+    pub leaves: bool,
+}
+
+impl Read {
+    pub fn sure(expr: Expr) -> Self {
+        Self::value_of(expr, false)
+    }
+
+    pub fn fallible(expr: Expr) -> Self {
+        Self {
+            fallible: true,
+            ..Self::value_of(expr, true)
+        }
+    }
+
+    /// What comes to a value, or leaves the function.
+    pub fn value_of(expr: Expr, leaves: bool) -> Self {
+        let fallible = false;
+        Self {
+            expr,
+            fallible,
+            leaves,
+        }
+    }
+
+    /// The value itself, a failure handed on.
+    pub fn value(self) -> Expr {
+        match self.fallible {
+            true => Expr::Try(Box::new(self.expr)),
+            false => self.expr,
+        }
+    }
+
+    pub fn result(self) -> Expr {
+        match self.fallible {
+            true => self.expr,
+            false => Expr::ok(self.expr),
+        }
+    }
+
+    pub fn labelled(self, with: Marshalling<'_>, item: &Item) -> Self {
+        match self.fallible {
+            true => Self::fallible(with.labelled(self.expr, item.label.as_ref())),
+            false => self,
+        }
+    }
+}
+
+/// Names of the variables for the blocks of a body, of which all are at hand to its end.
+pub fn block_names() -> impl Iterator<Item = String> {
+    let further = (2..).map(|number: usize| format!("{BLOCK}_{number}"));
+    iter::once(BLOCK.to_owned()).chain(further)
+}
+
+/// How the name of a variable for a block begins.
+pub const BLOCK: &str = "block";
+
+/// Whether a variable of this name is for a block.
+fn is_of_a_block(name: &str) -> bool {
+    match name.strip_prefix(BLOCK) {
+        Some("") => true,
+        Some(further) => further
+            .strip_prefix('_')
+            .is_some_and(|number| number.parse::<usize>().is_ok()),
+        None => false,
+    }
+}
+
+/// A field's name as that of a variable, out of the way of those that the code itself has.
+pub fn local_name(field: &str) -> String {
+    match field {
+        "input" | "value" => format!("{field}_"),
+        field if is_of_a_block(field) => format!("{field}_"),
+        field => field.to_owned(),
+    }
+}
