@@ -250,6 +250,116 @@ fn lean_structs_lie_as_in_c() {
     );
 }
 
+#[test]
+fn lean_holes_follow_from_what_surrounds_them() {
+    let hyper = Value::Hyper;
+    let int = Value::Int;
+    let of = Value::Struct;
+    // A struct of fixed size in another: 4 bytes behind `n`, 6 behind `s`.
+    check_lean(
+        "struct d { int n; double d; }; struct x { char c; d it; short s; };",
+        of(vec![
+            Value::Char(1),
+            of(vec![int(2), Value::Double(0.5)]),
+            Value::Short(3),
+        ]),
+        "01 00000000000000 02000000 00000000 000000000000e03f 0300 000000000000",
+        "01 00000000000000 00000002 00000000 3fe0000000000000 0003 000000000000",
+    );
+    // The hole behind `p` is a part of it; the count of `r` needs none.
+    check_lean(
+        "struct behind { hyper a; int b; }; struct x { behind p; int q; hyper r<>; };",
+        of(vec![
+            of(vec![hyper(1), int(2)]),
+            int(3),
+            Value::Array(vec![hyper(4)]),
+        ]),
+        "0100000000000000 02000000 00000000 03000000 01000000 0400000000000000",
+        "0000000000000001 00000002 00000000 00000003 00000001 0000000000000004",
+    );
+    // Here it needs one more, and has it without elements, too.
+    check_lean(
+        "struct behind { hyper a; int b; }; struct x { behind p; hyper r<>; };",
+        of(vec![of(vec![hyper(1), int(2)]), Value::Array(vec![])]),
+        "0100000000000000 02000000 00000000 00000000 00000000",
+        "0000000000000001 00000002 00000000 00000000 00000000",
+    );
+    check_lean(
+        "enum e { A = 1 }; struct x { bool b; e e; opaque o[3]; short s; };",
+        of(vec![
+            Value::Bool(true),
+            Value::Enum(1),
+            Value::Opaque(vec![5, 6, 7]),
+            Value::Short(4),
+        ]),
+        "01 000000 01000000 050607 00 0400 0000",
+        "01 000000 00000001 050607 00 0004 0000",
+    );
+    // No elements, and yet their alignment.
+    check_lean(
+        "struct x { char c; hyper none[0]; char d; };",
+        of(vec![Value::Char(1), Value::Array(vec![]), Value::Char(2)]),
+        "01 00000000000000 02 00000000000000",
+        "01 00000000000000 02 00000000000000",
+    );
+}
+
+#[test]
+fn lean_positions_follow_from_what_varies() {
+    let (hyper, char) = (Value::Hyper, Value::Char);
+    let of = Value::Struct;
+    let element = |c, s: &str, h| of(vec![char(c), Value::String(s.into()), hyper(h)]);
+    // It begins at a multiple of 4, as `s` does, whatever `h` needs; behind `h` there is no hole.
+    check_lean(
+        "struct e { char c; string s<>; hyper h; }; typedef e x<2>;",
+        Value::Array(vec![element(1, "a", 2), element(3, "", 4)]),
+        "02000000 01 000000 01000000 61 000000 0200000000000000 03 000000 00000000 0400000000000000",
+        "00000002 01 000000 00000001 61 000000 0000000000000002 03 000000 00000000 0000000000000004",
+    );
+    let link = |values: [Value; 2]| of(values.into());
+    check_lean(
+        "struct y { char c; hyper v; y *next; }; typedef y *x;",
+        Value::Array(vec![link([char(1), hyper(2)]), link([char(3), hyper(4)])]),
+        "02000000 00000000 01 00000000000000 0200000000000000 03 00000000000000 0400000000000000",
+        "00000002 00000000 01 00000000000000 0000000000000002 03 00000000000000 0000000000000004",
+    );
+    check_lean(
+        "struct y { hyper v; char c; y *next; }; typedef y *x;",
+        Value::Array(vec![link([hyper(1), char(2)])]),
+        "01000000 00000000 0100000000000000 02 00000000000000",
+        "00000001 00000000 0000000000000001 02 00000000000000",
+    );
+    // Each lies where the one before it ends: a union asks for no more than its discriminant.
+    check_lean(
+        "union u switch (bool b) { case TRUE: hyper h; case FALSE: void; }; typedef u x[3];",
+        Value::Array(vec![
+            Value::union(1, hyper(1)),
+            Value::union(0, Value::Void),
+            Value::union(1, hyper(2)),
+        ]),
+        "01 00000000000000 0100000000000000 00 01 000000000000 0200000000000000",
+        "01 00000000000000 0000000000000001 00 01 000000000000 0000000000000002",
+    );
+    check_lean(
+        "struct d { int n; double d; }; struct x { char c; d *it; };",
+        of(vec![
+            char(9),
+            Value::some(of(vec![Value::Int(2), Value::Double(0.5)])),
+        ]),
+        "09 01 000000000000 02000000 00000000 000000000000e03f",
+        "09 01 000000000000 00000002 00000000 3fe0000000000000",
+    );
+    check_lean(
+        "typedef int c<>; typedef c x[2];",
+        Value::Array(vec![
+            Value::Array(vec![Value::Int(1)]),
+            Value::Array(vec![]),
+        ]),
+        "01000000 01000000 00000000",
+        "00000001 00000001 00000000",
+    );
+}
+
 /// Values of every type survive, and passes do not change a byte.
 fn check_all(schema: &Schema, seeds: std::ops::Range<u64>, items: usize) {
     for way in ways(schema) {
