@@ -44,7 +44,7 @@ pub fn explain_passes(
     name: Option<&str>,
 ) -> Result<String, ExplainError> {
     let mut plans = Plans::new(schema, representation, &[])?;
-    let items = &[Pass::FoldAligns, Pass::MergeArrays, Pass::Inline];
+    let items = &[Pass::FoldAligns, Pass::MergeArrays];
     let items = Plans::new(schema, representation, items)?;
     let mut shown = explain(schema, &plans, name)?;
     let mut out = format!("== as lowered\n{shown}");
@@ -68,16 +68,13 @@ fn blocks(schema: &Schema, plans: &Plans, name: Option<&str>) -> Vec<String> {
     let blocks = Blocks::new(schema, plans);
     let types = plans.types.iter().zip((0..).map(TypeId));
     let types = types.filter_map(|(plan, id)| {
-        let name = &schema.type_def(id).name;
-        let layout = Layout::of_type(schema, id);
-        wanted(name).then(|| blocks.text(name, layout, &plan.body))?
+        let is_wanted = wanted(&schema.type_def(id).name);
+        is_wanted.then(|| blocks.of_type(id, &plan.body))?
     });
     let procedures = plans.procedures.iter().filter_map(|plan| {
         let version = &schema.programs[plan.program].versions[plan.version];
         let procedure = &version.procedures[plan.procedure];
-        let head = format!("the arguments of {}", procedure.name);
-        let layout = Layout::Record(&procedure.arguments);
-        wanted(&procedure.name).then(|| blocks.text(&head, layout, &plan.arguments.body))?
+        wanted(&procedure.name).then(|| blocks.of_arguments(procedure, &plan.arguments.body))?
     });
     types.chain(procedures).collect()
 }

@@ -84,7 +84,7 @@ fn holes_in_memory_and_another_width_break_a_block() {
                 d: a block of 1 x 8 bytes; broken off by a hole of 4 bytes in memory before it
                 e to f: a block of 2 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
                 g: a block of 1 x 8 bytes; broken off by an order, for what precedes is swapped by 4 bytes
-                2 pieces, not 6, if a new version had the order: b, d, g, a, c, e, f
+                moved at once, without a hole, if a new version had the order: b, d, g, a, c, e, f
         "#]],
     );
 }
@@ -100,6 +100,7 @@ fn in_lean_another_width_breaks_a_block_for_a_peer_of_the_other_order() {
             == blocks of s
                 a: a block of 1 x 8 bytes
                 b to c: a block of 2 x 4 bytes; broken off for a peer of the other order only, for which what precedes is swapped by 8 bytes
+                all of it is moved at once for all that, as it has no hole
         "#]],
     );
     check_in(
@@ -131,8 +132,123 @@ fn a_hole_behind_a_struct_breaks_a_block() {
                 one.a: a block of 1 x 8 bytes
                 one.b: a block of 1 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
                 more: a block of 1 x 4 bytes; broken off by a hole of 4 bytes in memory before it
+                behind it a hole of 4 bytes in memory: no block with its like
         "#]],
     );
+}
+
+#[test]
+fn an_order_without_a_hole_is_shown_though_it_has_as_many_pieces() {
+    check(
+        "struct s { opaque k[4]; hyper b; int a; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                k: a block of 4 bytes
+                b: a block of 1 x 8 bytes; broken off by a hole of 4 bytes in memory before it
+                a: a block of 1 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
+                behind it a hole of 4 bytes in memory: no block with its like
+                moved at once, without a hole, if a new version had the order: b, a, k
+        "#]],
+    );
+    check(
+        "struct s { hyper b; int a; opaque k[4]; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                b: a block of 1 x 8 bytes
+                a: a block of 1 x 4 bytes; broken off by an order, for what precedes is swapped by 8 bytes
+                k: a block of 4 bytes; broken off by an order, for what precedes is swapped by 4 bytes
+                all of it is moved at once for all that, as it has no hole
+        "#]],
+    );
+}
+
+#[test]
+fn large_arrays_and_arrays_of_unions_are_in_no_block() {
+    check(
+        "union u switch (int d) { case 0: void; };
+         typedef hyper large[513];
+         struct s { int a; int b[1025]; large c; int d[1024]; u e[2]; opaque f[4096]; opaque g[4100]; };",
+        "s",
+        expect![[r#"
+            == blocks of s
+                a: a block of 1 x 4 bytes
+                b: no block, an array of more than 4096 bytes, as a block of its own of 4-byte items
+                c: no block, an array of more than 4096 bytes, as a block of its own of 8-byte items
+                d: a block of 1024 x 4 bytes
+                e: no block, a variable part: unions
+                f: a block of 4096 bytes
+                g: no block, an array of more than 4096 bytes, as a block of its own of 1-byte items
+                6 pieces, not 7, if a new version had the order: a, d, f, b, c, g, e
+        "#]],
+    );
+    check(
+        "typedef int large[2000];",
+        "large",
+        expect![[r#"
+        == blocks of large
+            it: a block of 2000 x 4 bytes
+    "#]],
+    );
+}
+
+/// Whatever fields there are, a version that has the order that is shown has what is promised of it.
+#[test]
+fn orders_that_are_shown_keep_their_promise() {
+    let parts = [
+        "int", "hyper", "opaque 4", "bool", "short", "behind", "inside", "both", "string",
+        "hyper 2", "union", "both 3",
+    ];
+    let declare = |part: &str, name: char| match part.split_once(' ') {
+        Some((ty, count)) => format!("{ty} {name}[{count}];"),
+        None if part == "string" => format!("string {name}<>;"),
+        None if part == "union" => format!("choice {name};"),
+        None => format!("{part} {name};"),
+    };
+    let said = |representation, fields: &[String]| {
+        let text = format!(
+            "struct behind {{ hyper a; int b; }}; struct inside {{ int a; hyper b; }};
+             struct both {{ hyper a; int b; float c; }};
+             union choice switch (int d) {{ case 0: void; }}; struct s {{ {} }};",
+            fields.concat()
+        );
+        let text = explain_passes(&schema(&text), representation, Pass::ALL, Some("s"));
+        let text = text.expect("a type");
+        let (_, blocks) = text.split_once("== blocks of s\n").expect("blocks");
+        blocks.to_owned()
+    };
+    let is_piece = |line: &&str| line.contains(": a block") || line.contains(": no block, ");
+    let pieces = |said: &str| said.lines().filter(is_piece).count();
+    let mut promises = 0;
+    for (number, representation) in (0..12_usize.pow(4)).step_by(17).flat_map(|number| {
+        [Representation::XDR, Representation::LEAN].map(|representation| (number, representation))
+    }) {
+        let digits = [1, 12, 144, 1728].map(|digit| number / digit % 12);
+        let fields = digits.iter().zip("wxyz".chars());
+        let fields: Vec<_> = fields
+            .map(|(part, name)| declare(parts[*part], name))
+            .collect();
+        let before = said(representation, &fields);
+        let Some((promise, order)) = before.split_once(" if a new version had the order: ") else {
+            continue;
+        };
+        let ordered = order.trim_end().split(", ").map(|name| {
+            let position = "wxyz".find(name).expect("a field");
+            fields[position].clone()
+        });
+        let after = said(representation, &ordered.collect::<Vec<_>>());
+        let promise = promise.lines().last().expect("a line").trim();
+        match promise.split_once(" pieces, not ") {
+            Some((count, _)) => assert_eq!(Ok(pieces(&after)), count.parse(), "{before}{after}"),
+            None => assert!(
+                after.contains("it has no hole") || pieces(&after) == 1,
+                "{before}{after}"
+            ),
+        }
+        promises += 1;
+    }
+    assert!(promises > 400, "{promises}");
 }
 
 #[test]
@@ -197,7 +313,7 @@ fn a_long_record_is_told_the_rule_and_not_every_name() {
     )
     .expect("a type");
     assert!(text.ends_with(
-        "    2 pieces, not 40, if a new version had the order: \
+        "    moved at once, without a hole, if a new version had the order: \
          of 8 bytes, of 4, opaque, of other fixed size, varying\n"
     ));
 }

@@ -5,30 +5,38 @@
 //! Items belong to one block when they lie behind each other without a gap, in memory as C lays
 //! it out and on the wire, and are swapped by the same number of bytes or not at all. So a block
 //! is broken by a *hole* (bytes that only one of both sides has), by an *order* (another width
-//! to swap by), by values that must be *looked at*, and by a part that *varies* in size. Where the
-//! wire has the sender's order, an order breaks blocks for a peer of the other one only.
+//! to swap by), by values that must be *looked at*, by a part that *varies* in size, and by an array
+//! that has memory of its own. Where the wire has the sender's order, an order breaks blocks for a
+//! peer of the other one only. A struct that has no hole at all is moved at once though it consists
+//! of several blocks (`passes/merge_blocks.rs`).
 
+mod mend;
 mod words;
 
-use tenon_schema::{Schema, TypeKind};
+use tenon_schema::{Procedure, Schema, TypeId, TypeKind};
 
+use crate::blittable::{ARRAY_MAX, Blittables};
 use crate::graph;
-use crate::item::Scalar;
+use crate::item::{Place, Scalar};
 use crate::layout::Layout;
+use crate::links::is_link;
 use crate::memory::{self, Memory};
 use crate::op::{Body, Count, Op, Plans};
 use crate::representation::{Order, Representation};
 
-/// Most fields of a record whose better order is spelt out.
-const SPELT_OUT: usize = 16;
+/// Most items of a struct inside of another whose own are shown.
+const OPENED: usize = 16;
 
 /// The blocks of all types of an interface.
 pub(crate) struct Blocks<'a> {
     schema: &'a Schema,
     representation: Representation,
     memory: Memory<'a>,
+    blittables: Blittables<'a>,
     /// Of each type that is one block as a whole, what it consists of.
     types: Vec<Option<Run>>,
+    /// Of each struct that is shown inside of others, its items.
+    small: Vec<Option<Body>>,
 }
 
 /// Items that are moved in the same way, behind each other.
@@ -62,6 +70,8 @@ enum Alone<'a> {
     /// It, or its element, is of this type (or one without a name), which is no single block.
     Inside(Option<&'a str>),
     External,
+    /// An array with memory of its own, of such items.
+    Large(Unit),
     /// What it is, and what its contents are if those are one block.
     Varies(&'static str, Option<Unit>),
 }
@@ -71,6 +81,8 @@ struct Piece<'a> {
     first: String,
     last: String,
     what: Fit<'a>,
+    /// Where in memory it ends, if it is a block.
+    end: u64,
     /// Why it is not one block with the piece before it, if both are blocks.
     broken: Option<Broken>,
 }
@@ -85,32 +97,78 @@ enum Broken {
 }
 
 impl<'a> Blocks<'a> {
+    /// Of plans with a call for each struct and union.
     pub fn new(schema: &'a Schema, plans: &Plans) -> Self {
         let mut blocks = Self {
             schema,
             representation: plans.representation,
             memory: Memory::new(schema),
+            blittables: Blittables::new(schema, plans.representation),
             types: vec![None; schema.types.len()],
+            small: vec![None; schema.types.len()],
         };
         for id in graph::components(schema).order.into_iter().flatten() {
             let plan = plans.of_type(id);
             blocks.types[id.0 as usize] = blocks.of_body(&plan.body);
+            blocks.small[id.0 as usize] = blocks.of_small(id, &plan.body);
         }
         blocks
     }
 
-    /// What there is to say about the plan called `head`: nothing of an enum or a union.
-    pub fn text(&self, head: &str, layout: Layout<'a>, body: &Body) -> Option<String> {
-        let pieces = self.pieces(layout, body);
-        if pieces.is_empty() || matches!(layout, Layout::Definition(_)) {
+    /// What there is to say about a named type: nothing about an enum or a union.
+    pub fn of_type(&self, id: TypeId, body: &Body) -> Option<String> {
+        let def = self.schema.type_def(id);
+        let is_struct = matches!(def.kind, TypeKind::Struct(_)) && !is_link(self.schema, id);
+        let subject = Subject {
+            layout: Layout::of_type(self.schema, id),
+            body: &self.opened(body),
+            is_struct,
+        };
+        self.text(&def.name, &subject)
+    }
+
+    /// What there is to say about the arguments of a procedure.
+    pub fn of_arguments(&self, procedure: &'a Procedure, body: &Body) -> Option<String> {
+        let subject = Subject {
+            layout: Layout::Record(&procedure.arguments),
+            body: &self.opened(body),
+            is_struct: false,
+        };
+        self.text(&format!("the arguments of {}", procedure.name), &subject)
+    }
+
+    fn text(&self, head: &str, subject: &Subject<'_>) -> Option<String> {
+        let pieces = self.pieces(subject);
+        if pieces.is_empty() || matches!(subject.layout, Layout::Definition(_)) {
             return None;
         }
-        let lines = pieces.iter().map(|piece| format!("    {piece}\n"));
-        let mend = self.mend(layout, body, pieces.len());
-        Some(format!(
-            "blocks of {head}\n{}{mend}",
-            lines.collect::<String>()
-        ))
+        let mut text = format!("blocks of {head}\n");
+        for piece in &pieces {
+            text += &format!("    {piece}\n");
+        }
+        if self.is_whole(subject) && pieces.len() > 1 {
+            text += "    all of it is moved at once for all that, as it has no hole\n";
+        }
+        if let Some(bytes) = self.hole_behind(subject, &pieces) {
+            let bytes = words::bytes(bytes);
+            text += &format!("    behind it a hole of {bytes} in memory: no block with its like\n");
+        }
+        Some(text + &self.mend(subject, pieces.len()))
+    }
+
+    /// Whether `merge_blocks` makes one block of all, of whatever widths.
+    fn is_whole(&self, subject: &Subject<'_>) -> bool {
+        let fields = subject.layout.fields(self.schema);
+        let whole = fields.and_then(|fields| self.blittables.of_fields(fields));
+        subject.is_struct && whole.is_some()
+    }
+
+    /// Bytes behind the last item of a struct that consists of blocks, if there are any.
+    fn hole_behind(&self, subject: &Subject<'_>, pieces: &[Piece<'_>]) -> Option<u64> {
+        let fields = subject.layout.fields(self.schema)?;
+        let all_blocks = subject.is_struct && pieces.iter().all(|piece| piece.what.is_ok());
+        let hole = self.memory.of_fields(fields).bytes - pieces.last()?.end;
+        (all_blocks && hole > 0).then_some(hole)
     }
 
     /// The whole body as one block.
@@ -123,29 +181,38 @@ impl<'a> Blocks<'a> {
     fn fit(&self, op: &Op) -> Fit<'a> {
         match op {
             Op::Put { scalar, .. } => self.of_scalar(*scalar),
-            Op::PutArray { scalar, count, .. } => Ok(self.of_scalar(*scalar)?.times(*count)),
-            Op::Copy { bytes, .. } => {
+            Op::PutArray {
+                place,
+                scalar,
+                count,
+                ..
+            } => array_at(place, self.of_scalar(*scalar)?.times(*count)),
+            Op::Copy { place, bytes, .. } => {
                 let bytes = u64::from(*bytes);
                 match self.representation.padded(bytes) - bytes {
-                    0 => Ok(Run::of(Unit::One, bytes)),
+                    0 => array_at(place, Run::of(Unit::One, bytes)),
                     over => Err(Alone::Padded(over)),
                 }
             }
             Op::CopyCounted { text: true, .. } => Err(Alone::Varies("a string", Some(Unit::One))),
             Op::CopyCounted { .. } => Err(Alone::Varies("opaque bytes", Some(Unit::One))),
             Op::PutCounted { scalar, .. } => Err(array(self.of_scalar(*scalar).ok())),
-            Op::Loop { count, body, .. } => match (count, self.of_body(body)) {
-                (Count::Fixed(count), Some(element)) => Ok(element.times(*count)),
-                (Count::Fixed(_), None) => Err(Alone::Inside(self.called(body))),
+            Op::Loop {
+                place, count, body, ..
+            } => match (count, self.of_body(body)) {
+                (Count::Fixed(count), Some(element)) => array_at(place, element.times(*count)),
+                (Count::Fixed(_), None) => Err(self.elements(body)),
                 (Count::Counted(_), element) => Err(array(element)),
             },
-            Op::Call { plan, .. } => {
+            Op::Call { place, plan } => {
                 let called = self.schema.type_def(*plan);
-                let alone = match called.kind {
-                    TypeKind::Union(_) => Alone::Varies("a union", None),
-                    _ => Alone::Inside(Some(&called.name)),
-                };
-                self.types[plan.0 as usize].ok_or(alone)
+                let whole = self.types[plan.0 as usize];
+                match (&called.kind, whole) {
+                    (TypeKind::Typedef(_), Some(run)) => array_at(place, run),
+                    (_, Some(run)) => Ok(run),
+                    (TypeKind::Union(_), None) => Err(Alone::Varies("a union", None)),
+                    (_, None) => Err(Alone::Inside(Some(&called.name))),
+                }
             }
             Op::Switch { .. } => Err(Alone::Varies("a union", None)),
             Op::Optional { .. } => Err(Alone::Varies("optional data", None)),
@@ -175,14 +242,48 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    fn called(&self, body: &Body) -> Option<&'a str> {
-        match body.as_slice() {
-            [Op::Call { plan, .. }] => Some(&self.schema.type_def(*plan).name),
+    /// The operations that move something, those of small structs that are no block as a whole among them.
+    fn opened(&self, body: &Body) -> Body {
+        let small = |op: &Op| match op {
+            Op::Call { place, plan } => Some((place.clone(), self.small[plan.0 as usize].clone()?)),
             _ => None,
+        };
+        let open = |op: &Op| match small(op) {
+            Some((place, mut inner)) => {
+                for at in inner.iter_mut().filter_map(Op::place_mut) {
+                    *at = place.then(at);
+                }
+                inner
+            }
+            None => vec![op.clone()],
+        };
+        items(body).flat_map(open).collect()
+    }
+
+    /// The items of a struct that is no block, if they are few and of fixed size.
+    fn of_small(&self, id: TypeId, body: &Body) -> Option<Body> {
+        let is_struct = matches!(self.schema.type_def(id).kind, TypeKind::Struct(_));
+        let is_block = self.types[id.0 as usize].is_some();
+        let inner = (is_struct && !is_block).then(|| self.opened(body))?;
+        (inner.len() <= OPENED && inner.iter().all(Op::is_fixed)).then_some(inner)
+    }
+
+    /// Why elements are no block.
+    fn elements(&self, body: &Body) -> Alone<'a> {
+        match body.as_slice() {
+            [Op::Call { plan, .. }] => {
+                let called = self.schema.type_def(*plan);
+                match called.kind {
+                    TypeKind::Union(_) => Alone::Varies("unions", None),
+                    _ => Alone::Inside(Some(&called.name)),
+                }
+            }
+            _ => Alone::Inside(None),
         }
     }
 
-    fn pieces(&self, layout: Layout<'a>, body: &Body) -> Vec<Piece<'a>> {
+    fn pieces(&self, subject: &Subject<'_>) -> Vec<Piece<'a>> {
+        let (layout, body) = (subject.layout, subject.body);
         let starts = self
             .memory
             .offsets(layout.fields(self.schema).unwrap_or_default());
@@ -199,6 +300,7 @@ impl<'a> Blocks<'a> {
                     Ok(()) => {
                         piece.last = name;
                         end = start.saturating_add(run.bytes());
+                        piece.end = end;
                         continue;
                     }
                     Err(Some(Broken::Order(unit))) if self.is_of_sender() => {
@@ -213,6 +315,7 @@ impl<'a> Blocks<'a> {
                 first: name.clone(),
                 last: name,
                 what,
+                end,
                 broken,
             });
         }
@@ -225,7 +328,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Where in memory the item behind these fields begins.
-    fn start(&self, layout: Layout<'a>, starts: &[u64], path: &[u32]) -> u64 {
+    fn start(&self, layout: Layout<'_>, starts: &[u64], path: &[u32]) -> u64 {
         let outer = path.first().and_then(|first| starts.get(*first as usize));
         let inner = (1..path.len()).filter_map(|depth| {
             let fields = layout
@@ -240,88 +343,14 @@ impl<'a> Blocks<'a> {
             .chain(inner)
             .fold(0, u64::saturating_add)
     }
-
-    /// A better order of the fields, if there is one.
-    fn mend(&self, layout: Layout<'a>, body: &Body, pieces: usize) -> String {
-        let Some(fields) = layout.fields(self.schema) else {
-            return String::new();
-        };
-        let mut groups = self.groups(body);
-        groups.sort_by_key(|group| group.rank());
-        let better = count_pieces(&groups);
-        let is_new = groups.windows(2).any(|pair| pair[0].field > pair[1].field);
-        if better >= pieces || !is_new {
-            return String::new();
-        }
-        let order = match groups.len() {
-            0..=SPELT_OUT => {
-                let name = |group: &Group<'_>| fields[group.field as usize].name.as_str();
-                groups.iter().map(name).collect::<Vec<_>>().join(", ")
-            }
-            _ => "of 8 bytes, of 4, opaque, of other fixed size, varying".to_owned(),
-        };
-        let peers = match self.is_of_sender() {
-            true => " for a peer of the other order",
-            false => "",
-        };
-        format!(
-            "    {better} pieces, not {pieces},{peers} if a new version had the order: {order}\n"
-        )
-    }
-
-    /// The operations of each field.
-    fn groups(&self, body: &Body) -> Vec<Group<'a>> {
-        let mut groups: Vec<Group<'a>> = Vec::new();
-        for op in items(body) {
-            let Some(field) = op.place().and_then(|place| place.0.first().copied()) else {
-                continue;
-            };
-            match groups.last_mut() {
-                Some(group) if group.field == field => group.fits.push(self.fit(op)),
-                _ => groups.push(Group {
-                    field,
-                    fits: vec![self.fit(op)],
-                }),
-            }
-        }
-        groups
-    }
 }
 
-/// A field of a record and how its items fit.
-struct Group<'a> {
-    field: u32,
-    fits: Vec<Fit<'a>>,
-}
-
-impl Group<'_> {
-    /// What all of the field is swapped by.
-    fn unit(&self) -> Option<Unit> {
-        let mut units = self.fits.iter().map(|fit| fit.ok().map(|run| run.unit));
-        let first = units.next()??;
-        units.all(|unit| unit == Some(first)).then_some(first)
-    }
-
-    /// Where the field lies best: with those that are swapped as it is, and what varies last.
-    fn rank(&self) -> (bool, bool, Option<Unit>) {
-        let varies = |fit: &Fit<'_>| matches!(fit, Err(Alone::Varies(..)));
-        let unit = self.unit();
-        (self.fits.iter().any(varies), unit.is_none(), unit)
-    }
-}
-
-/// How many pieces fields are in this order, which leaves no hole between those of one unit.
-fn count_pieces(groups: &[Group<'_>]) -> usize {
-    let inside = groups.iter().map(|group| {
-        let pairs = group.fits.windows(2);
-        1 + pairs.filter(|pair| !is_one_block(pair[0], pair[1])).count()
-    });
-    let is_joined = |pair: &&[Group<'_>]| {
-        pair[0]
-            .unit()
-            .is_some_and(|unit| Some(unit) == pair[1].unit())
-    };
-    inside.sum::<usize>() - groups.windows(2).filter(is_joined).count()
+/// What is looked at.
+struct Subject<'s> {
+    layout: Layout<'s>,
+    body: &'s Body,
+    /// Whether it is a struct, of which arrays may consist, and not the arguments of a procedure.
+    is_struct: bool,
 }
 
 /// The operations that move something.
@@ -333,8 +362,13 @@ fn array(element: Option<Run>) -> Alone<'static> {
     Alone::Varies("an array", element.map(|run| run.unit))
 }
 
-fn is_one_block(one: Fit<'_>, next: Fit<'_>) -> bool {
-    matches!((one, next), (Ok(one), Ok(next)) if one.unit == next.unit)
+/// An array of fixed length, or a part of it: a large one has memory of its own inside of something else.
+fn array_at<'a>(place: &Place, run: Run) -> Fit<'a> {
+    let is_large = run.bytes() > ARRAY_MAX && !place.0.is_empty();
+    match is_large {
+        true => Err(Alone::Large(run.unit)),
+        false => Ok(run),
+    }
 }
 
 impl Run {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Alone, Broken, Piece, Run, Unit};
+use crate::blittable::ARRAY_MAX;
 
 impl fmt::Display for Piece<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,10 +17,8 @@ impl fmt::Display for Piece<'_> {
         }
         match &self.broken {
             Some(Broken::Hole(bytes)) => {
-                write!(
-                    f,
-                    "; broken off by a hole of {bytes} bytes in memory before it"
-                )
+                let bytes = self::bytes(*bytes);
+                write!(f, "; broken off by a hole of {bytes} in memory before it")
             }
             Some(Broken::Order(unit)) => write!(f, "; broken off by an order, for {unit}"),
             Some(Broken::OtherOrder(unit)) => write!(
@@ -59,6 +58,13 @@ impl fmt::Display for Alone<'_> {
             Self::LookedAt => write!(f, "its values are looked at one by one"),
             Self::Inside(Some(name)) => write!(f, "one is broken inside of {name}"),
             Self::Inside(None) => write!(f, "one is broken inside of an element"),
+            Self::Large(unit) => {
+                let bytes = unit.bytes();
+                write!(
+                    f,
+                    "an array of more than {ARRAY_MAX} bytes, as a block of its own of {bytes}-byte items"
+                )
+            }
             Self::External => write!(f, "its own routine moves it"),
             Self::Varies(what, None) => write!(f, "a variable part: {what}"),
             Self::Varies(what, Some(Unit::One)) => {
@@ -72,5 +78,13 @@ impl fmt::Display for Alone<'_> {
                 )
             }
         }
+    }
+}
+
+/// So many bytes.
+pub fn bytes(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        bytes => format!("{bytes} bytes"),
     }
 }
