@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 use tenon_wire::Buffer;
-use tenon_wire::kernels::{self, Blittable};
+use tenon_wire::kernels::{self, Bits, Blittable};
 
 use super::context::{Decoding, Encoding, Room};
 use crate::frame::Place;
@@ -235,7 +235,7 @@ unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
                 let count = bytes / size_of::<T>();
                 kernels::put(slice::from_raw_parts(items.cast::<T>(), count), to, true)
             }
-            false => kernels::put_bytes(slice::from_raw_parts(items, bytes), to),
+            false => u8::chosen().run(items, to.as_mut_ptr(), bytes),
         }
     }
 }

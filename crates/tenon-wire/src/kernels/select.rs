@@ -196,6 +196,16 @@ impl Chosen {
         self.0.as_ptr()
     }
 
+    /// Copies items and reverses the bytes of each. Gives where the last one written ends.
+    ///
+    /// # Safety
+    /// `bytes`, whole items, can be read at `from` and written at `to`, which are one place or do not overlap.
+    #[inline(always)]
+    pub unsafe fn run(&self, from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.get()(from, to, bytes) }
+    }
+
     #[inline(always)]
     pub(super) fn get(&self) -> Move {
         let chosen = self.0.load(Ordering::Relaxed);
