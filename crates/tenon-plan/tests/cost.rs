@@ -407,6 +407,11 @@ fn recursive_types_end() {
             tally.wire_bytes()
         );
         assert!(tally.times(Symbol::Level) > 1.0, "{name}");
+        // Nor is a part that lies in itself more than the whole.
+        for (part, of) in tally.parts() {
+            let is_part = |symbol| of.times(symbol) <= tally.times(symbol);
+            assert!(Symbol::ALL.into_iter().all(is_part), "{part} of {name}");
+        }
     }
 }
 

@@ -188,13 +188,14 @@ impl Walk<'_> {
         self.named(&of.name(), run);
     }
 
+    /// Adds what is done to a part. Where the same part lies in itself it is counted once.
     fn named(&mut self, name: &str, run: impl FnOnce(&mut Self)) {
         let before = self.tally.times;
+        let mut part = *self.tally.part(name);
         run(self);
-        let after = self.tally.times;
-        let part = self.tally.part(name);
-        part.add_all(&after, 1.0);
+        part.add_all(&self.tally.times, 1.0);
         part.add_all(&before, -1.0);
+        *self.tally.part(name) = part;
     }
 
     fn wire(&mut self, bytes: u64) {
