@@ -1,7 +1,7 @@
 //! What waiting costs here: the round trip of an empty call for each way to wait, beside one of as
 //! many bytes over a bare socket.
 //!
-//! `cargo run --release -p tenon --example waiting [MILLISECONDS]`
+//! `cargo run --release -p tenon --example waiting [MILLISECONDS [FILTER]]`
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::VecDeque;
@@ -41,6 +41,12 @@ const CROWD: &str = "crowd";
 const FLIGHT: &str = "in flight";
 const CALLS_IN_FLIGHT: usize = 64;
 
+const USAGE: &str = "\
+usage: waiting [MILLISECONDS [FILTER]]
+
+Measures each row for so long, 1000 unless said otherwise, or those rows that FILTER is a part of:
+`two cores`, `one core tcp`, `udp adaptive`.";
+
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -53,9 +59,13 @@ fn main() {
         }
         ["call", "many", way, at, time] => call_many(way.parse().unwrap(), at, milliseconds(time)),
         [] => compare("1000", ""),
-        [time] => compare(time, ""),
-        [time, filter] => compare(time, filter),
-        _ => panic!("what?"),
+        [time] if time.parse::<u64>().is_ok() => compare(time, ""),
+        [time, filter] if time.parse::<u64>().is_ok() => compare(time, filter),
+        ["-h" | "--help"] => println!("{USAGE}"),
+        _ => {
+            eprintln!("{USAGE}");
+            std::process::exit(2);
+        }
     }
 }
 
