@@ -12,7 +12,7 @@ use tenon::wire::{
 };
 use tenon_exec::random::Random;
 use tenon_exec::{Interface, Procedure};
-use tenon_interop::compiled::{self, INTERFACES, Recode, Recoders};
+use tenon_interop::compiled::{self, INTERFACES, RANDOM, Recode, Recoders};
 use tenon_interop::{Recoder, root};
 use tenon_plan::Representation as Form;
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
@@ -146,7 +146,7 @@ fn path_of(name: &str) -> &'static Path {
 }
 
 fn listed(name: &str) -> &'static compiled::Interface {
-    let mut all = INTERFACES.iter();
+    let mut all = INTERFACES.iter().chain(RANDOM);
     all.find(|listed| listed.name == name)
         .expect("./test setup installs it")
 }
@@ -263,6 +263,8 @@ fn number(kind: &DecodeErrorKind) -> u32 {
 
 #[test]
 fn codecs_have_the_same_bytes_and_refuse_the_same() {
+    let random = RANDOM.iter().map(|listed| listed.name);
+    let subjects: Vec<&str> = SUBJECTS.into_iter().chain(random).collect();
     let run = |names: &[&str]| {
         let mut seen = (0, 0);
         for name in names {
@@ -276,13 +278,13 @@ fn codecs_have_the_same_bytes_and_refuse_the_same() {
         }
         seen
     };
-    let (one, other) = SUBJECTS.split_at(1);
+    let (one, other) = subjects.split_at(4);
     let (one, other) = thread::scope(|scope| {
         let other = scope.spawn(|| run(other));
         (run(one), other.join().expect("its types agree"))
     });
     let (types, refused) = (one.0 + other.0, one.1 + other.1);
-    assert!(types > 100, "only {types} types were compared");
+    assert!(types > 250, "only {types} types were compared");
     assert!(refused > 10_000, "only {refused} were refused");
 }
 
