@@ -16,7 +16,9 @@ const INTERFACE: &str = "
     struct chain { chain *inner; short id; };
     union node switch (kind what) { case FILE: opaque data<>; case LINK: string to<9>; };
     struct entry { bool b; node nodes<>; int numbers<>; entry *next; };
-    struct all { entry *entries; chain top; opaque key[7]; pair pairs<>; bool *flag; double d[2]; };";
+    struct all { entry *entries; chain top; opaque key[7]; pair pairs<>; bool *flag; double d[2]; };
+    struct point { int x; int y; };
+    typedef unsigned hyper longs<>; typedef point points<9>; typedef pair pairs<9>;";
 
 fn lenient<R: tenon_wire::Representation>(bytes: &[u8]) -> Decoder<'_, R> {
     Decoder::over(bytes, DecodeMode::Lenient, Limits::default())

@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod arena;
+pub(crate) mod array;
 mod interp;
 mod message;
 mod read;
@@ -78,7 +79,6 @@ impl Place {
     ///
     /// # Safety
     /// There is a place.
-    #[cfg(feature = "jit")]
     #[inline(always)]
     pub unsafe fn small(place: *mut Self) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -89,7 +89,6 @@ impl Place {
     ///
     /// # Safety
     /// There is a place, and nobody else knows this part of it as long as it is borrowed.
-    #[cfg(feature = "jit")]
     #[inline(always)]
     pub unsafe fn arena<'a>(place: *mut Self) -> &'a mut Arena {
         // SAFETY: the caller's promise.
@@ -204,6 +203,10 @@ impl<'a> Frame<'a> {
         input: &mut Decoder<'_, R>,
     ) -> Result<(), DecodeError> {
         let (program, entry) = self.message.program();
+        // SAFETY: the frame has room for a value of this message.
+        if unsafe { entry.array.decode(&mut self.place, input) } {
+            return Ok(());
+        }
         let source = Source::of(input, program);
         let (root, arena) = self.place.parts();
         // SAFETY: the frame has room for a value of this message.
@@ -275,6 +278,11 @@ impl<'a> Frame<'a> {
         &self,
         out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
+        let (program, entry) = self.message.program();
+        // SAFETY: the frame is filled as the layout of its message says.
+        if unsafe { entry.array.encode(&self.place, out) } {
+            return Ok(());
+        }
         let depth_left = out.depth_left();
         let (buffer, start) = out.parts();
         let out = Sink {
@@ -282,7 +290,6 @@ impl<'a> Frame<'a> {
             start,
             depth_left,
         };
-        let (program, entry) = self.message.program();
         // SAFETY: the frame is filled as the layout of its message says.
         unsafe { interp::encode(program, entry, self.as_ptr(), out) }
     }

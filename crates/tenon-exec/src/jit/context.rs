@@ -4,6 +4,7 @@
 use tenon_wire::Buffer;
 
 use crate::frame::arena::Arena;
+use crate::frame::array::Room;
 
 /// What both directions have, at the same offsets.
 #[repr(C)]
@@ -21,31 +22,6 @@ pub(super) struct Cursor {
 pub(super) struct Encoding<'e> {
     pub cursor: Cursor,
     pub out: &'e mut Buffer,
-}
-
-/// Room for bytes: where the next one is written, and where it ends.
-#[repr(C)]
-pub(super) struct Room {
-    pub at: *mut u8,
-    pub end: *mut u8,
-}
-
-impl Room {
-    /// Makes room in `out` for `bytes` more behind `at`, which lies in its spare room. What was written
-    /// before `at` is kept.
-    pub fn grown(out: &mut Buffer, at: *mut u8, bytes: usize) -> Self {
-        let first = out.spare(0).as_mut_ptr();
-        let written = at as usize - first as usize;
-        let start = out.len();
-        out.advance(written);
-        out.spare(bytes);
-        out.truncate(start);
-        let room = out.spare(0).as_mut_ptr_range();
-        Self {
-            at: room.start.wrapping_add(written),
-            end: room.end,
-        }
-    }
 }
 
 impl Encoding<'_> {

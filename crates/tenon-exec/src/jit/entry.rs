@@ -11,10 +11,11 @@ use tenon_plan::{Body, Count, Layout, Op, Plan};
 use super::context::{Cursor, Decoding, Encoding};
 use super::emit::{Around, Emitter, Registers, Spot};
 use super::given::{Given, Way};
-use super::helpers::{Helper, REWIND, Whole};
+use super::helpers::{Helper, REWIND};
 use super::linker::Routine;
 use crate::frame::Place;
 use crate::frame::arena::Arena;
+use crate::frame::array::Whole;
 use crate::layout::Counted;
 
 /// Words that an entry takes.
@@ -32,7 +33,7 @@ impl Way {
 
 /// What an entry is made of.
 enum Manner {
-    /// The message is an array of what moves as a block: a helper moves it.
+    /// The message is an array of what moves as a block: what moves such arrays is called.
     Array(Whole, Helper),
     /// All that it needs fits into registers.
     Registers,
@@ -57,7 +58,10 @@ impl<'a> Emitter<'a, '_> {
         let manner = self.given.manner(self.way, routine, bytes);
         let given = match (self.way, &manner) {
             (way, Manner::Array(array, helper)) => {
-                let (bound, stride) = (self.word(array.bound.into()), self.word(array.stride));
+                let (bound, stride) = (
+                    self.word(array.bound.into()),
+                    self.word(array.stride.into()),
+                );
                 self.call_for(way.given(), *helper, &[place, at, end, bound, stride, more])
             }
             (Way::Encode { .. }, manner) => {
@@ -204,19 +208,24 @@ impl Given {
     pub fn ready_entry(&self, way: Way, routine: Routine, bytes: u32) -> Option<*const u8> {
         let array = self.whole(way, self.routine(routine), bytes)?;
         match way {
-            Way::Encode { .. } => array.put_entry(),
-            Way::Decode { .. } => array.get_entry(),
+            Way::Encode { .. } => array.put_plain().map(|put| put as *const u8),
+            Way::Decode { .. } => array.get_plain().map(|get| get as *const u8),
         }
     }
 
     fn manner(&self, way: Way, routine: Routine, bytes: u32) -> Manner {
         let (plan, layout) = self.routine(routine);
         let whole = self.whole(way, (plan, layout), bytes);
-        let helper = whole.and_then(|array| match way {
-            Way::Encode { .. } => array.put(),
-            Way::Decode { .. } => array.get(),
+        let address = whole.and_then(|array| match way {
+            Way::Encode { .. } => array.put().map(|put| put as *const u8),
+            Way::Decode { .. } => array.get().map(|get| get as *const u8),
         });
-        if let Some((array, helper)) = whole.zip(helper) {
+        if let Some((array, address)) = whole.zip(address) {
+            let parameters = PARAMETERS;
+            let helper = Helper {
+                address,
+                parameters,
+            };
             return Manner::Array(array, helper);
         }
         let is_list = matches!(routine, Routine::List(_));
@@ -245,8 +254,8 @@ impl Given {
         };
         let (_, offset) = self.layouts.locate(&self.schema, layout, place)?;
         let is_all = offset == 0 && bytes as usize == size_of::<Counted>();
-        let stride = item.bytes();
-        if plan.recursive || !is_all || !(1..=u64::from(u32::MAX)).contains(&stride) {
+        let stride = u32::try_from(item.bytes()).ok()?;
+        if plan.recursive || !is_all || stride == 0 {
             return None;
         }
         let unit = match way.swapped() {

@@ -1,14 +1,13 @@
 //! What machine code calls. All of them take and give words, and refuse by [`REFUSED`].
 
-use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 use tenon_wire::Buffer;
-use tenon_wire::kernels::{self, Bits, Blittable};
+use tenon_wire::kernels;
 
-use super::context::{Decoding, Encoding, Room};
-use crate::frame::Place;
+use super::context::{Decoding, Encoding};
 use crate::frame::arena::Arena;
+use crate::frame::array::{Room, ordered};
 use crate::layout::Counted;
 
 /// What a helper gives that refuses. No address is null.
@@ -30,13 +29,6 @@ pub(super) struct Growing {
     pub count: u64,
     pub room: u64,
     pub items: *mut u8,
-}
-
-/// Where a decoder has come to, null if it refuses; and the memory that is still paid for.
-#[repr(C)]
-pub(super) struct Read {
-    pub behind: *const u8,
-    pub memory_left: u64,
 }
 
 /// What moves opaque data, whose bytes lie behind their count.
@@ -104,82 +96,6 @@ helpers! {
     COPY = copy, 3;
 }
 
-/// An array that is a whole message.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Whole {
-    /// Whether the bytes of numbers are swapped.
-    pub swapped: bool,
-    /// Bytes of each of its numbers; of what is not swapped, 1 will do.
-    pub unit: u32,
-    /// Bytes of each of its items.
-    pub stride: u64,
-    /// How many there may be.
-    pub bound: u32,
-}
-
-/// A function for numbers of so many bytes.
-macro_rules! by_unit {
-    ($function:ident, $unit:expr, $swapped:expr, $plain:literal) => {
-        match ($unit, $swapped) {
-            (1, false) => Some($function::<u8, false, $plain> as *const u8),
-            (1, true) => Some($function::<u8, true, $plain> as *const u8),
-            (2, false) => Some($function::<u16, false, $plain> as *const u8),
-            (2, true) => Some($function::<u16, true, $plain> as *const u8),
-            (4, false) => Some($function::<u32, false, $plain> as *const u8),
-            (4, true) => Some($function::<u32, true, $plain> as *const u8),
-            (8, false) => Some($function::<u64, false, $plain> as *const u8),
-            (8, true) => Some($function::<u64, true, $plain> as *const u8),
-            _ => None,
-        }
-    };
-}
-
-impl Whole {
-    /// Appends it: `(place, at, end, bound, stride, buffer) -> at`, where `end` is that of the buffer's
-    /// room.
-    pub fn put(self) -> Option<Helper> {
-        by_unit!(put_array, self.unit, self.swapped, false).map(Self::helper)
-    }
-
-    /// Reads it, and forgets what was read before: `(place, at, end, bound, stride, memory_left)`, which
-    /// gives a [`Read`].
-    pub fn get(self) -> Option<Helper> {
-        by_unit!(get_array, self.unit, self.swapped, false).map(Self::helper)
-    }
-
-    fn helper(address: *const u8) -> Helper {
-        Helper {
-            address,
-            parameters: 6,
-        }
-    }
-
-    /// An entry that appends it, if it is any number of numbers: so there is nothing to hand over.
-    pub fn put_entry(self) -> Option<*const u8> {
-        by_unit!(put_array, self.plain()?, self.swapped, true)
-    }
-
-    /// An entry that reads it, as above.
-    pub fn get_entry(self) -> Option<*const u8> {
-        by_unit!(get_array, self.plain()?, self.swapped, true)
-    }
-
-    /// The bytes of an item, if each is a number and there may be any number of them.
-    fn plain(self) -> Option<u64> {
-        let is_number = !self.swapped || u64::from(self.unit) == self.stride;
-        (is_number && self.bound == u32::MAX).then_some(self.stride)
-    }
-}
-
-/// Between the order of the wire and the processor's.
-#[inline(always)]
-fn ordered<const SWAPPED: bool>(count: u32) -> u32 {
-    match SWAPPED {
-        true => count.swap_bytes(),
-        false => count,
-    }
-}
-
 // Safety of all below: machine code hands over the context that it was entered with, places in
 // the frame or the context's bytes, and sizes that it has checked.
 
@@ -195,120 +111,6 @@ unsafe extern "C" fn grow(context: *mut Encoding<'_>, at: *mut u8, bytes: u64) -
 unsafe extern "C" fn grow_buffer(out: *mut Buffer, at: *mut u8, bytes: u64) -> Room {
     // SAFETY: see above.
     unsafe { Room::grown(&mut *out, at, bytes as usize) }
-}
-
-/// See [`Whole::put`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
-unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
-    place: *const Place,
-    at: *mut u8,
-    end: *mut u8,
-    bound: u64,
-    stride: u64,
-    out: *mut Buffer,
-) -> *mut u8 {
-    // SAFETY: see above; what counts the items is small, and points to as many as it counts.
-    unsafe {
-        let Counted { count, items } = Place::small(place.cast_mut()).cast::<Counted>().read();
-        let stride = if PLAIN {
-            size_of::<T>()
-        } else {
-            stride as usize
-        };
-        if !PLAIN && u64::from(count) > bound {
-            return ptr::null_mut();
-        }
-        let bytes = count as usize * stride;
-        if (end as usize - at as usize) < COUNT + bytes {
-            return put_array_growing::<T, SWAPPED, PLAIN>(
-                place,
-                at,
-                end,
-                bound,
-                stride as u64,
-                out,
-            );
-        }
-        at.cast::<u32>().write_unaligned(ordered::<SWAPPED>(count));
-        let to = slice::from_raw_parts_mut(at.add(COUNT), bytes);
-        match SWAPPED && size_of::<T>() > 1 {
-            true => {
-                let count = bytes / size_of::<T>();
-                kernels::put(slice::from_raw_parts(items.cast::<T>(), count), to, true)
-            }
-            false => u8::chosen().run(items, to.as_mut_ptr(), bytes),
-        }
-    }
-}
-
-/// [`put_array`] where there is not enough room yet.
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn put_array_growing<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
-    place: *const Place,
-    at: *mut u8,
-    _end: *mut u8,
-    bound: u64,
-    stride: u64,
-    out: *mut Buffer,
-) -> *mut u8 {
-    // SAFETY: as there.
-    unsafe {
-        let Counted { count, .. } = Place::small(place.cast_mut()).cast::<Counted>().read();
-        let all = COUNT as u64 + u64::from(count) * stride;
-        let Room { at, end } = grow_buffer(out, at, all);
-        put_array::<T, SWAPPED, PLAIN>(place, at, end, bound, stride, out)
-    }
-}
-
-/// See [`Whole::get`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
-unsafe extern "C" fn get_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
-    place: *mut Place,
-    at: *const u8,
-    end: *const u8,
-    bound: u64,
-    stride: u64,
-    memory_left: u64,
-) -> Read {
-    let refused = Read {
-        behind: ptr::null(),
-        memory_left: 0,
-    };
-    // SAFETY: see above; there is room for what counts the items, which is small, at the place.
-    unsafe {
-        let left = end as usize - at as usize;
-        if left < COUNT {
-            return refused;
-        }
-        let count = ordered::<SWAPPED>(at.cast::<u32>().read_unaligned());
-        let stride = if PLAIN {
-            size_of::<T>()
-        } else {
-            stride as usize
-        };
-        let bytes = count as usize * stride;
-        // The value itself, and what it points to.
-        let price = (size_of::<Counted>() + bytes) as u64;
-        if bytes > left - COUNT || price > memory_left {
-            return refused;
-        }
-        if !PLAIN && u64::from(count) > bound {
-            return refused;
-        }
-        // Written before there is memory for the items: so it need not be kept meanwhile. Nobody
-        // looks at a value that is refused.
-        let to = Place::small(place).cast::<Counted>();
-        (*to).count = count;
-        let items = Place::arena(place).take_only(bytes).as_ptr();
-        (*to).items = items;
-        let from = slice::from_raw_parts(at.add(COUNT), bytes);
-        let count = bytes / size_of::<T>();
-        let to = slice::from_raw_parts_mut(items.cast::<MaybeUninit<T>>(), count);
-        kernels::get_into(from, to, SWAPPED);
-        Read {
-            behind: at.add(COUNT + bytes),
-            memory_left: memory_left - price,
-        }
-    }
 }
 
 #[cold]

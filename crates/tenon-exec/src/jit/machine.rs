@@ -10,8 +10,8 @@ use tenon_wire::{Buffer, Decoder, Encoder, Representation};
 
 use super::code::Code;
 use super::given::Way;
-use super::helpers::Read;
 use crate::Interface;
+use crate::frame::array::Read;
 use crate::frame::{Key, Place};
 
 /// How often a message is interpreted in one way before code is made for it, which takes half a

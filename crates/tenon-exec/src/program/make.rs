@@ -10,8 +10,9 @@ use tenon_plan::{
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::join::{join, settle};
-use super::{Array, Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
+use super::{Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
 use crate::frame::Key;
+use crate::frame::array::Array;
 use crate::layout::{Counted, Layouts};
 
 impl Program {
@@ -51,10 +52,17 @@ impl Program {
 
     /// Finds the messages that are an array and no more.
     fn find_arrays(&mut self) {
+        let received = match self.swaps_received {
+            Order::Swapped(swapped) => [swapped; 2],
+            Order::Senders => [false, true],
+        };
         let roots = self.roots.iter_mut();
         for movers in roots.chain(self.procedures.iter_mut().flatten()) {
-            let Body { start, length } = movers.entry.body;
-            movers.entry.array = array(&self.steps[start as usize..][..length as usize]);
+            let Entry { body, bytes, .. } = movers.entry;
+            let steps = &self.steps[body.start as usize..][..body.length as usize];
+            if bytes as usize == size_of::<Counted>() {
+                movers.entry.array = array(steps, self.swaps_sent, received).unwrap_or_default();
+            }
         }
     }
 
@@ -145,7 +153,7 @@ impl<'a> Maker<'a> {
             key,
             body,
             is_recursive: plan.recursive,
-            array: None,
+            array: Array::default(),
             bytes: self.bytes_of(layout).max(1),
             name,
         }
@@ -459,23 +467,24 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// The array that these steps of a message move, if that is all they do.
-fn array(steps: &[Step]) -> Option<Array> {
-    match *steps {
-        [
-            Step::BlitCounted {
-                item,
-                stride,
-                at: 0,
-                bound,
-            },
-        ] => Some(Array {
+/// What moves the array that these steps of a message move, if that is all they do.
+fn array(steps: &[Step], sent: bool, received: [bool; 2]) -> Option<Array> {
+    let [
+        Step::BlitCounted {
             item,
-            stride,
+            stride: stride @ 1..,
+            at: 0,
             bound,
-        }),
-        _ => None,
-    }
+        },
+    ] = *steps
+    else {
+        return None;
+    };
+    let unit = match item {
+        Item::Units(unit) => Some(unit),
+        Item::Runs(_) => None,
+    };
+    Some(Array::of((stride, bound), unit, sent, received))
 }
 
 /// Memory holds no item that does not fit; see [`Layouts`].

@@ -14,6 +14,7 @@ use tenon_schema::TypeId;
 pub(crate) use number::{Members, Number};
 
 use crate::frame::Key;
+use crate::frame::array::Array;
 #[cfg(feature = "jit")]
 use crate::jit::Doors;
 
@@ -81,8 +82,8 @@ pub(crate) struct Entry {
     body: Body,
     /// A level is entered for each value.
     pub is_recursive: bool,
-    /// What it is, if that is an array and no more.
-    pub array: Option<Array>,
+    /// What moves all of it, if it is an array and no more.
+    pub array: Array,
     /// Bytes of the value in memory, without what it points to; at least one, as nothing is free.
     pub bytes: u32,
     /// The type or procedure, as a position in `texts`.
@@ -190,15 +191,6 @@ pub(crate) enum Step {
     External,
 }
 
-/// A message that is an array of what is moved as a block, and nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Array {
-    pub item: Item,
-    /// Bytes of one item.
-    pub stride: u32,
-    pub bound: u32,
-}
-
 /// What a block consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
@@ -249,12 +241,6 @@ impl Program {
     #[inline]
     pub fn steps_of(&self, entry: &Entry) -> &[Step] {
         self.steps(entry.body)
-    }
-
-    /// The array that a message is, if it is one.
-    #[inline(always)]
-    pub fn array(&self, entry: &Entry) -> Option<Array> {
-        entry.array
     }
 
     /// What moves a value of a type or, of a link, one element.

@@ -9,7 +9,7 @@ use tenon_wire::{Buffer, EncodeError, EncodeErrorKind};
 use super::{Done, Stop, number};
 use crate::frame::read::discriminant;
 use crate::layout::Counted;
-use crate::program::{Array, Entry, List, Number, Program, Step};
+use crate::program::{Entry, List, Number, Program, Step};
 
 /// What is written to.
 pub(in crate::frame) struct Sink<'o> {
@@ -35,13 +35,6 @@ pub(in crate::frame) unsafe fn encode(
     from: *const u8,
     out: Sink<'_>,
 ) -> Result<(), EncodeError> {
-    if let Some(array) = program.array(entry) {
-        // SAFETY: the caller's promise.
-        if unsafe { encode_array(program, array, from, out.buffer) } {
-            return Ok(());
-        }
-        // What is wrong with it, the steps say.
-    }
     let mut encoding = Encoding {
         program,
         out,
@@ -55,40 +48,6 @@ pub(in crate::frame) unsafe fn encode(
         }
     };
     done.map_err(|Stop| encoding.error(entry))
-}
-
-/// [`encode`] of a message that is an array, without a walk. Whether that could be done.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-unsafe fn encode_array(
-    program: &Program,
-    array: Array,
-    from: *const u8,
-    buffer: &mut Buffer,
-) -> bool {
-    // SAFETY: the caller's promise.
-    let Counted { count, items } = unsafe { from.cast::<Counted>().read() };
-    if count > array.bound {
-        return false;
-    }
-    let bytes = count as usize * array.stride as usize;
-    let to = buffer.room(4 + bytes).as_mut_ptr();
-    // SAFETY: there is room for so much; so many items lie there, as the caller promises.
-    unsafe {
-        match program.swaps_sent {
-            true => {
-                number::put_word::<true>(count as i32, to);
-                number::put_block::<true>(program, array.item, items, to.add(4), bytes);
-            }
-            false => {
-                number::put_word::<false>(count as i32, to);
-                number::put_block::<false>(program, array.item, items, to.add(4), bytes);
-            }
-        }
-    }
-    true
 }
 
 struct Encoding<'p, 'o> {

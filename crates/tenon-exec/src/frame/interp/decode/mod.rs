@@ -15,13 +15,13 @@ use super::{Done, Stop, number};
 use crate::frame::arena::Arena;
 use crate::frame::read::discriminant;
 use crate::layout::Counted;
-use crate::program::{Array, Entry, List, Number, Program, Step};
+use crate::program::{Entry, List, Number, Program, Step};
 
 use source::Fault;
 pub(in crate::frame) use source::Source;
 
-/// Reads a value to `to`, and what it points to into `arena`; what was read before, or by machine code
-/// that has refused it, is forgotten. Gives how many bytes are left to read, and how much memory is
+/// Reads a value to `to`, and what it points to into `arena`; what was read before, or by what
+/// has refused it, is forgotten. Gives how many bytes are left to read, and how much memory is
 /// still paid for.
 ///
 /// # Errors
@@ -37,13 +37,6 @@ pub(in crate::frame) unsafe fn decode(
     arena: &mut Arena,
     source: Source<'_>,
 ) -> Result<(usize, usize), DecodeError> {
-    if let Some(array) = program.array(entry) {
-        // SAFETY: the caller's promise.
-        if let Some(left) = unsafe { decode_array(program, (entry, array), to, arena, &source) } {
-            return Ok(left);
-        }
-        // What is wrong with it, the steps say.
-    }
     arena.rewind();
     let mut decoding = Decoding {
         program,
@@ -65,44 +58,6 @@ pub(in crate::frame) unsafe fn decode(
         }
         Err(Stop) => Err(decoding.error(entry)),
     }
-}
-
-/// [`decode`] of a message that is an array, without a walk. `None` if that cannot be done.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-unsafe fn decode_array(
-    program: &Program,
-    (entry, array): (&Entry, Array),
-    to: *mut u8,
-    arena: &mut Arena,
-    source: &Source<'_>,
-) -> Option<(usize, usize)> {
-    let (count, rest) = source.rest.split_first_chunk::<4>()?;
-    let mut count = u32::from_ne_bytes(*count);
-    if source.swapped {
-        count = count.swap_bytes();
-    }
-    let bytes = count as usize * array.stride as usize;
-    let rest = rest.get(bytes..)?;
-    // The value itself, and what it points to.
-    let price = entry.bytes as usize + bytes;
-    let memory_left = source.memory_left.checked_sub(price)?;
-    if count > array.bound {
-        return None;
-    }
-    let items = arena.take_only(bytes).as_ptr();
-    // SAFETY: so many bytes were just found to be there, behind the count, and taken.
-    unsafe {
-        let from = source.rest.as_ptr().add(4);
-        match source.swapped {
-            true => number::get_block::<true>(program, array.item, from, items, bytes),
-            false => number::get_block::<false>(program, array.item, from, items, bytes),
-        }
-        put_counted(count as usize, items, to);
-    }
-    Some((rest.len(), memory_left))
 }
 
 struct Decoding<'p, 'i, 'm> {
