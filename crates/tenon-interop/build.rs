@@ -36,17 +36,24 @@ const RPCSVC: [&str; 15] = [
     "yppasswd",
 ];
 
+/// An interface beside them that no rpcgen here gets through.
+const BEYOND: &str = "nis";
+
 /// How many random interfaces there are, of a dozen types each.
 const RANDOM: usize = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let own = OWN.map(|name| root.join(format!("interfaces/{name}.x")));
-    let rpcsvc = RPCSVC.map(|name| PathBuf::from(format!("/usr/include/rpcsvc/{name}.x")));
+    let of_rpcsvc = |name: &str| PathBuf::from(format!("/usr/include/rpcsvc/{name}.x"));
+    let rpcsvc = RPCSVC.map(of_rpcsvc);
     let written = own.iter().chain(&rpcsvc).filter(|file| is_there(file));
     let mut modules = Modules::default();
     modules.list("INTERFACES", "people", written)?;
     modules.list("RANDOM", "chance", &write_random()?)?;
+    let beyond = [of_rpcsvc(BEYOND)];
+    let beyond = beyond.iter().filter(|file| is_there(file));
+    modules.list("BEYOND_RPCGEN", "people with other compilers", beyond)?;
     let empty = [root.join("tests/peers/c/empty.x")];
     modules.list(
         "EMPTY",
