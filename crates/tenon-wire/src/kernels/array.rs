@@ -16,9 +16,11 @@ pub fn try_array<T, E, const N: usize>(
         items: [const { MaybeUninit::uninit() }; N],
         done: 0,
     };
-    while filling.done < N {
-        filling.items[filling.done].write(item(filling.done)?);
-        filling.done += 1;
+    // Where the next item goes is not read out of `filling`, where it was just written: that would wait, and
+    // no compiler would make the loop one over vectors.
+    for at in 0..N {
+        filling.items[at].write(item(at)?);
+        filling.done = at + 1;
     }
     // SAFETY: all items were just written; the array takes them over, and they are not dropped
     // here.
