@@ -79,11 +79,11 @@ fn table_5_of_the_paper_is_derived() {
             Mover::Inline,
             Unit::Item,
             expect![[r#"
-            -- encode
-            array = B + A + 256 × (c + L_i + f)
-            -- decode
-            array = B + A + 256 × (c + L_i + f)
-        "#]],
+                -- encode
+                array = B + A + 256 × (c + L_i + f)
+                -- decode
+                array = B + A + 256 × (i)
+            "#]],
         ),
         (
             Mover::Procedure,
@@ -132,10 +132,10 @@ fn the_structure_of_the_paper() {
         "structure",
         expect![[r#"
             -- encode
-            structure = B + 6 c + 6 L_i + 3 A + |numbers| × (c + L_i + f) + 86 × (r + pair) + b(|s|)
+            structure = B + 6 c + 6 L_i + A + 2 n + |numbers| × (c + L_i + f) + 86 × (r + pair) + b(|s|)
                 pair = 2 c + 2 L_i
             -- decode
-            structure = B + 6 c + 6 L_i + 3 A + 760 g + a(4 |numbers|) + |numbers| × (c + L_i + f) + 86 × (r + pair) + a(|s|) + b(|s|)
+            structure = B + 6 c + 6 L_i + A + 2 n + a(4 |numbers|) + |numbers| × (c + L_i + f) + 86 × (2 s + r + pair) + a(|s|) + b(|s|) + 2 b(688)
                 pair = 2 c + 2 L_i
         "#]],
     );
@@ -146,9 +146,9 @@ fn the_structure_of_the_paper() {
         "structure",
         expect![[r#"
             -- encode
-            structure = B + 4 c + 6 L_i + 3 A + s(4 |numbers|) + s(688) + b(|s|)
+            structure = B + 4 c + 6 L_i + A + 2 n + s(4 |numbers|) + s(688) + b(|s|)
             -- decode
-            structure = B + 4 c + 6 L_i + 3 A + a(4 |numbers|) + s(4 |numbers|) + s(688) + a(|s|) + b(|s|)
+            structure = B + 4 c + 6 L_i + A + 2 n + a(4 |numbers|) + s(4 |numbers|) + s(688) + a(|s|) + b(|s|) + b(688)
         "#]],
     );
 }
@@ -165,22 +165,22 @@ fn messages_of_nfs() {
             -- encode
             NFSPROC3_READ = B + READ3args
                 READ3args = c + 2 L_i + nfs_fh3
-                nfs_fh3 = c + L_i + A + b(|data|)
+                nfs_fh3 = c + L_i + n + b(|data|)
             NFSPROC3_READ = B + READ3res
-                READ3res = m + u + {NFS3_OK: READ3resok | default: READ3resfail}
-                READ3resok = 2 c + 3 L_i + v + A + k + post_op_attr + b(|data|)
+                READ3res = M + u + {NFS3_OK: READ3resok | default: READ3resfail}
+                READ3resok = 2 c + 3 L_i + v + n + k + post_op_attr + b(|data|)
                 READ3resfail = k + post_op_attr
-                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
+                post_op_attr = v + u + {TRUE: k + fattr3 | FALSE: 0}
                 fattr3 = c + 17 L_i + m + 4 A
             -- decode
             NFSPROC3_READ = B + READ3args
                 READ3args = c + 2 L_i + nfs_fh3
-                nfs_fh3 = c + L_i + A + a(|data|) + b(|data|)
-            NFSPROC3_READ = B + 136 g + READ3res
-                READ3res = m + u + {NFS3_OK: READ3resok | default: READ3resfail}
-                READ3resok = 2 c + 3 L_i + v + A + k + q + post_op_attr + a(|data|) + b(|data|)
+                nfs_fh3 = c + L_i + n + a(|data|) + b(|data|)
+            NFSPROC3_READ = B + READ3res
+                READ3res = M + u + {NFS3_OK: READ3resok | default: q + READ3resfail}
+                READ3resok = 2 c + 3 L_i + v + n + k + q + post_op_attr + a(|data|) + b(|data|)
                 READ3resfail = k + q + post_op_attr
-                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
+                post_op_attr = v + u + {TRUE: k + q + fattr3 | FALSE: 0}
                 fattr3 = c + 17 L_i + m + 4 A
         "#]],
     );
@@ -193,27 +193,27 @@ fn messages_of_nfs() {
             -- encode
             NFSPROC3_READDIR = B + READDIR3args
                 READDIR3args = c + 3 L_i + nfs_fh3
-                nfs_fh3 = c + L_i + A + b(|data|)
+                nfs_fh3 = c + L_i + n + b(|data|)
             NFSPROC3_READDIR = B + READDIR3res
-                READDIR3res = m + u + {NFS3_OK: READDIR3resok | default: READDIR3resfail}
+                READDIR3res = M + u + {NFS3_OK: READDIR3resok | default: READDIR3resfail}
                 READDIR3resok = c + L_i + k + post_op_attr + dirlist3
                 READDIR3resfail = k + post_op_attr
-                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
-                dirlist3 = c + L_i + v + A + |entries| × (l + entry3)
+                post_op_attr = v + u + {TRUE: k + fattr3 | FALSE: 0}
+                dirlist3 = c + L_i + v + j + |entries| × (l + entry3)
                 fattr3 = c + 17 L_i + m + 4 A
-                entry3 = 3 c + 3 L_i + A + b(|name|)
+                entry3 = 3 c + 3 L_i + n + b(|name|)
             -- decode
             NFSPROC3_READDIR = B + READDIR3args
                 READDIR3args = c + 3 L_i + nfs_fh3
-                nfs_fh3 = c + L_i + A + a(|data|) + b(|data|)
-            NFSPROC3_READDIR = B + 144 g + READDIR3res
-                READDIR3res = m + u + {NFS3_OK: READDIR3resok | default: READDIR3resfail}
+                nfs_fh3 = c + L_i + n + a(|data|) + b(|data|)
+            NFSPROC3_READDIR = B + READDIR3res
+                READDIR3res = M + u + {NFS3_OK: READDIR3resok | default: q + READDIR3resfail}
                 READDIR3resok = c + L_i + k + q + post_op_attr + dirlist3
                 READDIR3resfail = k + q + post_op_attr
-                post_op_attr = v + u + {TRUE: fattr3 | FALSE: 0}
-                dirlist3 = c + L_i + v + A + a(40 |entries|, doubling) + |entries| × (l + entry3)
+                post_op_attr = v + u + {TRUE: k + q + fattr3 | FALSE: 0}
+                dirlist3 = c + L_i + v + j + a(40 |entries|, doubling) + |entries| × (l + entry3)
                 fattr3 = c + 17 L_i + m + 4 A
-                entry3 = 3 c + 3 L_i + A + a(|name|) + b(|name|)
+                entry3 = 3 c + 3 L_i + n + a(|name|) + b(|name|)
         "#]],
     );
     check(
@@ -239,13 +239,13 @@ fn the_demonstration() {
         moves,
         "AVERAGE",
         expect![[r#"
-        -- encode
-        AVERAGE = B + c + L_i + A + s(4 |arg1|)
-        AVERAGE = B + c + L_i
-        -- decode
-        AVERAGE = B + c + L_i + A + a(4 |arg1|) + s(4 |arg1|)
-        AVERAGE = B + c + L_i
-    "#]],
+            -- encode
+            AVERAGE = B + c + L_i + n + s(4 |arg1|)
+            AVERAGE = B + c + L_i
+            -- decode
+            AVERAGE = B + c + L_i + n + a(4 |arg1|) + s(4 |arg1|)
+            AVERAGE = B + c + L_i
+        "#]],
     );
     check(
         DEMO,
@@ -254,12 +254,12 @@ fn the_demonstration() {
         "LOOK_UP",
         expect![[r#"
             -- encode
-            LOOK_UP = B + c + L_i + A + b(|arg1|)
+            LOOK_UP = B + c + L_i + n + b(|arg1|)
             LOOK_UP = B + o + [LOOK_UP] × (k + entry)
                 entry = m + u + {PERSON: c + L_i | MACHINE: c + L_i}
             -- decode
-            LOOK_UP = B + c + L_i + A + a(|arg1|) + b(|arg1|)
-            LOOK_UP = B + 22 g + o + [LOOK_UP] × (k + entry)
+            LOOK_UP = B + c + L_i + n + a(|arg1|) + b(|arg1|)
+            LOOK_UP = B + o + [LOOK_UP] × (k + entry)
                 entry = m + u + {PERSON: c + L_i | MACHINE: c + L_i}
         "#]],
     );
@@ -304,21 +304,21 @@ fn an_interpreter_moves_a_message_that_is_an_array_at_once() {
         -- decode
         ints = w + a(4 |values|) + s(4 |values|)
         -- encode
-        many = B + e + c + L_i + A + |all| × (2 e + 2 L_i + r)
+        many = B + e + c + L_i + n + |all| × (2 e + 2 L_i + r)
         -- decode
-        many = B + e + c + L_i + A + a(16 |all|) + |all| × (2 e + 2 L_i + r)
+        many = B + e + c + L_i + n + a(16 |all|) + |all| × (2 e + 2 L_i + r)
         -- encode
-        flags = B + e + c + L_i + A + |all| × (L_i + v + f)
+        flags = B + e + c + L_i + n + |all| × (L_i + v + f)
         -- decode
-        flags = B + e + c + L_i + A + a(|all|) + |all| × (L_i + v + f)
+        flags = B + e + c + L_i + n + a(|all|) + |all| × (L_i + v + f)
         -- encode
-        text = B + e + c + L_i + A + b(|all|)
+        text = B + e + c + L_i + n + b(|all|)
         -- decode
-        text = B + e + c + L_i + A + a(|all|) + b(|all|)
+        text = B + e + c + L_i + n + a(|all|) + b(|all|)
         -- encode
-        more = B + 3 e + 2 c + 2 L_i + A + s(4 |values|)
+        more = B + 3 e + 2 c + 2 L_i + n + s(4 |values|)
         -- decode
-        more = B + 3 e + 2 c + 2 L_i + A + a(4 |values|) + s(4 |values|)
+        more = B + 3 e + 2 c + 2 L_i + n + a(4 |values|) + s(4 |values|)
     "#]]
     .assert_eq(&all.concat());
 }
@@ -329,9 +329,9 @@ fn lean_numbers_are_copied_and_not_swapped() {
     let plans = plans(&schema, Representation::LEAN, Pass::ALL, Moves::default());
     expect![[r#"
         -- encode
-        structure = B + 4 c + 6 L_i + 3 A + b(4 |numbers|) + b(688) + b(|s|)
+        structure = B + 4 c + 6 L_i + A + 2 n + b(4 |numbers|) + b(688) + b(|s|)
         -- decode
-        structure = B + 4 c + 6 L_i + 3 A + a(4 |numbers|) + b(4 |numbers|) + b(688) + a(|s|) + b(|s|)
+        structure = B + 4 c + 6 L_i + A + 2 n + a(4 |numbers|) + b(4 |numbers|) + 2 b(688) + a(|s|) + b(|s|)
     "#]].assert_eq(&equations(&schema, &plans, Engine::Compiled, "structure"));
 }
 
@@ -530,8 +530,8 @@ fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
         texts.collect::<String>()
     };
     expect![[r#"
-        node = B + 2 c + L_i + A + 48 g + o + s(400) + [left] × (k + q + a(24) + node)
-            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + q + a(24) + node)
+        node = B + 2 c + L_i + A + o + s(400) + [left] × (k + a(24) + node)
+            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + a(24) + node)
     "#]]
     .assert_eq(&texts_of("node"));
     expect![[r#"
@@ -539,12 +539,12 @@ fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
     "#]]
     .assert_eq(&texts_of("flat"));
     expect![[r#"
-        nodes = B + c + L_i + A + 24 g + a(24 |nodes|) + |nodes| × (r + k + q + node)
-            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + q + a(24) + node)
+        nodes = B + c + L_i + n + a(24 |nodes|) + |nodes| × (r + k + node)
+            node = 2 c + L_i + A + d + o + s(400) + [left] × (k + a(24) + node)
     "#]]
     .assert_eq(&texts_of("nodes"));
     expect![[r#"
-        flats = B + c + L_i + A + a(404 |flats|) + s(404 |flats|)
+        flats = B + c + L_i + n + a(404 |flats|) + s(404 |flats|)
     "#]]
     .assert_eq(&texts_of("flats"));
 }

@@ -10,7 +10,7 @@ use tenon_wire::{
 
 use crate::measure::{Contest, STEP};
 
-/// Bytes of a value that is not kept: to put it there takes as long as to make it.
+/// Bytes of a value that is not kept: to move it takes as long as to make it.
 const LARGE: usize = 256;
 
 /// Those who write messages and those who read them.

@@ -1,27 +1,28 @@
 //! From a plan to its equation: one exhaustive match over the operations.
 
-use tenon_schema::{Schema, TypeId};
+use tenon_schema::{Schema, TypeId, TypeKind};
 
 use super::equation::{Amount, Choice, Equation, Equations, Term, Variable};
+use super::places::Remembered;
 use super::room::Rooms;
 use super::sites::Sites;
 use super::symbol::{Direction, Engine, Symbol};
 use crate::layout::Layout;
 use crate::links::is_link;
 use crate::representation::Order;
-use crate::{Arm, Count, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit};
+use crate::{Arm, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit};
 
 /// Blocks of a known size that are shorter are moved number by number; kernels begin here.
-const BLOCK_MIN: u64 = 64;
+pub(super) const BLOCK_MIN: u64 = 64;
 
 /// Bytes that are moved at once where their order does not matter.
 const WORD: u64 = 8;
 
+/// Members of an enum among which a value is looked for where it stands; a routine looks among more.
+const FEW_MEMBERS: usize = 8;
+
 /// Bytes of a value that a frame has room for itself.
 const SMALL: u64 = 32;
-
-/// Bytes of a value that a routine can give back in registers.
-const REGISTERS: u64 = 16;
 
 /// What equations are derived from.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +107,7 @@ impl<'a> Deriving<'a> {
         Facts {
             rooms: Rooms::new(self.schema, self.engine),
             sites: Sites::of(self.plans),
+            remembered: Remembered::default(),
         }
     }
 
@@ -136,9 +138,17 @@ impl<'a> Deriving<'a> {
     fn looked_at(&self, scalar: Scalar) -> Option<Symbol> {
         let is_checked = self.plans.representation.is_checked(scalar);
         is_checked.then_some(match scalar {
+            Scalar::Enum(id) if self.members(id) > FEW_MEMBERS => Symbol::Members,
             Scalar::Enum(_) => Symbol::Member,
             _ => Symbol::Small,
         })
+    }
+
+    fn members(&self, id: TypeId) -> usize {
+        match &self.schema.type_def(id).kind {
+            TypeKind::Enum(members) => members.len(),
+            _ => 0,
+        }
     }
 
     /// Numbers of `unit` bytes that are moved as a block.
@@ -178,7 +188,8 @@ impl<'a> Deriving<'a> {
 /// What is known of the types, whatever is derived.
 pub(super) struct Facts<'a> {
     pub rooms: Rooms<'a>,
-    sites: Sites,
+    pub sites: Sites,
+    pub remembered: Remembered,
 }
 
 fn begun(mut terms: Vec<Term>) -> Vec<Term> {
@@ -241,45 +252,23 @@ impl<'a, 'd> Body<'a, 'd> {
             false => begun(terms),
         };
         if self.is_decoding() {
-            terms.extend(self.whole_value(ops));
+            terms.extend(self.whole_value());
         }
         terms
     }
 
-    /// Where the value of a message is put, as a whole.
-    fn whole_value(&self, ops: &[Op]) -> Option<Term> {
+    /// The memory that the value of a message has as a whole, where an engine makes it at run time.
+    fn whole_value(&self) -> Option<Term> {
+        if self.with.engine == Engine::Compiled {
+            return None;
+        }
         let bytes = match self.layout {
             Layout::Nothing => 0,
             Layout::Record(fields) => self.facts.rooms.fields(fields, self.array_max),
             Layout::Definition(id) => self.facts.rooms.of_element(id),
             Layout::Use(ty) => self.facts.rooms.of(ty),
         };
-        match self.with.engine {
-            Engine::Compiled => self
-                .is_handed(bytes, ops)
-                .then_some(Term::Times(bytes, Symbol::GiveByte)),
-            Engine::Machine | Engine::Interpreter => (bytes > SMALL).then_some(Term::Frame(bytes)),
-        }
-    }
-
-    /// Whether a value is made piece by piece, and too large for registers.
-    fn is_handed(&self, bytes: u64, ops: &[Op]) -> bool {
-        bytes > REGISTERS && self.is_branched(ops)
-    }
-
-    /// Whether what is moved depends on the value.
-    fn is_branched(&self, ops: &[Op]) -> bool {
-        ops.iter().any(|op| match op {
-            Op::Switch { .. } | Op::Optional { .. } | Op::List { .. } => true,
-            Op::Loop { count, .. } | Op::PutElements { count, .. } => {
-                matches!(count, Count::Counted(_))
-            }
-            Op::Call { plan, .. } => {
-                let plan = self.with.plans.of_type(*plan);
-                !plan.recursive && self.is_branched(&plan.body)
-            }
-            _ => false,
-        })
+        (bytes > SMALL).then_some(Term::Frame(bytes))
     }
 
     /// Whether the interpreter moves a message without a look at its operations: an array of what is
@@ -298,6 +287,7 @@ impl<'a, 'd> Body<'a, 'd> {
 
     pub(super) fn terms(&self, ops: &[Op]) -> Vec<Term> {
         let mut terms: Vec<Term> = ops.iter().flat_map(|op| self.op(op)).collect();
+        terms.extend(self.put_in_place(ops));
         if self.with.engine == Engine::Interpreter && !ops.is_empty() {
             terms.insert(0, Term::Times(ops.len() as u64, Symbol::Operation));
         }
@@ -378,23 +368,32 @@ impl<'a, 'd> Body<'a, 'd> {
         terms.extend(once(self.with.looked_at(discriminant)));
         terms.push(Term::Wire(bytes.into()));
         let union = self.at(place).and_then(|at| at.union(self.with.schema));
+        let bodies = arms.iter().map(|arm| &arm.body[..]).chain(default);
+        let has_memory = bodies.into_iter().any(|body| self.has_memory(body));
         let arms = arms.iter().enumerate().map(|(position, arm)| {
             let declared = union.and_then(|union| union.arms.get(position));
             let field = declared.and_then(|arm| arm.field.as_ref());
             let case = declared.and_then(|arm| arm.cases.first());
             let label = case.map_or(String::new(), |case| case.label.clone());
             let held = self.inside(Some(Layout::of_arm(field)), place);
-            (arm.values.clone(), label, held.terms(&arm.body))
+            (arm.values.clone(), label, held.arm(&arm.body, has_memory))
         });
         let default = default.map(|body| {
             let field = union.and_then(|union| union.default.as_ref()?.as_ref());
-            self.inside(Some(Layout::of_arm(field)), place).terms(body)
+            self.inside(Some(Layout::of_arm(field)), place)
+                .arm(body, has_memory)
         });
         terms.push(Term::Choice(Choice {
             of: self.variable(place, u32::MAX),
             arms: arms.collect(),
             default,
         }));
+        terms
+    }
+
+    fn arm(&self, ops: &[Op], has_memory: bool) -> Vec<Term> {
+        let mut terms = self.terms(ops);
+        terms.extend(self.put_in_union(ops, has_memory));
         terms
     }
 
@@ -425,25 +424,12 @@ impl<'a, 'd> Body<'a, 'd> {
             ty,
             name: self.type_name(ty),
         };
-        let mut terms: Vec<Term> = self.called(ty).collect();
+        let mut terms = match self.is_called(ty) {
+            true => once([Symbol::Call]),
+            false => Vec::new(),
+        };
         terms.push(call);
         terms
-    }
-
-    /// What it takes to get to the plan of another type and back. A compiler puts what has one caller,
-    /// or goes straight through, where it is called from.
-    fn called(&self, ty: TypeId) -> impl Iterator<Item = Term> {
-        let ops = &self.with.plans.of_type(ty).body;
-        let is_compiled = self.with.engine == Engine::Compiled;
-        let is_within = || !self.facts.sites.are_many(ty) || !self.is_branched(ops);
-        let is_called = !is_compiled || !is_within();
-        let is_handed = is_compiled
-            && is_called
-            && self.is_decoding()
-            && self.is_handed(self.facts.rooms.of_element(ty), ops);
-        let call = is_called.then_some(Term::Times(1, Symbol::Call));
-        call.into_iter()
-            .chain(is_handed.then_some(Term::Times(1, Symbol::Hand)))
     }
 
     pub(super) fn is_decoding(&self) -> bool {

@@ -6,7 +6,7 @@ use super::derive::{Body, once};
 use super::equation::{Amount, Term, Variable};
 use super::symbol::{Engine, Symbol};
 use crate::representation::{COUNT_BYTES, Lists};
-use crate::{Blittable, Count, Op, Place, Run, Scalar, memory};
+use crate::{Blittable, Count, Mover, Moves, Op, Place, Run, Scalar, memory};
 
 /// Elements that compiled stubs first have room for in a list, if one has no more than
 /// [`FIRST_ROOM_MAX`] bytes, as `tenon-wire` does.
@@ -140,11 +140,47 @@ impl Body<'_, '_> {
             Count::Fixed(_) => once([Symbol::Array]),
             Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
         };
-        let mut body = once([round(ops)]);
-        body.extend(self.inside(self.element(place), place).terms(ops));
+        let body = match self.is_vector(count, ops) {
+            true => vec![Term::Times(1, Symbol::Vector), Term::Wire(of_reserved(ops))],
+            false => {
+                let mut body = once([round(ops)]);
+                body.extend(self.left(ops));
+                body.extend(self.inside(self.element(place), place).terms(ops));
+                body
+            }
+        };
         terms.push(self.repeat(place, count, body));
         terms.extend(self.array_elsewhere(place, count));
         terms
+    }
+
+    /// Whether compilers make a loop over numbers one over vectors, checks and all. When a stub encodes, a
+    /// check may have to make room, and they do not.
+    fn is_vector(&self, count: Count, ops: &[Op]) -> bool {
+        let [Op::Reserve { .. }, Op::Put { scalar, .. }] = ops else {
+            return false;
+        };
+        let is_plain =
+            self.with.plans.moves == Moves::default() && self.with.block_unit(*scalar).is_some();
+        let is_known = matches!(count, Count::Fixed(_));
+        is_plain && is_known && self.with.engine == Engine::Compiled && self.is_decoding()
+    }
+
+    /// What is left of a message lies in memory in a loop over records whose numbers each have a check, and
+    /// each check waits for the one before.
+    fn left(&self, ops: &[Op]) -> Option<Term> {
+        let ops = match ops {
+            [Op::Call { plan, .. }] if !self.is_called(*plan) => {
+                &self.with.plans.of_type(*plan).body
+            }
+            ops => ops,
+        };
+        let checks = ops.iter().filter(|op| matches!(op, Op::Reserve { .. }));
+        let checks = checks.count() as u64;
+        let is_inline =
+            self.with.engine == Engine::Compiled && self.with.plans.moves.by == Mover::Inline;
+        let is_left = is_inline && self.is_decoding() && checks > 1;
+        is_left.then_some(Term::Times(checks, Symbol::Left))
     }
 
     /// A large fixed array has memory of its own.
@@ -159,7 +195,7 @@ impl Body<'_, '_> {
 
     /// The beginning of what is counted, whose items take so many bytes of memory each.
     fn counted(&self, place: &Place, bound: u32, room: u64) -> Vec<Term> {
-        let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Array]);
+        let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Counted]);
         terms.push(Term::Wire(COUNT_BYTES.into()));
         if self.is_decoding() {
             let of = self.variable(place, bound);
@@ -193,11 +229,11 @@ impl Body<'_, '_> {
         let (mut terms, link) = match representation.lists {
             Lists::Flagged => {
                 let last = if first_bare { 0 } else { flag };
-                let terms = vec![Term::Times(1, Symbol::Array), Term::Wire(last)];
+                let terms = vec![Term::Times(1, Symbol::List), Term::Wire(last)];
                 (terms, vec![Term::Times(1, Symbol::Link), Term::Wire(flag)])
             }
             Lists::Counted => {
-                let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Array]);
+                let mut terms = once([Symbol::Check, Symbol::Item, Symbol::List]);
                 terms.push(Term::Wire(COUNT_BYTES.into()));
                 let to = self.with.plans.of_type(element).align;
                 let align = (to > 1).then_some(Term::Align { to, before: 0 });
@@ -229,6 +265,14 @@ impl Body<'_, '_> {
             Lists::Flagged => Term::Grow { bytes, first },
             Lists::Counted => Term::Allocate(bytes),
         }
+    }
+}
+
+/// Bytes that are checked for at the beginning.
+fn of_reserved(ops: &[Op]) -> u64 {
+    match ops {
+        [Op::Reserve { bytes }, ..] => u64::from(*bytes),
+        _ => 0,
     }
 }
 

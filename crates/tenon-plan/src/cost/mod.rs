@@ -19,6 +19,7 @@ mod derive;
 mod elements;
 mod equation;
 mod pieces;
+mod places;
 mod price;
 mod room;
 mod shape;

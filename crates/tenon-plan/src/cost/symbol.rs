@@ -33,8 +33,12 @@ pub enum Symbol {
     Operation,
     /// There is a check for room, or for bytes received.
     Check,
+    /// A loop over records looks again how much is left.
+    Left,
     /// A number is moved whole.
     Item,
+    /// A number is moved in a loop that compilers make one over vectors.
+    Vector,
     /// A number is moved byte by byte.
     Bytewise,
     /// A procedure is called to move a number.
@@ -43,10 +47,16 @@ pub enum Symbol {
     Small,
     /// A value of an enum is looked for among its members.
     Member,
+    /// A value of an enum is looked for among many members.
+    Members,
     /// Zeros are put or skipped up to the next position, or fill a hole.
     Hole,
-    /// An array or another counted item is begun.
+    /// An array of a known number is begun.
     Array,
+    /// Something counted is begun.
+    Counted,
+    /// A linked list is begun.
+    List,
     /// A loop over numbers goes round.
     Loop,
     /// A loop over records goes round.
@@ -65,10 +75,9 @@ pub enum Symbol {
     SwapByte,
     /// The plan of another type is called.
     Call,
-    /// A value that is too large for registers is handed to who asked for it.
+    /// Values that are too large for registers, and were just made piece by piece, are put where they
+    /// belong.
     Hand,
-    /// The value of a message is given back that was made piece by piece: each byte.
-    GiveByte,
     /// A level of a recursive type is entered and left.
     Level,
     /// An arm of a union is selected.
@@ -92,18 +101,23 @@ pub enum Symbol {
 
 impl Symbol {
     /// All of them, in the order in which equations name them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 35] = [
         Self::Begin,
         Self::Whole,
         Self::Operation,
         Self::Check,
+        Self::Left,
         Self::Item,
+        Self::Vector,
         Self::Bytewise,
         Self::Procedure,
         Self::Small,
         Self::Member,
+        Self::Members,
         Self::Hole,
         Self::Array,
+        Self::Counted,
+        Self::List,
         Self::Loop,
         Self::Element,
         Self::Copy,
@@ -114,7 +128,6 @@ impl Symbol {
         Self::SwapByte,
         Self::Call,
         Self::Hand,
-        Self::GiveByte,
         Self::Level,
         Self::Arm,
         Self::Optional,
@@ -133,13 +146,18 @@ impl Symbol {
             Self::Whole => "w",
             Self::Operation => "e",
             Self::Check => "c",
+            Self::Left => "s",
             Self::Item => "L_i",
+            Self::Vector => "i",
             Self::Bytewise => "L_b",
             Self::Procedure => "p",
             Self::Small => "v",
             Self::Member => "m",
+            Self::Members => "M",
             Self::Hole => "h",
             Self::Array => "A",
+            Self::Counted => "n",
+            Self::List => "j",
             Self::Loop => "f",
             Self::Element => "r",
             Self::Copy => "α",
@@ -150,7 +168,6 @@ impl Symbol {
             Self::SwapByte => "τ",
             Self::Call => "k",
             Self::Hand => "q",
-            Self::GiveByte => "g",
             Self::Level => "d",
             Self::Arm => "u",
             Self::Optional => "o",
@@ -170,13 +187,18 @@ impl Symbol {
             Self::Whole => "begin and end a message that is an array and no more",
             Self::Operation => "find out about an operation",
             Self::Check => "check for room, or for bytes received",
+            Self::Left => "look again how much is left, in a loop over records",
             Self::Item => "move a number whole",
+            Self::Vector => "move a number in a loop that compilers make one over vectors",
             Self::Bytewise => "move a number byte by byte",
             Self::Procedure => "call a procedure that moves a number",
             Self::Small => "look at a boolean or a small integer",
             Self::Member => "look for a value among the members of an enum",
+            Self::Members => "look for a value among more than 8 members",
             Self::Hole => "fill or skip a hole",
-            Self::Array => "begin an array or another counted item",
+            Self::Array => "begin an array of a known number",
+            Self::Counted => "begin what is counted",
+            Self::List => "begin a linked list",
             Self::Loop => "go round in a loop over numbers",
             Self::Element => "go round in a loop over records",
             Self::Copy => "begin to copy a block; b(n) = α + β n",
@@ -186,8 +208,7 @@ impl Symbol {
             Self::Swap => "begin to swap a block of numbers; s(n) = σ + τ n",
             Self::SwapByte => "swap a byte of a block of numbers",
             Self::Call => "call the plan of another type",
-            Self::Hand => "hand over a value that is too large for registers",
-            Self::GiveByte => "give back a byte of a message that was made piece by piece",
+            Self::Hand => "put values in place that were just made piece by piece",
             Self::Level => "enter and leave a level of a recursive type",
             Self::Arm => "select the arm of a union",
             Self::Optional => "see whether a value is there",

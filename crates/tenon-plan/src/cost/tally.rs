@@ -24,8 +24,14 @@ pub struct Tally {
 }
 
 /// One for each symbol.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Times([f64; Symbol::ALL.len()]);
+
+impl Default for Times {
+    fn default() -> Self {
+        Self([0.0; Symbol::ALL.len()])
+    }
+}
 
 impl Times {
     pub fn of(&self, symbol: Symbol) -> f64 {

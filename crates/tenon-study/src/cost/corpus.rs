@@ -39,6 +39,8 @@ const FIXED: &[&str] = &[
     "enums1",
     "enums4",
     "enums8",
+    "codes1",
+    "codes4",
     "shorts4",
     "ints20",
     "ints100",
@@ -49,6 +51,7 @@ const FIXED: &[&str] = &[
     "page",
     "points86",
     "marks40",
+    "arrays2",
     "large",
     "attributes",
 ];
@@ -69,6 +72,7 @@ const SHAPED: &[&str] = &[
     "optional1",
     "optional4",
     "both",
+    "replied",
 ];
 
 /// Types with bytes, and how many.
@@ -85,6 +89,8 @@ const BYTES: &[(&str, &[u64])] = &[
     ("request", &[5, 30]),
     ("answer", &[4, 32, 64]),
     ("reading", &[10, 100, 4000]),
+    ("arrayed", &[20]),
+    ("paged", &[400]),
 ];
 
 /// Types with elements, and how many.
@@ -121,6 +127,8 @@ const MOVED: &[(&str, u64)] = &[
     ("noted", 30),
     ("both", 10),
     ("both", 100),
+    ("arrays", 0),
+    ("arrayed", 20),
 ];
 
 /// Types whose values are large, and how many bytes at most: a number takes eight times as much
