@@ -15,6 +15,9 @@ const ROUNDS: usize = 3;
 /// the scheduler seldom interrupts it.
 const ROUND: Duration = Duration::from_micros(400);
 
+/// How long it works before.
+const WARM: Duration = Duration::from_millis(1);
+
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -128,11 +131,14 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Once before the clock runs: what the contestants before have pushed out of the cache comes back, as
-    /// it is there in a program that goes on with the same. Of what is large only one or two fit into a
-    /// round, and who keeps memory from turn to turn would find that cold, others what was just freed.
+    /// It works for a moment before the clock runs: what the contestants before have pushed out of the cache
+    /// comes back, as it is there in a program that goes on with the same. With what is large once is not
+    /// enough: whoever came behind one with the same value was ahead by a third.
     fn take(&mut self) {
-        (self.timed)(1);
+        let warm = Instant::now();
+        while warm.elapsed() < WARM {
+            (self.timed)(1);
+        }
         let elapsed = time(self.timed, self.times);
         self.nanoseconds
             .push(elapsed.as_nanos() as f64 / self.times as f64);
