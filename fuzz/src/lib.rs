@@ -1,5 +1,6 @@
 //! What the fuzz targets share.
 
+pub mod engines;
 pub mod exchange;
 
 use std::sync::LazyLock;
