@@ -26,6 +26,16 @@ pub trait Codec<T>: 'static {
     const VIEW: Option<View> = None;
 }
 
+/// What came out well. Who panics with an error in hand, as `expect` does, keeps it for that on all ways,
+/// which takes a cycle where the error has something to give back.
+#[inline]
+pub fn good<T, E>(done: Result<T, E>) -> T {
+    let Ok(done) = done else {
+        panic!("a contestant has shown that it can marshal this value")
+    };
+    done
+}
+
 /// Makes a view of bytes, and drops it.
 pub type View = fn(&[u8]);
 

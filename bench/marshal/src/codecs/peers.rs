@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use wincode::config::{Configuration, PREALLOCATION_SIZE_LIMIT_DISABLED};
 use wincode::{SchemaRead, SchemaWrite};
 
-use crate::entrant::{Codec, View};
+use crate::entrant::{Codec, View, good};
 
 /// The mesh is larger than wincode would allocate otherwise.
 type WincodeConfig = Configuration<true, PREALLOCATION_SIZE_LIMIT_DISABLED>;
@@ -29,13 +29,13 @@ where
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
         let done = wincode::config::serialize_into(&mut self.0, value, WINCODE);
-        done.expect("wincode encodes the value");
+        good(done);
         &self.0
     }
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
-        wincode::config::deserialize(bytes, WINCODE).expect("wincode decodes its bytes")
+        good(wincode::config::deserialize(bytes, WINCODE))
     }
 }
 
@@ -56,7 +56,7 @@ where
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
-        self.0.decode(bytes).expect("bitcode decodes its bytes")
+        good(self.0.decode(bytes))
     }
 }
 
@@ -82,18 +82,18 @@ where
     fn encode(&mut self, value: &T) -> &[u8] {
         let mut buffer = std::mem::take(&mut self.0);
         buffer.clear();
-        self.0 = rkyv::api::high::to_bytes_in(value, buffer).expect("rkyv encodes the value");
+        self.0 = good(rkyv::api::high::to_bytes_in(value, buffer));
         &self.0
     }
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
-        rkyv::from_bytes::<T, rkyv::rancor::Error>(bytes).expect("rkyv decodes its bytes")
+        good(rkyv::from_bytes::<T, rkyv::rancor::Error>(bytes))
     }
 
     const VIEW: Option<View> = Some(|bytes| {
         let archived = rkyv::access::<T::Archived, rkyv::rancor::Error>(bytes);
-        black_box(archived.expect("rkyv reads its bytes"));
+        black_box(good(archived));
     });
 }
 
@@ -116,14 +116,14 @@ where
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
         let done = bincode::encode_into_std_write(value, &mut self.0, BINCODE);
-        done.expect("bincode encodes the value");
+        good(done);
         &self.0
     }
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
         let decoded = bincode::decode_from_slice(bytes, BINCODE);
-        decoded.expect("bincode decodes its bytes").0
+        good(decoded).0
     }
 }
 
@@ -141,13 +141,13 @@ where
     fn encode(&mut self, value: &T) -> &[u8] {
         let mut buffer = std::mem::take(&mut self.0);
         buffer.clear();
-        self.0 = postcard::to_extend(value, buffer).expect("postcard encodes the value");
+        self.0 = good(postcard::to_extend(value, buffer));
         &self.0
     }
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
-        postcard::from_bytes(bytes).expect("postcard decodes its bytes")
+        good(postcard::from_bytes(bytes))
     }
 }
 
@@ -164,12 +164,12 @@ where
     #[inline]
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
-        value.encode(&mut self.0).expect("a vector has room");
+        good(value.encode(&mut self.0));
         &self.0
     }
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
-        T::decode(bytes).expect("prost decodes its bytes")
+        good(T::decode(bytes))
     }
 }

@@ -10,7 +10,7 @@ use tenon::wire::{
 };
 use tenon_exec::{Frame, Interface, Message, Slot};
 
-use crate::entrant::{self, Codec};
+use crate::entrant::{self, Codec, good};
 
 const INTERFACE: &str = include_str!(concat!(env!("OUT_DIR"), "/marshal.x"));
 
@@ -76,13 +76,13 @@ where
     fn encode(&mut self, value: &T) -> &[u8] {
         self.0.clear();
         let done = value.encode(&mut Encoder::over(&mut self.0));
-        done.expect("the value fits its interface");
+        good(done);
         self.0.as_slice()
     }
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
-        T::decode(&mut decoder(bytes)).expect("the bytes are a value")
+        good(T::decode(&mut decoder(bytes)))
     }
 }
 
@@ -117,13 +117,13 @@ where
     fn encode(&mut self, value: &T) -> &[u8] {
         self.buffer.clear();
         let done = (self.encode)(value, &mut Encoder::over(&mut self.buffer));
-        done.expect("the value fits its interface");
+        good(done);
         self.buffer.as_slice()
     }
 
     #[inline]
     fn decode(&mut self, bytes: &[u8]) -> T {
-        (self.decode)(&mut decoder(bytes)).expect("the bytes are a value")
+        good((self.decode)(&mut decoder(bytes)))
     }
 }
 
@@ -157,7 +157,7 @@ impl<V: Lent, T: Marshal<Lean<Native>>> Codec<T> for Viewed<V> {
 
     const VIEW: Option<entrant::View> = Some(|bytes| {
         let view = V::View::view(&mut decoder(bytes));
-        black_box(view.expect("the bytes are a value"));
+        black_box(good(view));
     });
 }
 
@@ -225,7 +225,7 @@ impl<R: Named> Codec<Held> for Interpreted<R> {
         self.0.buffer.clear();
         let mut out = Encoder::<R>::over(&mut self.0.buffer);
         let done = value.0.encode_by_interpreter(&mut out);
-        done.expect("the value fits its interface");
+        good(done);
         self.0.buffer.as_slice()
     }
 
@@ -233,14 +233,14 @@ impl<R: Named> Codec<Held> for Interpreted<R> {
     fn decode(&mut self, bytes: &[u8]) -> Held {
         let message = self.0.message;
         let frame = message.decode_by_interpreter(&mut decoder::<R>(bytes));
-        Held(frame.expect("the bytes are a value"))
+        Held(good(frame))
     }
 
     #[inline]
     fn spend(&mut self, bytes: &[u8]) {
         let slot = &mut self.0.slot;
         let frame = slot.decode_by_interpreter(&mut decoder::<R>(bytes));
-        black_box(frame.expect("the bytes are a value"));
+        black_box(good(frame));
         slot.clear();
     }
 }
