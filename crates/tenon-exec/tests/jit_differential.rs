@@ -10,7 +10,7 @@ use support::{ids, interface, interfaces, torture};
 use tenon_exec::random::schemas::schema;
 use tenon_exec::{Interface, Message, Procedure, Value, random::Random};
 use tenon_plan::{Representation, lower};
-use tenon_schema::{Field, Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, Encoder, Limits};
 
 const MODES: [DecodeMode; 2] = [DecodeMode::Lenient, DecodeMode::Strict];
@@ -66,17 +66,9 @@ fn holds_external(schema: &Schema, ty: &Type, seen: &mut Vec<TypeId>) -> bool {
         _ => return false,
     };
     seen.push(id);
-    let mut holds = |field: &Field| holds_external(schema, &field.ty, seen);
-    match &schema.type_def(id).kind {
-        TypeKind::External => true,
-        TypeKind::Enum(_) => false,
-        TypeKind::Typedef(ty) => holds_external(schema, ty, seen),
-        TypeKind::Struct(fields) => fields.iter().any(holds),
-        TypeKind::Union(union) => {
-            let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
-            arms.chain(union.default.iter().flatten()).any(&mut holds)
-        }
-    }
+    let kind = &schema.type_def(id).kind;
+    let mut types = kind.types().into_iter();
+    *kind == TypeKind::External || types.any(|ty| holds_external(schema, ty, seen))
 }
 
 impl Case<'_> {

@@ -271,18 +271,21 @@ impl<'a, 'd> Body<'a, 'd> {
         (bytes > SMALL).then_some(Term::Frame(bytes))
     }
 
-    /// Whether the interpreter moves a message without a look at its operations: an array of what is
-    /// moved as a block, at the beginning of the value, and nothing else.
+    /// Whether the engines of what is known only at run time move a message without a look at its operations:
+    /// an array of what one kernel moves, at the beginning of the value, and nothing else.
     fn is_whole(&self, ops: &[Op]) -> bool {
         let (place, is_block) = match ops {
-            [Op::BlitCounted { place, item, .. }] => (place, item.bytes() > 0),
+            [Op::BlitCounted { place, item, .. }] => {
+                let is_moved = item.unit().is_some() || !self.with.is_foreign();
+                (place, item.bytes() > 0 && is_moved)
+            }
             [Op::PutCounted { place, scalar, .. }] => {
                 (place, self.with.block_unit(*scalar).is_some())
             }
             _ => return false,
         };
         let is_first = place.0.iter().all(|position| *position == 0);
-        self.with.engine == Engine::Interpreter && is_block && is_first
+        self.with.engine != Engine::Compiled && is_block && is_first
     }
 
     pub(super) fn terms(&self, ops: &[Op]) -> Vec<Term> {
