@@ -6,8 +6,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use tenon::wire::{
-    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, Encoder, Lean, Marshal, Native, Swapped,
-    Xdr,
+    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, Encoder, Lean, Marshal, Native,
+    Swapped, Xdr,
 };
 use tenon_exec::Interface;
 use tenon_fuzz::engines::{self, Outcome, Read};

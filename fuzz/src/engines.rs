@@ -56,7 +56,9 @@ pub fn agreed<R: Read>(interface: &Interface, id: TypeId, read: (DecodeMode, &[u
         by_machine::<R>(message, read, &interpreted);
     }
     let is_of_our_order = R::SWAPPED == R::Written::SWAPPED;
-    if let (DecodeMode::Strict, true, Ok((length, written))) = (read.0, is_of_our_order, &interpreted) {
+    if let (DecodeMode::Strict, true, Ok((length, written))) =
+        (read.0, is_of_our_order, &interpreted)
+    {
         assert_eq!(*written, read.1[..*length]);
     }
     interpreted
