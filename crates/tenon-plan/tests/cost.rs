@@ -331,7 +331,7 @@ fn lean_numbers_are_copied_and_not_swapped() {
         -- encode
         structure = B + 4 c + 6 L_i + A + 2 n + b(4 |numbers|) + b(688) + b(|s|)
         -- decode
-        structure = B + 4 c + 6 L_i + A + 2 n + a(4 |numbers|) + b(4 |numbers|) + 2 b(688) + a(|s|) + b(|s|)
+        structure = B + 4 c + 6 L_i + A + 2 n + a(4 |numbers|) + b(4 |numbers|) + b(688) + a(|s|) + b(|s|)
     "#]].assert_eq(&equations(&schema, &plans, Engine::Compiled, "structure"));
 }
 

@@ -153,8 +153,8 @@ impl Body<'_, '_> {
         })
     }
 
-    /// An array, if something can fail behind it: it is copied once, and twice more if it was read by a check of
-    /// its own, whose result is a value or an error; once more if that was by a loop.
+    /// An array, if something can fail behind it: it is copied once if it is swapped, twice if it was read by a
+    /// loop, and three times if it was read by a check of its own, whose result is a value or an error.
     fn array_in_place(&self, ops: &[Op], at: usize) -> Vec<Term> {
         let (place, times, looped) = match &ops[at] {
             Op::PutArray { place, count, .. } => (place, *count, false),
@@ -182,7 +182,7 @@ impl Body<'_, '_> {
         let copies = match (looped, is_alone) {
             (true, _) => 2,
             (false, true) => 3,
-            (false, false) => 1,
+            (false, false) => usize::from(self.with.is_foreign()),
         };
         let copy = Term::Block {
             start: Symbol::Copy,

@@ -113,11 +113,12 @@ impl Marshal<Xdr> for CallArgs {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<12>().field("call_args")?;
+        let args = input.get_opaque(u32::MAX).field("call_args.args")?;
         Ok(Self {
             prog: block.get(0),
             vers: block.get(4),
             proc: block.get(8),
-            args: input.get_opaque(u32::MAX).field("call_args.args")?,
+            args,
         })
     }
 }
@@ -179,12 +180,15 @@ impl Marshal<Xdr> for Rpcb {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<8>().field("rpcb")?;
+        let r_netid = input.get_string(u32::MAX).field("rpcb.r_netid")?;
+        let r_addr = input.get_string(u32::MAX).field("rpcb.r_addr")?;
+        let r_owner = input.get_string(u32::MAX).field("rpcb.r_owner")?;
         Ok(Self {
             r_prog: block.get(0),
             r_vers: block.get(4),
-            r_netid: input.get_string(u32::MAX).field("rpcb.r_netid")?,
-            r_addr: input.get_string(u32::MAX).field("rpcb.r_addr")?,
-            r_owner: input.get_string(u32::MAX).field("rpcb.r_owner")?,
+            r_netid,
+            r_addr,
+            r_owner,
         })
     }
 }
@@ -255,11 +259,12 @@ impl Marshal<Xdr> for RpcbRmtcallargs {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<12>().field("rpcb_rmtcallargs")?;
+        let args = input.get_opaque(u32::MAX).field("rpcb_rmtcallargs.args")?;
         Ok(Self {
             prog: block.get(0),
             vers: block.get(4),
             proc: block.get(8),
-            args: input.get_opaque(u32::MAX).field("rpcb_rmtcallargs.args")?,
+            args,
         })
     }
 }
@@ -414,12 +419,13 @@ impl Marshal<Xdr> for RpcbsAddrlist {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<16>().field("rpcbs_addrlist")?;
+        let netid = input.get_string(u32::MAX).field("rpcbs_addrlist.netid")?;
         Ok(Self {
             prog: block.get(0),
             vers: block.get(4),
             success: block.get(8),
             failure: block.get(12),
-            netid: input.get_string(u32::MAX).field("rpcbs_addrlist.netid")?,
+            netid,
         })
     }
 }
@@ -456,6 +462,9 @@ impl Marshal<Xdr> for RpcbsRmtcalllist {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<24>().field("rpcbs_rmtcalllist")?;
+        let netid = input
+            .get_string(u32::MAX)
+            .field("rpcbs_rmtcalllist.netid")?;
         Ok(Self {
             prog: block.get(0),
             vers: block.get(4),
@@ -463,9 +472,7 @@ impl Marshal<Xdr> for RpcbsRmtcalllist {
             success: block.get(12),
             failure: block.get(16),
             indirect: block.get(20),
-            netid: input
-                .get_string(u32::MAX)
-                .field("rpcbs_rmtcalllist.netid")?,
+            netid,
         })
     }
 }
@@ -562,12 +569,14 @@ impl Marshal<Xdr> for RpcbStat {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let block = input.block::<60>().field("rpcb_stat")?;
+        let addrinfo = input.get_list().field("rpcb_stat.addrinfo")?;
+        let rmtinfo = input.get_list().field("rpcb_stat.rmtinfo")?;
         Ok(Self {
             info: block.get(0),
             setinfo: block.get(52),
             unsetinfo: block.get(56),
-            addrinfo: input.get_list().field("rpcb_stat.addrinfo")?,
-            rmtinfo: input.get_list().field("rpcb_stat.rmtinfo")?,
+            addrinfo,
+            rmtinfo,
         })
     }
 }
