@@ -102,7 +102,7 @@ fn equations_are_shown_with_what_dominates_them() {
         .ok();
     for part in [
         "the arguments of AVERAGE: 68 bytes",
-        "AVERAGE = B + c + L_i + A + a(4 |arg1|) + s(4 |arg1|)",
+        "AVERAGE = B + c + L_i + n + a(4 |arg1|) + s(4 |arg1|)",
         "dominated by",
         "1 allocation of 64 bytes",
         "begin and end a message",
