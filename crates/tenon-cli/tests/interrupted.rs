@@ -17,7 +17,9 @@ fn nothing_is_left_of_a_demonstration_that_is_interrupted() {
     // Of a run that was itself interrupted.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).expect("the folder can be made");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tenon"))
+    // Who runs these tests in the background may have Ctrl-C ignored, which is handed down.
+    let mut child = Command::new("env")
+        .args(["--default-signal=INT", env!("CARGO_BIN_EXE_tenon")])
         .args(["demo", "--calls", "10000000"])
         .env("TMPDIR", &folder)
         .process_group(0)
