@@ -239,6 +239,8 @@ fn errors_say_where_and_what_was_expected() {
     let messages = [
         refusal("big", json!(1.5)),
         refusal("big", json!("9223372036854775808")),
+        refusal("big", json!("+1")),
+        refusal("big", json!("-0x+1")),
         refusal("single", json!("one")),
         refusal("nested", nested(json!({"ink": "BLUE"}))),
         refusal("nested", nested(json!({"ink": "RED"}))),
@@ -265,19 +267,24 @@ fn errors_say_where_and_what_was_expected() {
             "bytes",
             json!({"sum": "000102", "data": "", "name": "nine char"}),
         ),
+        refusal("name", json!({"hex": "0"})),
+        refusal("name", json!({"base64": "Zm9vY"})),
         refusal("by_bool", json!({"yes": 1})),
+        refusal("by_bool", json!({"when": 9})),
         refusal("same", json!({"it": -1})),
         refusal("entry", json!([])),
     ];
     expect![[r#"
-        $: expected a hyper, found 1.5
-        $: expected a hyper, found the string "9223372036854775808"
+        $: expected a hyper (-2^63 to 2^63 - 1), found 1.5
+        $: expected a hyper (-2^63 to 2^63 - 1), found the string "9223372036854775808"
+        $: expected a hyper (-2^63 to 2^63 - 1), found the string "+1"
+        $: expected a hyper (-2^63 to 2^63 - 1), found the string "-0x+1"
         $: expected a float, found the string "one"
         $.arms[1].ink: expected one of RED, GREEN, VERT, found the string "BLUE"
         $.arms[1].depth: this field is missing
-        $.arms[1].depth: expected an int, found null
-        $.arms[1].depth: there is no such field here
-        $.list[0].next: there is no such field here
+        $.arms[1].depth: expected an int (-2^31 to 2^31 - 1), found null
+        $.arms[1].depth: there is no such field here; there are: ink
+        $.list[0].next: there is no such field here; there are: id
         $.two: expected null or an array of one, found 1
         $.arms: expected at most 2 elements, found 3
         $: expected an object (nested), found an array of 0
@@ -286,7 +293,63 @@ fn errors_say_where_and_what_was_expected() {
         $.sum: expected bytes: a string of hexadecimal digits, {"hex": ..}, {"base64": ..} or {"text": ..}, found the string "xyz"
         $.data: expected bytes: a string of hexadecimal digits, {"hex": ..}, {"base64": ..} or {"text": ..}, found an object with `hexa`
         $.name: expected at most 8 bytes, found 9
+        $: expected pairs of hexadecimal digits, found the string "0"
+        $: expected base64, found the string "Zm9vY"
         $.yes: expected true or false, found 1
-        $.it: expected an unsigned int, found -1
+        $.yes: this field is missing
+        $.it: expected an unsigned int (0 to 2^32 - 1), found -1
         $: expected at least one element, found an array of 0"#]].assert_eq(&messages.join("\n"));
+}
+
+/// `serde_json` alone would keep the last of the two.
+#[test]
+fn a_member_that_is_given_twice_is_refused() {
+    let refusal = |text: &str| {
+        let error = json::parse(text).expect_err(text);
+        assert!(error.is_data(), "{error}");
+        error.to_string()
+    };
+    let messages = [
+        refusal(r#"{"id": 1, "id": 1}"#),
+        refusal(r#"{"id": 1, "\u0069d": 2}"#),
+        refusal(r#"[0, {"list": [{"id": 1}, {"id": 2, "id": 3}]}]"#),
+        refusal("{\n  \"ink\": \"RED\",\n  \"depth\": 3,\n  \"depth\": 4\n}"),
+        refusal(r#"{"": {}, "a": null, "": {}}"#),
+    ];
+    expect![[r#"
+        $.id is given twice at line 1 column 14
+        $.id is given twice at line 1 column 19
+        $[1].list[1].id is given twice at line 1 column 39
+        $.depth is given twice at line 4 column 9
+        $. is given twice at line 1 column 22"#]]
+    .assert_eq(&messages.join("\n"));
+}
+
+#[test]
+fn all_other_text_is_parsed_as_serde_json_does() {
+    for text in [
+        r#"{"id": 1, "list": [{"id": 1}, {"id": 1}], "Id": {"id": -2.50e3}}"#,
+        "18446744073709551616",
+        "[1e999, -0, 0.10, \"\\ud83d\\ude00\", true, false, null]",
+        "\u{feff}1",
+        "{\"id\": 1, \"name\"",
+        "[1, 2] 3",
+        "[1,]",
+        "{\"id\": 1,}",
+        "01",
+        "1.",
+        "nul",
+        "\"\\ud800\"",
+        "\"\n\"",
+        "",
+        " ",
+    ] {
+        let ours = json::parse(text).map_err(|error| error.to_string());
+        let theirs = serde_json::from_str::<Json>(text).map_err(|error| error.to_string());
+        assert_eq!(ours, theirs, "{text}");
+    }
+    let deep = |levels| "[".repeat(levels) + &"]".repeat(levels);
+    assert!(json::parse(&deep(127)).is_ok());
+    let too_deep = json::parse(&deep(128)).expect_err("deeper than serde_json goes");
+    assert!(!too_deep.is_data(), "{too_deep}");
 }

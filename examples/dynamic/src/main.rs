@@ -29,7 +29,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
         [address, file, procedure, arguments] => {
             let remote = Remote::open(address, Path::new(file))?;
-            let arguments = serde_json::from_str(arguments)?;
+            let arguments = tenon_exec::json::parse(arguments)?;
             println!("{}", remote.call_json(procedure, &arguments)?);
         }
         _ => return Err("usage: dynamic ADDRESS FILE [PROCEDURE JSON]".into()),

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value as Json;
-use tenon_exec::Procedure;
+use tenon_exec::{Procedure, json};
 
 use crate::args::CallArgs;
 use crate::commands::{connect, dynamic};

@@ -42,7 +42,13 @@ pub(super) fn read(found: &Json, bare: Bare) -> Result<Vec<u8>, JsonError> {
         "text" => Some(text.as_bytes().to_vec()),
         _ => None,
     };
-    bytes.ok_or_else(|| JsonError::expected(expectation(bare), found))
+    bytes.ok_or_else(|| match (form, found) {
+        ("hex", Json::Object(_)) => {
+            JsonError::expected("pairs of hexadecimal digits", &found["hex"])
+        }
+        ("base64", _) => JsonError::expected("base64", &found["base64"]),
+        _ => JsonError::expected(expectation(bare), found),
+    })
 }
 
 fn escape(found: &Json) -> Option<(&str, &String)> {

@@ -18,16 +18,20 @@
 //! procedure are nothing for none, the value for one, and for several an object by name or an
 //! array by position.
 //!
+//! A member that is given twice is refused by [`parse`]; who parses text in another way decides it there.
+//!
 //! Recursive types can nest deeper than the 128 levels at which `serde_json` stops parsing: such
 //! values can be printed, but their text cannot be read again.
 
 mod bytes;
 mod error;
 mod number;
+mod parse;
 mod read;
 mod write;
 
 pub use error::JsonError;
+pub use parse::parse;
 pub use read::{read, read_arguments};
 pub use write::{write, write_arguments};
 

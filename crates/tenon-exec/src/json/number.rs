@@ -24,10 +24,15 @@ fn parse_integer(text: &str) -> Option<i128> {
         Some(digits) => (-1, digits),
         None => (1, text),
     };
-    let value: u64 = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
-        Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16).ok()?,
-        None => digits.parse().ok()?,
+    let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hexadecimal) => (hexadecimal, 16),
+        None => (digits, 10),
     };
+    // The standard library reads a sign of its own.
+    if digits.starts_with('+') {
+        return None;
+    }
+    let value = u64::from_str_radix(digits, radix).ok()?;
     Some(sign * i128::from(value))
 }
 

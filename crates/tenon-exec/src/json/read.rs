@@ -69,14 +69,16 @@ impl<'a> Reader<'a> {
             return self.list(list, json).map(Value::Array);
         }
         match self.schema.resolve(ty) {
-            Type::Int => read_integer(json, "an int").map(Value::Int),
-            Type::Uint => read_integer(json, "an unsigned int").map(Value::Uint),
-            Type::Hyper => read_integer(json, "a hyper").map(Value::Hyper),
-            Type::Uhyper => read_integer(json, "an unsigned hyper").map(Value::Uhyper),
-            Type::Short => read_integer(json, "a short").map(Value::Short),
-            Type::Ushort => read_integer(json, "an unsigned short").map(Value::Ushort),
+            Type::Int => read_integer(json, "an int (-2^31 to 2^31 - 1)").map(Value::Int),
+            Type::Uint => read_integer(json, "an unsigned int (0 to 2^32 - 1)").map(Value::Uint),
+            Type::Hyper => read_integer(json, "a hyper (-2^63 to 2^63 - 1)").map(Value::Hyper),
+            Type::Uhyper => {
+                read_integer(json, "an unsigned hyper (0 to 2^64 - 1)").map(Value::Uhyper)
+            }
+            Type::Short => read_integer(json, "a short (-32768 to 32767)").map(Value::Short),
+            Type::Ushort => read_integer(json, "an unsigned short (0 to 65535)").map(Value::Ushort),
             Type::Char => read_integer(json, "a char (-128 to 127)").map(Value::Char),
-            Type::Uchar => read_integer(json, "an unsigned char").map(Value::Uchar),
+            Type::Uchar => read_integer(json, "an unsigned char (0 to 255)").map(Value::Uchar),
             Type::Float => read_float(json).map(Value::Float),
             Type::Double => read_float(json).map(Value::Double),
             Type::Quadruple => quadruple(json),
@@ -170,8 +172,8 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<Value>, JsonError> {
         let known = fields.iter().filter(|it| members.contains_key(&it.name));
         if known.count() < members.len() {
-            let names: HashSet<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            only(members, |name| names.contains(name))?;
+            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            only(members, &names)?;
         }
         fields
             .iter()
@@ -190,7 +192,7 @@ impl<'a> Reader<'a> {
             None if matches!(self.schema.resolve(&field.ty), Type::Optional(_)) => {
                 self.item(&field.ty, &Json::Null)
             }
-            None => Err(JsonError::new("this field is missing".to_owned())),
+            None => Err(missing()),
         };
         value.map_err(|error| error.in_field(key))
     }
@@ -207,9 +209,8 @@ impl<'a> Reader<'a> {
             return Err(JsonError::new(problem).in_field(&union.discriminant));
         };
         let arm = field.map(key);
-        only(members, |name| {
-            name == union.discriminant || Some(name) == arm.as_deref()
-        })?;
+        let names = [Some(union.discriminant.as_str()), arm.as_deref()];
+        only(members, &names.into_iter().flatten().collect::<Vec<_>>())?;
         let held = match (field, &arm) {
             (Some(field), Some(key)) => self.field(field, key, members)?,
             _ => Value::Void,
@@ -218,7 +219,9 @@ impl<'a> Reader<'a> {
     }
 
     fn discriminant(&self, union: &Union, members: &Map<String, Json>) -> Result<i32, JsonError> {
-        let json = members.get(&union.discriminant).unwrap_or(&Json::Null);
+        let Some(json) = members.get(&union.discriminant) else {
+            return Err(missing().in_field(&union.discriminant));
+        };
         let value = match self.item(&union.discriminant_type, json) {
             Ok(Value::Int(value) | Value::Enum(value)) => Ok(value),
             Ok(Value::Uint(value)) => Ok(value as i32),
@@ -234,12 +237,24 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Refuses members that nobody asks for.
-fn only(members: &Map<String, Json>, wanted: impl Fn(&str) -> bool) -> Result<(), JsonError> {
-    match members.keys().find(|name| !wanted(name)) {
-        Some(name) => Err(JsonError::new("there is no such field here".to_owned()).in_field(name)),
-        None => Ok(()),
-    }
+fn missing() -> JsonError {
+    JsonError::new("this field is missing".to_owned())
+}
+
+/// Refuses members that have other names than these.
+fn only(members: &Map<String, Json>, names: &[&str]) -> Result<(), JsonError> {
+    let known: HashSet<&str> = names.iter().copied().collect();
+    let Some(stranger) = members.keys().find(|name| !known.contains(name.as_str())) else {
+        return Ok(());
+    };
+    let problem = match names {
+        [] => "there is no such field here, and no other".to_owned(),
+        names => format!(
+            "there is no such field here; there are: {}",
+            listed(names.iter().copied())
+        ),
+    };
+    Err(JsonError::new(problem).in_field(stranger))
 }
 
 fn boolean(json: &Json) -> Result<bool, JsonError> {
@@ -262,10 +277,16 @@ fn member(members: &[EnumMember], json: &Json) -> Result<i32, JsonError> {
 }
 
 fn one_of(members: &[EnumMember]) -> String {
+    let names = members.iter().map(|member| member.name.as_str());
+    format!("one of {}", listed(names))
+}
+
+/// The first of some names.
+fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     const MOST: usize = 8;
-    let names = members.iter().take(MOST).map(|member| member.name.as_str());
-    let more = if members.len() > MOST { ", ..." } else { "" };
-    format!("one of {}{more}", names.collect::<Vec<_>>().join(", "))
+    let more = if names.len() > MOST { ", ..." } else { "" };
+    let names: Vec<_> = names.take(MOST).collect();
+    format!("{}{more}", names.join(", "))
 }
 
 fn quadruple(json: &Json) -> Result<Value, JsonError> {
