@@ -133,7 +133,13 @@ fn what_goes_wrong_is_said_with_what_to_do() {
     };
     assert!(call(&["AVERAGE", "[1, \"x\"]"]).contains("$[1]"));
     assert!(call(&["AVERAGE", "[1,"]).contains("not JSON"));
+    let twice = call(&["LOOK_UP", r#"{"text": "Ada", "text": "Bob"}"#]);
+    assert!(
+        twice.contains("do not fit: $.text is given twice at line 1 column 22"),
+        "{twice}"
+    );
     assert!(call(&["AVERAGE"]).contains("AVERAGE takes arguments, and none are given"));
+    assert!(call(&["AVERAGE"]).contains("write them as in '[0]'"));
     assert!(
         call(&["SHOUT"]).contains("SAY_HELLO"),
         "the procedures there are"

@@ -8,6 +8,7 @@
 //! An [`Interface`] is a schema with its plans; a [`Procedure`] is what a dynamic client needs
 //! to know about one procedure.
 
+mod example;
 pub mod frame;
 mod interface;
 #[cfg(feature = "jit")]

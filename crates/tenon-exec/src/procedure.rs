@@ -1,5 +1,7 @@
 //! What a dynamic client, or a dynamic server, needs to know about one procedure.
 
+use std::collections::HashSet;
+
 use serde_json::Value as Json;
 use tenon_plan::{Layout, ProcedurePlan};
 use tenon_schema::{self as schema, Field, Type};
@@ -9,7 +11,7 @@ use thiserror::Error;
 use crate::frame::{Key, Message};
 use crate::json::{self, JsonError};
 use crate::layout::LayoutError;
-use crate::{Interface, Value};
+use crate::{Interface, Value, example};
 
 /// A procedure of an [`Interface`].
 #[derive(Debug, Clone, Copy)]
@@ -103,9 +105,19 @@ impl Interface {
             },
             _ => FindError::Unknown {
                 name,
-                known: self.procedures().map(|it| it.name().to_owned()).collect(),
+                known: self.names(),
             },
         }
+    }
+
+    /// The names of all procedures, each once.
+    fn names(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let names = self.procedures().map(Procedure::name);
+        names
+            .filter(|name| seen.insert(*name))
+            .map(str::to_owned)
+            .collect()
     }
 }
 
@@ -241,6 +253,12 @@ impl<'a> Procedure<'a> {
     /// The value is not one of these types.
     pub fn write_arguments(self, arguments: &Value) -> Result<Json, JsonError> {
         json::write_arguments(self.interface.schema(), self.parameters(), arguments)
+    }
+
+    /// Small arguments that show how arguments are written: [`write_arguments`](Self::write_arguments) makes JSON
+    /// of them. `None` if even those would be large.
+    pub fn example_arguments(self) -> Option<Value> {
+        example::record(self.interface.schema(), self.parameters())
     }
 
     /// The result as JSON; `null` if there is none.

@@ -52,7 +52,7 @@ fn what_cannot_be_found_is_explained() {
     let refusal = |name, version| interface.procedure(name, version).unwrap_err().to_string();
     assert_eq!(
         refusal("SUB", None),
-        "no procedure is called `SUB`; the interface has: NOTHING, ADD, ADD, LIST, NOTHING"
+        "no procedure is called `SUB`; the interface has: NOTHING, ADD, LIST"
     );
     assert_eq!(
         refusal("ADD", Some(2)),
@@ -112,4 +112,64 @@ fn results_become_json() {
     let nothing = interface.procedure("NOTHING", Some(1)).unwrap();
     let result = nothing.decode_result(&mut Decoder::new(&[])).unwrap();
     assert_eq!(nothing.write_result(&result), Ok(Json::Null));
+}
+
+#[test]
+fn example_arguments_show_what_is_asked_for() {
+    let interface = interface(
+        "enum color { RED = 2, GREEN = 3 };
+         union choice switch (color ink) { case RED: void; case GREEN: opaque sum[3]; };
+         union rest switch (unsigned int n) { case 0: case 1: void; default: double much; };
+         union end switch (bool more) { case TRUE: node *deeper; case FALSE: void; };
+         struct node { short s; end down; };
+         struct entry { int id; entry *next; };
+         struct tree { tree *other; tree children<>; bool leaf; };
+         struct all {
+             color ink; choice pick; rest left; node one; entry *list; entry first; tree top;
+             string name<3>; string none<0>; opaque data<>; hyper pair[2]; int *maybe; float few<2>;
+         };
+         typedef int many[100]; typedef opaque big[100];
+         program P { version V {
+             void ALL(all) = 1; void TWO(int a, color) = 2; void MANY(many) = 3; void BIG(big) = 4;
+             void FOREIGN(other) = 5; void NOTHING(void) = 6;
+         } = 1; } = 1000;",
+    );
+    let shown = |name| {
+        let procedure = interface.procedure(name, None).unwrap();
+        let example = procedure.example_arguments()?;
+        let json = procedure.write_arguments(&example).expect("it fits");
+        assert_eq!(procedure.read_arguments(Some(&json)), Ok(example));
+        arguments(procedure, Some(json.clone())).expect("it can be sent");
+        Some(json.to_string())
+    };
+    let all = r#"{"ink":"RED","pick":{"ink":"GREEN","sum":"000000"},"left":{"n":2,"much":0.5},"#
+        .to_owned()
+        + r#""one":{"s":0,"down":{"more":true,"deeper":null}},"list":[{"id":0}],"first":[{"id":0}],"#
+        + r#""top":{"other":null,"children":[],"leaf":false},"name":"tex","none":"","data":"0000","#
+        + r#""pair":[0,0],"maybe":0,"few":[0.5]}"#;
+    assert_eq!(shown("ALL"), Some(all));
+    assert_eq!(shown("TWO").as_deref(), Some(r#"{"a":0,"arg2":"RED"}"#));
+    assert_eq!(shown("NOTHING").as_deref(), Some("null"));
+    for large in ["MANY", "BIG", "FOREIGN"] {
+        assert_eq!(shown(large), None, "{large}");
+    }
+}
+
+/// Most procedures there are take little enough to be shown.
+#[test]
+fn examples_fit_the_interfaces_there_are() {
+    let (mut shown, mut all) = (0, 0);
+    for interface in support::interfaces() {
+        for procedure in interface.procedures() {
+            all += 1;
+            let Some(example) = procedure.example_arguments() else {
+                continue;
+            };
+            shown += 1;
+            let json = procedure.write_arguments(&example).expect("it fits");
+            assert_eq!(procedure.read_arguments(Some(&json)), Ok(example), "{json}");
+            arguments(procedure, Some(json)).expect("it can be sent");
+        }
+    }
+    assert!(shown * 10 > all * 9, "{shown} of {all}");
 }

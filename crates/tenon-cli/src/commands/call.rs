@@ -46,10 +46,20 @@ pub fn arguments(
             Some(_) => format!("the arguments do not fit: {error}"),
             None => format!("{name} takes arguments, and none are given"),
         };
-        Failure::new(message).hint(format!(
-            "`tenon explain {file} {name}` shows what is asked for"
-        ))
+        let bounds = format!("`tenon explain {file} {name}` shows what is asked for");
+        Failure::new(message).hint(match example(procedure) {
+            Some(example) => format!("write them as in '{example}'; {bounds}"),
+            None => bounds,
+        })
     })
+}
+
+/// Arguments that fit, if they are few enough to be shown.
+fn example(procedure: Procedure<'_>) -> Option<String> {
+    const LONGEST: usize = 400;
+    let json = procedure.write_arguments(&procedure.example_arguments()?);
+    let text = json.ok().filter(|json| !json.is_null())?.to_string();
+    (text.len() <= LONGEST).then_some(text)
 }
 
 fn read_stdin() -> Result<String, Failure> {
@@ -62,8 +72,9 @@ fn read_stdin() -> Result<String, Failure> {
 }
 
 fn parse_json(text: &str) -> Result<Json, Failure> {
-    serde_json::from_str(text).map_err(|error| {
-        Failure::new(format!("the arguments are not JSON: {error}"))
-            .hint("quote a string twice, for the shell and for JSON: '\"Ada\"'")
+    json::parse(text).map_err(|error| match error.is_data() {
+        true => Failure::new(format!("the arguments do not fit: {error}")),
+        false => Failure::new(format!("the arguments are not JSON: {error}"))
+            .hint("quote a string twice, for the shell and for JSON: '\"Ada\"'"),
     })
 }
