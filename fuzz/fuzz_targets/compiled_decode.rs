@@ -6,11 +6,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use tenon::wire::{
-    Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, Encoder, Lean, Marshal, Native,
-    Swapped, Xdr,
+    Buffer, DecodeError, DecodeMode, Decoder, Encoder, Lean, Marshal, Native, Swapped, Xdr,
 };
 use tenon_exec::Interface;
-use tenon_fuzz::engines::{self, Outcome, Read};
+use tenon_fuzz::engines::{self, Read, is_too_much};
 use tenon_fuzz::{TORTURE, TORTURE_LEAN};
 use tenon_schema::TypeId;
 
@@ -60,17 +59,13 @@ fn agree<R: Compiled>(interface: &Interface, which: usize, read: (DecodeMode, &[
     let interpreted = engines::agreed::<R>(interface, TypeId(which as u32), read);
     let compiled = engines::outcome::<R>(read, R::TYPES[which]);
     // What a value takes in memory is another matter for each.
-    if is_too_large(&compiled) || is_too_large(&interpreted) {
+    if is_too_much(&compiled) || is_too_much(&interpreted) {
         return;
     }
     match (&compiled, &interpreted) {
         (Err(_), Err(_)) if !R::HAS_NO_HOLES => {}
         (compiled, interpreted) => assert_eq!(compiled, interpreted),
     }
-}
-
-fn is_too_large(outcome: &Outcome) -> bool {
-    matches!(outcome, Err((DecodeErrorKind::TooMuchMemory, _)))
 }
 
 fn compiled<T, R>(input: &mut Decoder<'_, R>) -> Result<Buffer, DecodeError>

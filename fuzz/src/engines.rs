@@ -43,17 +43,24 @@ pub fn outcome<R: Read>(
 /// What the interpreter makes of bytes.
 ///
 /// # Panics
-/// Machine code makes something else of them, or strict mode has accepted other bytes than are written.
+/// Machine code makes something else of them, or whoever is handed a [`Value`](tenon_exec::Value), or strict mode
+/// has accepted other bytes than are written.
 pub fn agreed<R: Read>(interface: &Interface, id: TypeId, read: (DecodeMode, &[u8])) -> Outcome {
+    let valued = by_value::<R>(interface, id, read);
+    let Ok(message) = interface.message(id) else {
+        return valued;
+    };
     let interpreted = outcome::<R>(read, |input| {
-        let value = interface.decode(id, input)?;
+        let frame = message.decode_by_interpreter(input)?;
         let mut written = Buffer::default();
-        let done = interface.encode(id, &value, &mut Encoder::<R::Written>::over(&mut written));
-        assert_eq!(done, Ok(()), "{value:?}");
+        let done = frame.encode_by_interpreter(&mut Encoder::<R::Written>::over(&mut written));
+        assert_eq!(done, Ok(()));
         Ok(written)
     });
-    if let Ok(message) = interface.message(id) {
-        by_machine::<R>(message, read, &interpreted);
+    by_machine::<R>(message, read, &interpreted);
+    // A value knows its type everywhere, so it may take too much memory where what it is read through does not.
+    if !is_too_much(&valued) {
+        assert_eq!(valued, interpreted);
     }
     let is_of_our_order = R::SWAPPED == R::Written::SWAPPED;
     if let (DecodeMode::Strict, true, Ok((length, written))) =
@@ -62,6 +69,22 @@ pub fn agreed<R: Read>(interface: &Interface, id: TypeId, read: (DecodeMode, &[u
         assert_eq!(*written, read.1[..*length]);
     }
     interpreted
+}
+
+/// Whether what came of bytes is that their value would take more memory than it may.
+pub fn is_too_much(outcome: &Outcome) -> bool {
+    matches!(outcome, Err((DecodeErrorKind::TooMuchMemory, _)))
+}
+
+/// What a client makes of bytes that has no stubs.
+fn by_value<R: Read>(interface: &Interface, id: TypeId, read: (DecodeMode, &[u8])) -> Outcome {
+    outcome::<R>(read, |input| {
+        let value = interface.decode(id, input)?;
+        let mut written = Buffer::default();
+        let done = interface.encode(id, &value, &mut Encoder::<R::Written>::over(&mut written));
+        assert_eq!(done, Ok(()), "{value:?}");
+        Ok(written)
+    })
 }
 
 /// Machine code accepts what the interpreter does, and reads the same from it.
