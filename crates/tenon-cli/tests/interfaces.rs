@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use common::tenon;
 
@@ -67,6 +68,10 @@ fn diagnostics_are_json_when_asked_for() {
         assert!(report["line"].as_u64() > Some(0) && report["message"].is_string());
     }
     assert!(run.stdout.lines().count() >= 2);
+    let absent = tenon(&["check", "--json", "no/such.x"]);
+    assert_eq!(absent.status, Some(1));
+    let report: serde_json::Value = serde_json::from_str(&absent.stdout).expect("it is JSON");
+    assert_eq!(report["file"], "no/such.x");
 }
 
 #[test]
@@ -289,4 +294,56 @@ fn completions_know_the_commands() {
             "{shell}"
         );
     }
+}
+
+/// What a group of options has in common stands behind what only this command has: clap puts
+/// whatever follows a group under its heading.
+#[test]
+fn help_lists_a_commands_own_options_first() {
+    for (command, own) in [
+        ("check", &["--json"][..]),
+        ("gen", &["--lang", "--out"]),
+        ("explain", &["--passes"]),
+        ("call", &["--compact", "--version"]),
+        ("ping", &["--json", "--count"]),
+        ("account", &["--json", "--svg", "--calls"]),
+        ("cost", &["--json", "--check"]),
+    ] {
+        let help = tenon(&["help", command]).ok();
+        let options = help.split("\nOptions:\n").nth(1).expect("options");
+        let headings = ["\nCalling:\n", "\nReading the interface:\n"];
+        let groups = headings.iter().filter_map(|heading| options.find(heading));
+        let own_end = groups.min().expect("a group of options");
+        for option in own {
+            let place = options.find(option).expect(option);
+            assert!(place < own_end, "{command} {option}: {help}");
+        }
+    }
+}
+
+/// Whoever reads may stop reading; whoever keeps what was written has to have room for it.
+#[test]
+fn output_that_nobody_takes_is_told_from_output_that_is_lost() {
+    let explain = |stdout: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+        command.args(["explain", "interfaces/nfs3.x"]);
+        let command = command.current_dir(common::root()).stdout(stdout);
+        let output = command
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it was built");
+        let output = output.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8(output.stderr).expect("text");
+        (output.status.code(), stderr)
+    };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    assert_eq!(explain(writer.into()), (Some(0), String::new()));
+    let full = fs::File::options().write(true).open("/dev/full");
+    let (status, stderr) = explain(full.expect("Linux has it").into());
+    assert_eq!(status, Some(1));
+    assert!(
+        stderr.contains("cannot write to stdout: No space"),
+        "{stderr}"
+    );
 }

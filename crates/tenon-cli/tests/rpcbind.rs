@@ -94,5 +94,6 @@ fn a_host_without_rpcbind_is_said_to_be_one() {
     in_private_network("a_host_without_rpcbind_is_said_to_be_one", || {
         let stderr = tenon(&["ping", "tcp://127.0.0.1", "100003"]).fails_with(1);
         assert!(stderr.contains("rpcbind cannot be asked"), "{stderr}");
+        assert!(stderr.contains("say it: tcp://127.0.0.1:PORT"), "{stderr}");
     });
 }

@@ -80,12 +80,12 @@ pub struct CallArgs {
     #[arg(long = "version", value_name = "NUMBER")]
     pub version: Option<u32>,
 
-    #[command(flatten)]
-    pub options: CallOptions,
-
     /// Print the answer on one line
     #[arg(long)]
     pub compact: bool,
+
+    #[command(flatten)]
+    pub options: CallOptions,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,
@@ -122,9 +122,6 @@ pub struct AccountArgs {
     #[arg(long = "version", value_name = "NUMBER")]
     pub version: Option<u32>,
 
-    #[command(flatten)]
-    pub options: CallOptions,
-
     /// Print the account as JSON
     #[arg(long)]
     pub json: bool,
@@ -132,6 +129,9 @@ pub struct AccountArgs {
     /// Draw the time line into FILE, too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub options: CallOptions,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,
@@ -158,12 +158,12 @@ pub struct PingArgs {
     #[arg(short = 'c', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: u32,
 
-    #[command(flatten)]
-    pub options: CallOptions,
-
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub options: CallOptions,
 }
 
 #[derive(Debug, Args)]

@@ -27,12 +27,12 @@ pub struct CheckArgs {
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 
-    #[command(flatten)]
-    pub interface: InterfaceArgs,
-
     /// Print diagnostics as JSON, one object per line, on stdout
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

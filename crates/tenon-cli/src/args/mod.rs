@@ -68,7 +68,7 @@ Cargo project the crate `tenon-build` does the same from build.rs.")]
 Examples:
   tenon rpcgen nfs3.x                    writes nfs3.h, nfs3_xdr.c, nfs3_clnt.c and nfs3_svc.c
   tenon rpcgen -N -M -h -o nfs3.h nfs3.x
-  ln -s tenon /usr/local/bin/rpcgen      the same under the old name
+  ln -s \"$(command -v tenon)\" ~/bin/rpcgen    the same under the old name
 
 `tenon rpcgen --help` lists the options, which are rpcgen's. docs/c.md says what is the same and
 what is better."

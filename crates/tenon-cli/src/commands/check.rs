@@ -34,7 +34,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
 fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
     let parsed = tenon_idl::parse_file(file, &args.interface.options());
     match args.json {
-        true => print_reports(&parsed)?,
+        true => print_reports(file, &parsed)?,
         false => interface::show(&parsed),
     }
     let Some(schema) = parsed.schema else {
@@ -103,12 +103,17 @@ fn report(
     Ok(())
 }
 
-fn print_reports(parsed: &Parsed) -> Result<(), Failure> {
+/// What has no place in the text, as there is none, is said of the file.
+fn print_reports(file: &Path, parsed: &Parsed) -> Result<(), Failure> {
     for diagnostic in &parsed.diagnostics {
         let report = diagnostic.report(&parsed.sources);
+        let place = match report.file.is_empty() {
+            true => file.display().to_string(),
+            false => report.file,
+        };
         let json = json!({
             "severity": report.severity,
-            "file": report.file,
+            "file": place,
             "line": report.line,
             "column": report.column,
             "message": report.message,

@@ -53,10 +53,17 @@ pub fn client(
 }
 
 /// Why there is no connection, and what to do about it.
-fn no_connection(error: &ConnectError) -> Failure {
+pub fn no_connection(error: &ConnectError) -> Failure {
     let failure = Failure::new(error);
-    let ConnectError::Unreachable { address, cause } = error else {
-        return failure;
+    let (address, cause) = match error {
+        ConnectError::Unreachable { address, cause } => (address, cause),
+        ConnectError::Rpcbind { address, .. } => {
+            return failure.hint(format!("if you know the port, say it: {address}:PORT"));
+        }
+        ConnectError::NotRegistered { .. } => {
+            return failure.hint("`rpcinfo -p HOST` shows what is registered");
+        }
+        _ => return failure,
     };
     match cause.kind() {
         io::ErrorKind::ConnectionRefused => failure.hint(match address.transport() {

@@ -62,7 +62,7 @@ impl Target<'_> {
     fn registered(&self) -> Result<Vec<u32>, Failure> {
         let program = self.args.program.program;
         let all = self.registrations().map_err(|cause| {
-            Failure::new(ConnectError::Rpcbind {
+            connect::no_connection(&ConnectError::Rpcbind {
                 address: self.address.clone(),
                 cause: Arc::new(cause),
             })
