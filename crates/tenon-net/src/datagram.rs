@@ -10,7 +10,7 @@ use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketTyp
 
 use crate::carrier::{Came, Train};
 use crate::segments::Segments;
-use crate::socket::{Ready, Socket, retry};
+use crate::socket::{Ready, Socket, of_receiving, retry};
 use crate::stream::{family, first_that_works};
 use crate::{Address, Host, Until};
 
@@ -153,9 +153,8 @@ impl Datagram {
 
     fn recv_from(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
         let flags = flags | RecvFlags::TRUNC;
-        let (length, from) = retry(|| {
-            net::recvfrom(&self.socket, &mut *room, flags).map(|(_, length, from)| (length, from))
-        })?;
+        let received = net::recvfrom(&self.socket, &mut *room, flags);
+        let (_, length, from) = received.map_err(of_receiving)?;
         let from = from.ok_or(io::ErrorKind::InvalidData)?;
         Ok((length, SocketAddr::try_from(from)?))
     }

@@ -16,7 +16,7 @@ use nix::sys::socket::{
 use rustix::net::RecvFlags;
 
 use crate::carrier::{Came, Train};
-use crate::socket::Socket;
+use crate::socket::{Socket, of_receiving};
 
 /// Receives that each brought one datagram before no more than one is expected again.
 const SINGLE_MAX: u32 = 256;
@@ -106,22 +106,17 @@ impl Segments {
         let mut control = cmsg_space!(i32);
         // Room for nothing is no room.
         control.resize(control.capacity(), 0);
-        let (came, from) = uninterrupted(|| {
-            let mut pieces = [IoSliceMut::new(room)];
-            let received = recvmsg::<SockaddrStorage>(
-                socket.as_raw_fd(),
-                &mut pieces,
-                Some(&mut control),
-                flags,
-            )?;
-            let size = received.cmsgs()?.find_map(|message| match message {
-                ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok(),
-                _ => None,
-            });
-            let length = received.bytes;
-            let size = size.filter(|size| *size > 0).unwrap_or(length);
-            Ok((Came { length, size }, received.address))
-        })?;
+        let mut pieces = [IoSliceMut::new(room)];
+        let received =
+            recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut pieces, Some(&mut control), flags);
+        let received = received.map_err(of_receiving)?;
+        let size = received.cmsgs()?.find_map(|message| match message {
+            ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok(),
+            _ => None,
+        });
+        let (length, from) = (received.bytes, received.address);
+        let size = size.filter(|size| *size > 0).unwrap_or(length);
+        let came = Came { length, size };
         self.count(socket, came);
         Ok((came, from.as_ref().and_then(socket_address)))
     }

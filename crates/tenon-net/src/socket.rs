@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_error};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     self, AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType,
     addr::SocketAddrArg,
@@ -63,20 +63,20 @@ impl Socket {
 
     /// Connects a blocking socket; the kernel's send limit bounds the wait.
     pub(crate) fn connect(&self, to: &impl SocketAddrArg, deadline: Instant) -> io::Result<()> {
-        let left = time_left(deadline)?.max(Duration::from_millis(1));
-        set_socket_timeout(&self.fd, Timeout::Send, Some(left))?;
-        match net::connect(&self.fd, to) {
-            // A limit that runs out reads EINPROGRESS on TCP and EAGAIN on a Unix socket.
-            Err(Errno::INPROGRESS | Errno::AGAIN) => Err(timed_out()),
-            Err(Errno::INTR) => self.finish_connect(deadline),
-            other => Ok(other?),
+        let mut was_interrupted = false;
+        loop {
+            let left = time_left(deadline)?.max(Duration::from_millis(1));
+            set_socket_timeout(&self.fd, Timeout::Send, Some(left))?;
+            match net::connect(&self.fd, to) {
+                // A limit that runs out reads EINPROGRESS on TCP and EAGAIN on a Unix socket.
+                Err(Errno::INPROGRESS | Errno::AGAIN) => return Err(timed_out()),
+                // Over TCP a signal ends the wait and not the connecting, of a Unix socket both. To ask again goes
+                // on with the one and begins the other anew.
+                Err(Errno::INTR) => was_interrupted = true,
+                Err(Errno::ISCONN) if was_interrupted => return Ok(()),
+                other => return Ok(other?),
+            }
         }
-    }
-
-    /// A signal ended the wait for a connection but not the connecting itself.
-    fn finish_connect(&self, deadline: Instant) -> io::Result<()> {
-        self.wait(Ready::WRITABLE, deadline)?;
-        Ok(socket_error(&self.fd)??)
     }
 
     #[inline]
@@ -153,11 +153,11 @@ impl Socket {
         Ok(self.receive_timeout.set_exactly(self.fd.as_fd(), limit)?)
     }
 
+    /// Receives once; `WouldBlock` when nothing came.
     #[inline]
     pub(crate) fn recv(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
-        Ok(retry(|| {
-            net::recv(&self.fd, &mut *room, flags).map(|(_, bytes)| bytes)
-        })?)
+        let received = net::recv(&self.fd, &mut *room, flags);
+        received.map(|(_, bytes)| bytes).map_err(of_receiving)
     }
 
     /// Sleeps until a receive has something to return, `limit` is over or a signal comes; says whether it is the
@@ -223,6 +223,17 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rusti
             Err(Errno::INTR) => {}
             done => return done,
         }
+    }
+}
+
+/// What a failed receive reports. To one that a signal has interrupted nothing came, and whoever waits looks whether
+/// there is time left: to wait on here would begin the kernel's limit anew with every signal.
+#[cold]
+pub(crate) fn of_receiving(error: impl Into<io::Error>) -> io::Error {
+    let error = error.into();
+    match error.kind() {
+        io::ErrorKind::Interrupted => io::ErrorKind::WouldBlock.into(),
+        _ => error,
     }
 }
 
