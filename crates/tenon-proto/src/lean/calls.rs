@@ -44,12 +44,14 @@ impl<W> Calls<W> {
     }
 
     /// Takes a call in; it comes back if there are too many, and is to be refused with
-    /// [`Status::OVERLOADED`](super::Status::OVERLOADED).
+    /// [`Status::OVERLOADED`](super::Status::OVERLOADED). So does one whose number is here already: three calls
+    /// that are as far ahead of each other as they may be come round, and who is counted by number would have
+    /// any number of calls at once.
     ///
     /// # Errors
-    /// There are too many.
+    /// There are too many, or one of this number.
     pub fn begin(&mut self, id: u32, deadline: Option<Instant>, worker: W) -> Result<(), W> {
-        if self.calls.len() >= self.limit {
+        if self.calls.len() >= self.limit || self.calls.contains_key(&id) {
             return Err(worker);
         }
         let running = Running {
@@ -59,6 +61,11 @@ impl<W> Calls<W> {
         };
         self.calls.insert(id, running);
         Ok(())
+    }
+
+    /// What was handed in for whoever carries a call out. None if it is not here: it was answered already.
+    pub fn worker(&mut self, id: u32) -> Option<&mut W> {
+        self.calls.get_mut(&id).map(|running| &mut running.worker)
     }
 
     /// The client no longer waits for a call. None if it is not here: it was answered already.

@@ -268,9 +268,11 @@ fn calls_that_are_carried_out_elsewhere_are_known_until_they_are_finished() {
     let now = Instant::now();
     let mut calls = Calls::new(3);
     assert_eq!(calls.begin(1, None, "one"), Ok(()));
-    assert_eq!(calls.begin(2, Some(now + 2 * SECOND), "two"), Ok(()));
+    assert_eq!(calls.begin(2, Some(now + 2 * SECOND), ""), Ok(()));
+    *calls.worker(2).unwrap() = "two";
     assert_eq!(calls.begin(3, Some(now + SECOND), "three"), Ok(()));
     assert_eq!(calls.begin(4, None, "four"), Err("four"));
+    assert_eq!(calls.begin(1, None, "another one"), Err("another one"));
     assert_eq!(calls.next_timeout(), Some(now + SECOND));
     assert_eq!(calls.poll_expired(now), None);
     assert_eq!(calls.poll_expired(now + SECOND), Some((3, &mut "three")));
@@ -283,8 +285,12 @@ fn calls_that_are_carried_out_elsewhere_are_known_until_they_are_finished() {
     assert_eq!(calls.finish(3), Some(("three", CallState::Expired)));
     assert_eq!(calls.finish(2), Some(("two", CallState::Cancelled)));
     assert_eq!(calls.finish(2), None);
+    assert_eq!(calls.worker(2), None);
     assert_eq!(calls.state(2), None);
     assert_eq!(calls.in_flight(), 1);
+    assert_eq!(calls.begin(1, None, "another one"), Err("another one"));
+    assert_eq!(calls.finish(1), Some(("one", CallState::Awaited)));
+    assert_eq!(calls.begin(1, None, "another one"), Ok(()));
     assert_eq!(calls.begin(4, None, "four"), Ok(()));
 }
 
