@@ -5,7 +5,8 @@ use std::fmt;
 use tenon_wire::{BStr, Buffer};
 
 use super::fault::Fault;
-use super::order::{ByteOrder, Input, pad};
+use super::order::{ByteOrder, Input};
+use super::text::{Shown, get_text, put_text};
 
 /// Why a call has no result. Numbers that have no name here are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,9 +87,6 @@ pub struct Exception<'m> {
     pub order: ByteOrder,
 }
 
-/// Bytes of a text in a message of the protocol's own; what is longer is cut.
-pub(super) const TEXT_MAX: usize = 4096;
-
 impl<'m> Exception<'m> {
     /// One without details.
     pub fn new(status: Status, message: &'m str) -> Self {
@@ -123,21 +121,7 @@ impl fmt::Display for Exception<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.is_empty() {
             true => write!(f, "{}", self.status),
-            false => write!(f, "{}: {}", self.status, self.message),
+            false => write!(f, "{}: {}", self.status, Shown(self.message)),
         }
     }
-}
-
-/// Appends the length of a text, the text and zeros up to a multiple of 8; the length stands 4 bytes
-/// before such a multiple.
-pub(super) fn put_text(buffer: &mut Buffer, order: ByteOrder, text: &BStr) {
-    let text = &text[..text.len().min(TEXT_MAX)];
-    buffer.extend(&order.bytes_of_u32(text.len() as u32));
-    buffer.extend(text);
-    pad(buffer, text.len());
-}
-
-pub(super) fn get_text<'m>(input: &mut Input<'m>) -> Result<&'m BStr, Fault> {
-    let length = input.u32()?;
-    input.bytes(length).map(BStr::new)
 }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use tenon_wire::{BStr, Buffer};
 
-use super::exception::{get_text, put_text};
 use super::fault::Fault;
 use super::fault::Violation;
 use super::header::Kind;
 use super::message::{Message, plain, put_message};
 use super::order::{ByteOrder, Input};
+use super::text::{Shown, get_text, put_text};
 
 /// Why an end begins nothing any more. Numbers that have no name here are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl fmt::Display for Goodbye<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.is_empty() {
             true => write!(f, "{}", self.reason),
-            false => write!(f, "{}: {}", self.reason, self.message),
+            false => write!(f, "{}: {}", self.reason, Shown(self.message)),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::fault::{Fault, Violation};
 use super::header::Kind;
 use super::message::{Message, plain, put_message};
 use super::order::{ByteOrder, Input, pad};
+use super::text::Shown;
 
 /// A version of a program as one end was built from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,7 +153,7 @@ impl fmt::Display for Difference {
         match self {
             Self::Differs(name) => write!(f, "{name} differs"),
             Self::OnlyOurs(name) => write!(f, "it lacks {name}"),
-            Self::OnlyTheirs(name) => write!(f, "it has {name} beside"),
+            Self::OnlyTheirs(name) => write!(f, "it has {} beside", Shown(name.as_ref())),
         }
     }
 }

@@ -93,6 +93,7 @@ mod reader;
 mod reply;
 pub mod server;
 mod stamps;
+mod text;
 
 pub use calls::{CallState, Calls};
 pub use exception::{Exception, Status};

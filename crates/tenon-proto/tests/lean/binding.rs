@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tenon_proto::lean::client::BindError;
 use tenon_proto::lean::server::{Catalog, Received, Reply, SERVICES_MAX, ServerEngine};
 use tenon_proto::lean::{
-    BindRefusal, ByteOrder, Difference, Fault, Incoming, Interface, MessageReader, Part, Violation,
+    BindRefusal, ByteOrder, Difference, Fault, Goodbye, Incoming, Interface, MessageReader, Part,
+    Reason, Violation,
 };
 use tenon_wire::Buffer;
 
@@ -256,4 +257,17 @@ fn a_reason_of_a_later_version_is_still_a_reason() {
     stream.extend(bytes(ByteOrder::Little, &[W(9), W(0), W(0), W(0), D(0)]));
     let told = "unbound 0: the server does not bind the service, for reason 9";
     assert_eq!(pair.send_to_client(&stream), Ok(vec![told.to_owned()]));
+}
+
+#[test]
+fn names_of_the_server_do_nothing_to_who_reads_them() {
+    let beside = Difference::OnlyTheirs("\u{202e}struct \u{9b}1m".into());
+    let told = "it has \\u{202e}struct \\u{9b}1m beside";
+    assert_eq!(beside.to_string(), told);
+    let goodbye = Goodbye {
+        reason: Reason::STOPPING,
+        last_call: None,
+        message: "\r\u{1b}c".into(),
+    };
+    assert!(goodbye.to_string().ends_with(": \\r\\u{1b}c"), "{goodbye}");
 }

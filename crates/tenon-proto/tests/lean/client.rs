@@ -58,6 +58,11 @@ fn every_exception_reaches_the_caller_in_words() {
         ),
         (Status::FORBIDDEN, "", "call failed: the caller may not"),
         (Status(777), "odd", "call failed: status 777: odd"),
+        (
+            Status::FAILED,
+            "\u{1b}[2Jgone\nOK: für dich",
+            "call failed: the service failed: \\u{1b}[2Jgone\\nOK: für dich",
+        ),
     ];
     for (status, message, told) in cases {
         let mut pair = pair();
