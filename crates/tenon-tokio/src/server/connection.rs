@@ -393,17 +393,17 @@ fn begin_lean(
     room: &mut Option<OwnedSemaphorePermit>,
     replies: &mut Buffer,
 ) {
-    let offer = &line.offer;
-    let mut calls = lock(&line.lean_calls);
-    if calls.in_flight() >= tenon::runtime::preamble(&offer.limits).calls_max as usize {
-        return refuse_for_number(call.caller, offer, replies);
+    let (job, id) = (LeanJob::received_now(call), call.caller.id);
+    let began = lock(&line.lean_calls).begin(id, job.deadline, None);
+    if began.is_err() {
+        return refuse_for_number(call.caller, &line.offer, replies);
     }
-    let job = LeanJob::received_now(call);
-    let errand = errand(Asked::Lean(job), call.arguments, line, room);
-    let task = errand.begin(handler, line);
-    // The call cannot have ended before it is here: that needs the lock.
-    let began = calls.begin(call.caller.id, job.deadline, task);
-    debug_assert!(began.is_ok(), "there was room");
+    // Not under the lock: a run time that ends drops the task where it would have been begun, and so answers
+    // the call, which takes the lock.
+    let task = errand(Asked::Lean(job), call.arguments, line, room).begin(handler, line);
+    if let Some(begun) = lock(&line.lean_calls).worker(id) {
+        *begun = Some(task);
+    }
 }
 
 fn errand<'m>(

@@ -28,8 +28,8 @@ pub(super) struct Line {
     /// Where calls come from; those at a port have each a peer of its own.
     pub(super) origin: Origin,
     pub(super) offer: Arc<Offer>,
-    /// Of a lean client: its calls that have tasks.
-    pub(super) lean_calls: Mutex<Calls<AbortHandle>>,
+    /// Of a lean client: its calls that have tasks, each with its task once that was begun.
+    pub(super) lean_calls: Mutex<Calls<Option<AbortHandle>>>,
     answers: Mutex<Answers>,
     /// Whether the server waits for nothing any more.
     is_abandoned: AtomicBool,
@@ -177,7 +177,9 @@ impl Line {
 
     /// Gives up a lean call for which nobody waits any more.
     pub(super) fn cancel(&self, id: u32) {
-        let task = lock(&self.lean_calls).cancel(id).map(|task| task.clone());
+        let mut calls = lock(&self.lean_calls);
+        let task = calls.cancel(id).and_then(|task| task.clone());
+        drop(calls);
         task.inspect(AbortHandle::abort);
     }
 }
