@@ -154,7 +154,9 @@ impl Connection {
         }
         let mut room = None;
         while self.ending.is_none() {
-            if self.replies.len() - self.sent > REPLIES_MAX {
+            // What is sent of the replies is kept until all are: a peer that reads but a part at a time must not
+            // have them grow without end.
+            if self.blocked_since.is_some() || self.replies.len() > REPLIES_MAX {
                 return Pause::Replies;
             }
             if !self.may_begin() || !self.has_room(&mut room, cx) {

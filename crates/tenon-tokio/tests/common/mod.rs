@@ -22,6 +22,8 @@ pub mod place;
 #[path = "../../../tenon/tests/common/serving.rs"]
 pub mod serving;
 
+pub mod raw;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

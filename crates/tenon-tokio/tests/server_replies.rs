@@ -1,0 +1,87 @@
+//! A peer that calls on and reads slowly takes no more memory of a server of tasks than the replies that are under
+//! way. The memory of the whole process is counted: so this test is alone in its file.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::alloc::System;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::place::fresh_path;
+use common::raw::Raw;
+use common::serving::Serving;
+use common::{ECHO, PATIENCE, in_time, interface};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tenon::ServerLimits;
+use tenon_tokio::Server;
+use tokio::task::spawn_blocking;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Bytes of the result of each call, and of the memory through which it goes.
+const RESULT: usize = 60 << 10;
+const RING: usize = 64 << 10;
+
+const CALLS: usize = 300;
+
+/// What the server may take meanwhile: some results, and not a tenth of all.
+const MOST: usize = 1 << 20;
+
+fn taken() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+/// Sends all calls at once, and reads all replies, always a little of what waits to be read.
+fn call_on(address: &str) {
+    let mut peer = Raw::connect(address);
+    let service = peer.bind(interface());
+    for id in 0..CALLS {
+        peer.call(service, ECHO, id as u32 + 1, b"");
+    }
+    peer.send();
+    let mut room = [0; 8 << 10];
+    let mut left = CALLS * RESULT;
+    while left > 0 {
+        let until = Instant::now() + PATIENCE;
+        let read = peer.stream.recv_until(&mut room, until).unwrap();
+        assert_ne!(read, 0, "the server has hung up");
+        left = left.saturating_sub(read);
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+#[tokio::test]
+async fn replies_that_were_sent_take_no_memory_while_others_are() {
+    let most = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&most);
+    let body = move |_, _: &[u8]| {
+        seen.fetch_max(taken(), Ordering::SeqCst);
+        Ok(vec![7; RESULT])
+    };
+    let address = format!("shm://{}", fresh_path().display());
+    let limits = ServerLimits {
+        ring_bytes: RING,
+        ..ServerLimits::default()
+    };
+    let builder = tenon::Server::builder()
+        .listen(&address)
+        .unwrap()
+        .limits(limits)
+        .service(Serving {
+            interface: interface(),
+            body,
+        });
+    let server = Server::start(builder).await.unwrap();
+    let before = taken();
+    in_time(spawn_blocking(move || call_on(&address)))
+        .await
+        .unwrap();
+    assert_eq!(server.counters().calls, CALLS as u64);
+    let most = most.load(Ordering::SeqCst) - before;
+    assert!(most < MOST, "{most} bytes");
+}
