@@ -26,6 +26,10 @@ use crate::watch::{Watched, is_for_now};
 /// Bytes of replies that are sent before further calls are executed.
 const REPLIES_MAX: usize = 64 << 10;
 
+/// Receives at a time; then other tasks have their turn. The system's poller would give it to them, but of shared
+/// memory, into which a peer may write for ever, it knows nothing.
+const RECEIVES_MAX: usize = 16;
+
 /// Silence after which a connection gives back the memory that it does not need.
 const LINGER: Duration = Duration::from_millis(100);
 
@@ -120,6 +124,7 @@ impl Connection {
 
     /// Does what can be done now.
     fn turn(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
+        let mut received = 0;
         loop {
             let pause = self.execute_what_came(cx);
             // All answers that were there before the task looks whether it is over.
@@ -131,7 +136,11 @@ impl Connection {
                 Pause::Replies => {}
                 Pause::Calls => return Ok(()),
                 Pause::Nothing => match self.receive(cx) {
-                    Ok(true) => {}
+                    Ok(true) if received == RECEIVES_MAX => {
+                        cx.waker().wake_by_ref();
+                        return Ok(());
+                    }
+                    Ok(true) => received += 1,
                     Ok(false) => return Ok(()),
                     Err(reason) => self.ending = Some(reason),
                 },

@@ -28,7 +28,8 @@ use tenon::{Address, ServerCounters, StartError};
 use tenon_net::Listener;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 
 use crate::watch::watch;
 use line::lock;
@@ -38,12 +39,15 @@ use shared::{Handler, Shared};
 pub use request::Request;
 pub use service::{Answer, AsyncService, Call};
 
+/// Connections taken in at a time; then other tasks have their turn, however many wait.
+const ACCEPTS_MAX: usize = 32;
+
 /// How long to wait after a failure to accept, for want of descriptors for example, before the
 /// next attempt. The connections wait in the kernel.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// How long connections and ports have to end when nothing is waited for.
-const DEPARTURE: Duration = Duration::from_millis(500);
+/// How long what was begun is waited for behind a server that is dropped, as by a server of threads.
+const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 
 /// A server of tasks that does not serve yet: all that a [`tenon::ServerBuilder`] says, and services
 /// whose procedures are asynchronous.
@@ -135,6 +139,7 @@ impl ServerBuilder {
             shared,
             addresses,
             registrar: Mutex::new(Some(registrar)),
+            runtime: Handle::current(),
         })
     }
 }
@@ -149,7 +154,12 @@ async fn register(
 
 /// Takes connections in for as long as the server serves.
 async fn accept(listener: AsyncFd<Listener>, shared: Arc<Shared>) {
+    let mut taken = 0;
     loop {
+        if taken == ACCEPTS_MAX {
+            taken = 0;
+            yield_now().await;
+        }
         let accepted = match listener.readable().await {
             Err(error) => Err(error),
             Ok(mut ready) => match listener.get_ref().try_accept() {
@@ -162,7 +172,10 @@ async fn accept(listener: AsyncFd<Listener>, shared: Arc<Shared>) {
             },
         };
         match accepted {
-            Ok(stream) => shared.admit(stream),
+            Ok(stream) => {
+                taken += 1;
+                shared.admit(stream);
+            }
             Err(error) => {
                 shared.offer.tally.accept_failures.up();
                 tracing::warn!(%error, "cannot accept a connection; trying again soon");
@@ -222,6 +235,7 @@ pub struct Server {
     addresses: Vec<Address>,
     accepting: Mutex<Vec<JoinHandle<()>>>,
     registrar: Mutex<Option<Registrar>>,
+    runtime: Handle,
 }
 
 impl Server {
@@ -261,24 +275,22 @@ impl Server {
             // It ends by being given up.
             let _ = task.await;
         }
-        let departed = self.shared.wait_until_all_left();
-        if tokio::time::timeout(drain, departed).await.is_err() {
-            self.shared.abandon();
-            let departed = self.shared.wait_until_all_left();
-            if tokio::time::timeout(DEPARTURE, departed).await.is_err() {
-                tracing::warn!("connections are still open behind a server that has stopped");
-            }
-        }
+        self.shared.drain(drain).await;
     }
 }
 
 impl Drop for Server {
-    /// Stops as [`shutdown`](Self::shutdown) does, and waits for nothing.
+    /// Stops as [`shutdown`](Self::shutdown) does, with a second for what was begun, and waits for nothing: a task
+    /// of the run time does.
     fn drop(&mut self) {
         for task in lock(&self.accepting).drain(..) {
             task.abort();
         }
         self.shared.stop();
+        let shared = Arc::clone(&self.shared);
+        // A run time that has ended drops the task, as it has dropped all that was open.
+        self.runtime
+            .spawn(async move { shared.drain(DRAIN_ON_DROP).await });
     }
 }
 

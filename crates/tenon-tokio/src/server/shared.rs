@@ -6,17 +6,22 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use tenon::DuplicateLimits;
 use tenon::runtime::{Execution, Offer, Origin, preamble};
 use tenon_net::{Carrier, Stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::line::{Line, lock};
 use super::port::Port;
 use super::service::Spawn;
 use crate::watch::Watched;
+
+/// How long connections and ports have to end when nothing is waited for.
+const DEPARTURE: Duration = Duration::from_millis(500);
 
 /// Who executes the calls of a service.
 pub(super) enum Handler {
@@ -185,9 +190,18 @@ impl Shared {
         self.all().iter().for_each(|line| line.call());
     }
 
-    /// Has every connection and port end now.
-    pub(super) fn abandon(&self) {
+    /// Waits until no connection and no port is open; has those end that still are after `limit`.
+    pub(super) async fn drain(&self, limit: Duration) {
+        if timeout(limit, self.wait_until_all_left()).await.is_ok() {
+            return;
+        }
         self.all().iter().for_each(|line| line.abandon());
+        if timeout(DEPARTURE, self.wait_until_all_left())
+            .await
+            .is_err()
+        {
+            tracing::warn!("connections are still open behind a server that has stopped");
+        }
     }
 
     fn all(&self) -> Vec<Arc<Line>> {
@@ -197,7 +211,7 @@ impl Shared {
     }
 
     /// Waits until no connection and no port is open.
-    pub(super) async fn wait_until_all_left(&self) {
+    async fn wait_until_all_left(&self) {
         poll_fn(|cx| {
             let mut lines = lock(&self.lines);
             if lines.is_empty() {

@@ -1,0 +1,197 @@
+//! Servers of tasks whose peers write without end, and whose run time ends, or whose owner leaves them, while calls
+//! are under way.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::future::poll_fn;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::gate::{fresh_gate, hold as hold_thread, open};
+use common::place::fresh_path;
+use common::raw::Raw;
+use common::serving::Serving;
+use common::{
+    ECHO, HOLD, PATIENCE, Patient, connect, eventually, every_way, hold, in_time, interface,
+    listening,
+};
+use tenon::lean::Interface;
+use tenon::{CallError, Refusal, ServerLimits};
+use tenon_tokio::ServerBuilder;
+use tokio::runtime::{Builder, Handle};
+use tokio::task::JoinSet;
+
+/// Lets other tasks have their turn, and has the next one behind theirs: nothing else is waited for, as by tokio's own.
+async fn next_turn() {
+    let mut has_waited = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// How often another task had its turn since a call of HOLD was over.
+const TURNS: u32 = 2;
+
+/// Serves HOLD and TURNS where they are received, beside a task that counts its turns, in one thread.
+fn serve_in_one_thread(path: &Path) -> thread::JoinHandle<()> {
+    let (turns, before) = (Arc::new(AtomicU32::new(0)), AtomicU32::new(0));
+    let counted = Arc::clone(&turns);
+    let body = move |procedure, arguments: &[u8]| {
+        let now = || counted.load(Ordering::SeqCst);
+        if procedure == TURNS {
+            return Ok((now() - before.load(Ordering::SeqCst))
+                .to_be_bytes()
+                .to_vec());
+        }
+        hold_thread(u32::from_be_bytes(arguments.try_into().unwrap()));
+        before.store(now(), Ordering::SeqCst);
+        Ok(arguments.to_vec())
+    };
+    let limits = ServerLimits {
+        ring_bytes: 4 << 20,
+        ..ServerLimits::default()
+    };
+    let builder = tenon::Server::builder()
+        .listen(&format!("shm://{}", path.display()))
+        .unwrap()
+        .limits(limits)
+        .service(Serving {
+            interface: interface(),
+            body,
+        });
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let server = runtime.block_on(tenon_tokio::Server::start(builder));
+    let server = server.unwrap();
+    thread::spawn(move || {
+        let counting = runtime.spawn(async move {
+            while server.counters().connections_accepted == 0
+                || server.counters().connections_open > 0
+            {
+                turns.fetch_add(1, Ordering::SeqCst);
+                next_turn().await;
+            }
+        });
+        runtime.block_on(in_time(counting)).unwrap();
+    })
+}
+
+#[test]
+fn a_peer_whose_bytes_never_end_leaves_other_tasks_their_turn() {
+    let (path, gate) = (fresh_path(), fresh_gate());
+    let serving = serve_in_one_thread(&path);
+    let mut peer = Raw::connect(&format!("shm://{}", path.display()));
+    let service = peer.bind(interface());
+    peer.call(service, HOLD, 1, &gate.to_be_bytes());
+    peer.cancel_nothing(service, 2 << 20);
+    peer.call(service, TURNS as u16, 2, b"");
+    peer.send();
+    open(gate);
+    let turns = peer.result(2);
+    let turns = u32::from_be_bytes(turns[..4].try_into().unwrap());
+    assert!(turns > 0, "2 MiB are received in one turn");
+    drop(peer);
+    serving.join().unwrap();
+}
+
+#[tokio::test]
+async fn others_have_their_turn_between_connections_that_are_taken_in() {
+    const MANY: u64 = 100;
+    let path = fresh_path();
+    let builder = tenon::Server::builder()
+        .listen(&format!("unix://{}", path.display()))
+        .unwrap();
+    let server = tenon_tokio::Server::start(builder).await.unwrap();
+    // All of them wait before the server has its turn.
+    let connect = |_| UnixStream::connect(&path).unwrap();
+    let clients: Vec<_> = (0..MANY).map(connect).collect();
+    let counting = tokio::spawn(async move {
+        let mut turns = 0;
+        loop {
+            match server.counters().connections_accepted {
+                0 => {}
+                MANY => return turns,
+                _ => turns += 1,
+            }
+            next_turn().await;
+        }
+    });
+    let turns = in_time(counting).await.unwrap();
+    assert!(turns > 0, "they were taken in at once");
+    drop(clients);
+}
+
+/// Returns once the run time that it is in takes no task any more: one that would go on for ever is over at once.
+fn wait_for_the_end_of_the_run_time() {
+    let runtime = Handle::current();
+    let deadline = Instant::now() + PATIENCE;
+    while !runtime.spawn(std::future::pending::<()>()).is_finished() {
+        assert!(Instant::now() < deadline, "the run time does not end");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_run_time_ends_that_has_yet_to_begin_a_call() {
+    let other = Interface::unknown(0x2000_0043, 1);
+    let (begun, has_begun) = mpsc::channel();
+    let body = move |_, _: &[u8]| {
+        begun.send(()).unwrap();
+        wait_for_the_end_of_the_run_time();
+        Err(Refusal::ProcedureUnavailable)
+    };
+    let inline = Serving {
+        interface: other.clone(),
+        body,
+    };
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let builder = ServerBuilder::from(listening().service(inline)).service(Patient::default());
+    let server = runtime.block_on(builder.start()).unwrap();
+    let address = format!("lean+{}", server.addresses()[0]);
+    let mut peer = Raw::connect(&address);
+    let (first, second) = (peer.bind(other), peer.bind(interface()));
+    peer.call(first, 1, 1, b"");
+    peer.call(second, ECHO, 2, b"four");
+    peer.send();
+    has_begun.recv_timeout(PATIENCE).unwrap();
+    let (ended, has_ended) = mpsc::channel();
+    thread::spawn(move || {
+        drop(runtime);
+        ended.send(()).unwrap();
+    });
+    let hangs = has_ended.recv_timeout(2 * PATIENCE).is_err();
+    assert!(!hangs, "the call that was begun last waits for itself");
+}
+
+#[tokio::test]
+async fn a_server_that_is_dropped_ends_calls_that_never_do() {
+    let builder = ServerBuilder::from(listening()).service(Patient::default());
+    let server = builder.start().await.unwrap();
+    let gate = fresh_gate();
+    let mut calls = JoinSet::new();
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await.with_timeout(PATIENCE);
+        calls.spawn(async move { hold(&client, gate).await });
+    }
+    eventually("the calls arrive", || server.counters().calls == 4).await;
+    drop(server);
+    for ended in in_time(calls.join_all()).await {
+        let error = ended.unwrap_err();
+        assert!(matches!(error, CallError::Disconnected { .. }), "{error:?}");
+    }
+}
