@@ -260,6 +260,24 @@ pub struct Prepared {
 
 impl Prepared {
     fn serve(self) -> Result<Server, StartError> {
+        let (workers, is_registered) = (self.workers, self.is_registered);
+        let workers = match self.offer.services.need_workers() {
+            true => workers,
+            false => 0,
+        };
+        let (core, addresses) = self.assemble()?;
+        // From here on dropping the server ends what was begun.
+        let server = Server::new(Arc::clone(&core), addresses);
+        core.pool.start(&core)?;
+        Workers::start(&core, workers)?;
+        if is_registered {
+            server.register()?;
+        }
+        Ok(server)
+    }
+
+    /// All of a server but its threads, and where it listens.
+    pub(super) fn assemble(self) -> io::Result<(Arc<Core>, Vec<Address>)> {
         let (offer, places) = (self.offer, self.places);
         let first_id = places.listeners.len();
         let watcher = Watcher::new(places.listeners)?;
@@ -277,10 +295,6 @@ impl Prepared {
             ports.push(Arc::downgrade(&port.socket));
             parking.park(Guest::Port(Box::new(port)))?;
         }
-        let workers = match offer.services.need_workers() {
-            true => self.workers,
-            false => 0,
-        };
         let core = Arc::new(Core {
             lines: Lines::new(Arc::clone(&offer.tally)),
             parking,
@@ -292,14 +306,7 @@ impl Prepared {
             ports,
             offer,
         });
-        // From here on dropping the server ends what was begun.
-        let server = Server::new(Arc::clone(&core), places.addresses);
-        core.pool.start(&core)?;
-        Workers::start(&core, workers)?;
-        if self.is_registered {
-            server.register()?;
-        }
-        Ok(server)
+        Ok((core, places.addresses))
     }
 }
 

@@ -269,6 +269,11 @@ fn attend(core: &Arc<Core>, guest: Guest) {
             core.park(Guest::Port(port));
         }
         Guest::Connection(mut connection) => match connection.attend(core) {
+            // Whoever sends a byte now and then is seldom found parked.
+            Fate::Park if is_silent(&connection, core) => {
+                connection.say_goodbye(Farewell::IDLE);
+                connection.line.report(&Reason::Idle, core);
+            }
             Fate::Park if connection.line.stream.park() => core.park(Guest::Connection(connection)),
             // Something came meanwhile, and the poller would not see it.
             Fate::Park => core.pool.push(core, Guest::Connection(connection)),
@@ -279,5 +284,70 @@ fn attend(core: &Arc<Core>, guest: Guest) {
             }
             Fate::Close(reason) => connection.line.report(&reason, core),
         },
+    }
+}
+
+/// Whether a connection has sent no complete request for as long as it may.
+fn is_silent(connection: &Connection, core: &Core) -> bool {
+    let limit = core.limits.idle;
+    !limit.is_zero() && connection.is_idle(limit, Instant::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
+
+    use super::super::{Server, ServerLimits};
+    use super::*;
+
+    /// A server without threads, and where it listens.
+    fn without_threads(name: &str, idle: Duration) -> (Arc<Core>, Box<Watcher>, PathBuf) {
+        let place = format!("tenon-pool-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(place);
+        let builder = Server::builder().listen(&format!("unix://{}", path.display()));
+        let limits = ServerLimits {
+            idle,
+            ..ServerLimits::default()
+        };
+        let prepared = builder.unwrap().limits(limits).prepare().unwrap();
+        let (core, _) = prepared.assemble().unwrap();
+        let watcher = lock(&core.pool.state).watcher.take().unwrap();
+        (core, watcher, path)
+    }
+
+    #[test]
+    fn a_peer_that_never_sends_a_whole_request_is_silent_though_it_is_attended() {
+        let idle = Duration::from_millis(1);
+        let (core, mut watcher, path) = without_threads("silent", idle);
+        let mut client = UnixStream::connect(&path).unwrap();
+        assert!(watcher.watch(&core).is_empty());
+        client.write_all(b"\x80\0\0\x20four").unwrap();
+        // Ids are given from behind those of listeners.
+        let guest = core.parking.take(1).unwrap();
+        thread::sleep(idle);
+        attend(&core, guest);
+        assert_eq!(core.lines.counters().idle_connections, 1);
+        assert_eq!(core.lines.counters().connections_open, 0);
+    }
+
+    #[test]
+    fn guests_are_handed_out_between_connections_that_are_taken_in() {
+        const MANY: u64 = 100;
+        let (core, mut watcher, path) = without_threads("turns", Duration::ZERO);
+        let connect = |_| UnixStream::connect(&path).unwrap();
+        let mut first = connect(0);
+        assert!(watcher.watch(&core).is_empty());
+        first.write_all(b"four").unwrap();
+        let others: Vec<_> = (1..MANY).map(connect).collect();
+        let guests = watcher.watch(&core);
+        let accepted = || core.lines.counters().connections_accepted;
+        assert_eq!(guests.len(), 1, "the first has something to say");
+        assert!(accepted() < MANY, "all others were taken in before");
+        while accepted() < MANY {
+            watcher.watch(&core);
+        }
+        drop(others);
     }
 }

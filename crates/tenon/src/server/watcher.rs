@@ -21,6 +21,10 @@ pub(super) const WAKE: Token = Token(usize::MAX);
 /// Events taken from the system at a time.
 const EVENTS_MAX: usize = 256;
 
+/// Connections taken in at a time: whoever makes them faster than they are taken in must not keep those from being
+/// heard who have one.
+const ACCEPTS_MAX: usize = 32;
+
 /// How long to wait after a failure to accept, for want of descriptors for example, before the
 /// next attempt. The connections wait in the kernel.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -120,15 +124,17 @@ impl Watcher {
         guests
     }
 
-    /// Accepts until nobody waits any more.
+    /// Accepts until nobody waits any more, or others are to have their turn.
     fn accept(&mut self, core: &Core, index: usize) {
-        loop {
+        for _ in 0..ACCEPTS_MAX {
             match self.listeners[index].try_accept() {
                 Ok(Some(stream)) => core.admit(stream),
                 Ok(None) => return,
                 Err(error) => return self.put_off_accepting(core, &error),
             }
         }
+        // The poller has told of those who wait still, and does not again.
+        self.accept_again.get_or_insert_with(Instant::now);
     }
 
     fn put_off_accepting(&mut self, core: &Core, error: &io::Error) {
