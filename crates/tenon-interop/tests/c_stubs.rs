@@ -469,6 +469,46 @@ fn elements_without_bytes_are_only_counted() {
     }
 }
 
+/// Prints how large each type is, and where what follows a value of it lies.
+const SIZES: &str = "#include <stdio.h>
+#include \"empty.h\"
+#define TYPE(name) { \\
+	struct { name value; char behind; } both; \\
+	printf(\"%s %zu %td\\n\", #name, sizeof(name), &both.behind - (char *) &both); \\
+}
+int main(void)
+{
+#include \"types.inc\"
+	return 0;
+}
+";
+
+/// Routines are C, and fill what programs in C++ look at.
+#[test]
+fn values_are_as_large_in_cpp_as_in_c() {
+    let folder = folder("sizes");
+    generate(&root().join("tests/peers/c/empty.x"), "empty", &folder);
+    write_types(&folder.join("empty.h"), &folder);
+    let sizes = ["cc", "g++", "clang++"].map(|compiler| {
+        let source = if compiler == "cc" {
+            "sizes.c"
+        } else {
+            "sizes.cc"
+        };
+        std::fs::write(folder.join(source), SIZES).expect("a file");
+        let mut arguments = Vec::from(STRICT);
+        // clang warns that they are not, whether they are or not.
+        arguments.extend(["-Wno-extern-c-compat", "-o", compiler, source]);
+        compile_with(compiler, &folder, &arguments);
+        tenon_interop::run(Command::new(folder.join(compiler)))
+    });
+    assert!(sizes[0].lines().count() > 15, "{}", sizes[0]);
+    assert!(sizes[0].contains(" 0 0\n"), "{}", sizes[0]);
+    for other in &sizes[1..] {
+        assert_eq!(*other, sizes[0]);
+    }
+}
+
 #[test]
 fn nobody_chooses_how_deep_a_decoder_goes() {
     let folder = folder("deep");

@@ -172,12 +172,25 @@ pub fn record(
         for (field, spelling) in fields.iter().zip(spellings) {
             member(w, of, name, field, spelling);
         }
-        if fields.is_empty() && of.dialect == Dialect::Plain {
-            w.line("char tenon_nothing; /* C wants a member */");
+        if fields.is_empty() {
+            nothing(w, of.dialect);
         }
     });
     w.line("};");
     name_it(w, of.dialect, name);
+}
+
+/// What stands where there are no members. To libtirpc's C that is a value of no bytes, which routines and programs
+/// are compiled for; C++ gives it one, and would look for what lies behind it at another place.
+fn nothing(w: &mut Writer, dialect: Dialect) {
+    match dialect {
+        Dialect::Plain => w.line("char tenon_nothing; /* C wants a member */"),
+        Dialect::Libtirpc => {
+            w.raw("#ifdef __cplusplus");
+            w.line("char tenon_nothing[0]; /* as in C, it takes no bytes */");
+            w.raw("#endif");
+        }
+    }
 }
 
 /// Names a struct without `struct`; where all of them are announced, that is done.
@@ -233,6 +246,9 @@ fn write_union(
         }
         w.line("union {");
         w.indented(|w| {
+            if held.is_empty() {
+                nothing(w, of.dialect);
+            }
             for (field, spelling) in held {
                 member(w, of, name, field, spelling);
             }

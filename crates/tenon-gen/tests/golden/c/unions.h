@@ -33,6 +33,9 @@ typedef struct total total;
 struct partial {
 	status s;
 	union {
+#ifdef __cplusplus
+		char tenon_nothing[0]; /* as in C, it takes no bytes */
+#endif
 	} partial_u;
 };
 typedef struct partial partial;
