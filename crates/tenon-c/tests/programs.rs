@@ -25,22 +25,24 @@ const SANITIZED: [&str; 4] = [
     "-fno-sanitize-recover=undefined",
 ];
 
+/// The script that installs, from what cargo has built for this test.
+fn install() -> Command {
+    let built = env::current_exe().expect("the test has a file");
+    let built = built.parent().expect("it lies in a folder");
+    let mut install = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("install"));
+    install.args(["--built".as_ref(), built.as_os_str()]);
+    install
+}
+
 /// The library as it is installed, and what was compiled against it.
 struct Installed {
     prefix: PathBuf,
 }
 
 impl Installed {
-    /// From what cargo has built for this test.
     fn new(name: &str) -> Self {
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let built = env::current_exe().expect("the test has a file");
-        let built = built.parent().expect("it lies in a folder").to_owned();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("install");
-        let mut install = Command::new(script);
-        install.args(["--prefix".as_ref(), prefix.as_os_str()]);
-        install.args(["--built".as_ref(), built.as_os_str()]);
-        succeeds(&mut install);
+        succeeds(install().args(["--prefix".as_ref(), prefix.as_os_str()]));
         Self { prefix }
     }
 
@@ -390,4 +392,19 @@ fn a_server_that_dies_is_noticed(server: &Path, client: &Path, folder: &Path) {
         let said = succeeds(Command::new(client).arg("dies").arg(address));
         assert_eq!(said, "fine\n", "{address}");
     }
+}
+
+/// Programs are built elsewhere than the library is installed from.
+#[test]
+fn a_folder_that_is_named_from_here_is_found_from_anywhere() {
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    succeeds(install().current_dir(here).args(["--prefix", "from-here"]));
+    let installed = Installed {
+        prefix: here.join("from-here"),
+    };
+    let include = installed.prefix.join("include");
+    assert_eq!(
+        installed.pkg_config(&["--cflags"]),
+        [format!("-I{}", include.display())]
+    );
 }
