@@ -221,6 +221,34 @@ async fn a_lean_call_that_is_given_up_ends_where_it_waits() {
 }
 
 #[tokio::test]
+async fn a_lean_call_whose_time_has_run_out_leaves_its_room_to_others() {
+    let patient = Patient::default();
+    let held = Arc::clone(&patient.held);
+    let limits = ServerLimits {
+        calls_in_flight: 1,
+        ..ServerLimits::default()
+    };
+    let builder = ServerBuilder::from(listening().limits(limits));
+    let server = builder.service(patient).start().await.unwrap();
+    let gate = fresh_gate();
+    for address in server.addresses() {
+        let client = connect(&format!("lean+{address}")).await;
+        let short = client.clone().with_timeout(Duration::from_millis(40));
+        let late = in_time(hold(&short, gate)).await.unwrap_err();
+        assert!(
+            matches!(late, CallError::TimedOut { .. }),
+            "{address}: {late:?}"
+        );
+        // That nobody waits for that call any more is not heard before there is room for this one.
+        let client = client.with_timeout(PATIENCE);
+        let echoed = in_time(call(&client, ECHO, b"four")).await;
+        assert_eq!(echoed.unwrap(), b"four", "{address}");
+    }
+    assert_eq!(held.over.load(Ordering::SeqCst), 2);
+    assert_eq!(held.to_the_end.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
 async fn time_that_has_run_out_is_told() {
     // A service that waits where it stands keeps the client in the same run time from looking.
     let servers = servers()

@@ -336,7 +336,9 @@ impl Connection {
         let blocked = self.blocked_since.map(|since| since + limits.send);
         let linger = self.has_memory.then(|| self.silent_since + LINGER);
         let idle = (!limits.idle.is_zero()).then(|| self.silent_since + limits.idle);
-        [blocked, linger, idle].into_iter().flatten().min()
+        let has_tasks = self.shared.has_tasks;
+        let expiry = has_tasks.then(|| self.line.next_expiry()).flatten();
+        [blocked, linger, idle, expiry].into_iter().flatten().min()
     }
 
     fn do_duties(&mut self, now: Instant) -> Result<(), Reason> {
@@ -347,6 +349,7 @@ impl Connection {
         {
             return Err(Reason::SlowReader);
         }
+        self.line.give_up_expired(now);
         let silence = now.saturating_duration_since(self.silent_since);
         if silence < LINGER {
             return Ok(());

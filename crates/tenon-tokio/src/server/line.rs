@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::thread;
+use std::time::Instant;
 
 use tenon::Refusal;
 use tenon::lean::server::Reply as LeanReply;
@@ -182,6 +183,24 @@ impl Line {
         drop(calls);
         task.inspect(AbortHandle::abort);
     }
+
+    /// When the time of a lean call that has a task runs out.
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        lock(&self.lean_calls).next_timeout()
+    }
+
+    /// Gives up lean calls whose time has run out by `now`. Their clients would say so, but are not heard while
+    /// there is no room for further calls, and that comes of calls that end.
+    pub(super) fn give_up_expired(&self, now: Instant) {
+        let next = || {
+            lock(&self.lean_calls)
+                .poll_expired(now)
+                .map(|(_, task)| task.clone())
+        };
+        while let Some(task) = next() {
+            task.inspect(AbortHandle::abort);
+        }
+    }
 }
 
 impl fmt::Debug for Line {
@@ -297,7 +316,13 @@ impl Drop for Completion {
                 self.tell(&refusal);
             }
             false => match self.asked {
-                Asked::Lean(_) => self.except(&Exception::new(Status::CANCELLED, "")),
+                Asked::Lean(_) => {
+                    let status = match self.state() {
+                        Some(CallState::Expired) => Status::DEADLINE,
+                        Some(CallState::Awaited | CallState::Cancelled) | None => Status::CANCELLED,
+                    };
+                    self.except(&Exception::new(status, ""));
+                }
                 Asked::Onc(..) => {
                     self.tell(&Refusal::SystemError("the run time has ended".to_owned()));
                 }

@@ -71,7 +71,8 @@ pub trait AsyncService: Send + Sync + 'static {
     }
 
     /// Carries a call out. Procedure 0 never comes here. The future is dropped where it waits if the
-    /// caller gives the call up and says so, which those that speak the lean protocol do.
+    /// caller gives the call up and says so, or has said how much time there is and that has run out: which those
+    /// that speak the lean protocol do.
     ///
     /// # Errors
     /// Why the call is not carried out; the caller is told so.
