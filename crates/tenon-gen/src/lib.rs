@@ -2,6 +2,8 @@
 //!
 //! Each language decides names and types first; bodies of marshalling code then come from an
 //! exhaustive match over the operations of the plan, and printing decides nothing.
+//!
+//! A user's `build.rs` has `tenon-build` for this, a Makefile `tenon gen` and `tenon rpcgen`.
 
 pub mod c;
 pub mod rust;

@@ -1,6 +1,19 @@
 //! The plan: what is to be moved, in which order and with which checks, for every type and
 //! procedure of an interface. One plan serves both directions and every way to run it: source
 //! back ends print it, the interpreter walks it, machine code is made from it.
+//!
+//! ```
+//! use tenon_plan::{Pass, Plans, Representation};
+//!
+//! let text = "struct point { int x; int y; }; struct line { point ends[2]; string name<8>; };";
+//! let parsed = tenon_idl::parse_text("line.x", text, &Default::default());
+//! let schema = parsed.schema.ok_or("no interface")?;
+//! let plans = Plans::new(&schema, Representation::XDR, Pass::ALL)?;
+//! let explained = tenon_plan::explain(&schema, &plans, Some("line"))?;
+//! // Four integers have become one block, with one look whether there is room for it.
+//! assert!(explained.contains("blit ends: [2] 2 of 4 @0"), "{explained}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod blittable;
 mod blocks;

@@ -4,6 +4,26 @@
 //!
 //! A cursor is of a [`Representation`], which says how items lie on the wire: [`Xdr`] (RFC 4506)
 //! unless another is named. The plan decides *what* is moved; this crate only moves it.
+//!
+//! ```
+//! use tenon_wire::{Buffer, Decoder, Encoder};
+//!
+//! let mut buffer = Buffer::default();
+//! let mut out = Encoder::new(&mut buffer);
+//! out.put(7_i32);
+//! out.put_opaque(b"seven", 16)?;
+//! assert_eq!(buffer.as_slice(), b"\0\0\0\x07\0\0\0\x05seven\0\0\0");
+//!
+//! let mut input = Decoder::new(buffer.as_slice());
+//! assert_eq!(input.get::<i32>()?, 7);
+//! assert_eq!(input.get_string(16)?, "seven");
+//!
+//! // A length that there are no bytes for is an error that says where, and takes no memory.
+//! let mut input = Decoder::new(b"\xff\xff\xff\xff");
+//! let error = input.get_opaque(u32::MAX).expect_err("nothing follows");
+//! assert_eq!(error.offset, 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![no_std]
 
 extern crate alloc;

@@ -1,7 +1,77 @@
-//! The run time that programs and generated code stand on.
+//! Remote procedure calls, by ONC RPC (RFC 5531) and by a lean protocol of their own, over TCP, UDP, Unix
+//! sockets and shared memory. Interfaces are written in the `.x` language (RFC 4506); `tenon-build` makes
+//! clients and services of them, and everything that it makes needs this crate alone.
 //!
-//! Everything generated for an interface needs this crate alone; what marshalling needs is in
-//! [`wire`], what names a caller and a refusal comes from the protocol's own crate.
+//! ```
+//! use tenon::wire::{Decoder, Encoder};
+//! use tenon::{CallInfo, Client, Refusal, Server, Service};
+//!
+//! /// What generated code does for an interface: here one procedure that doubles a number.
+//! struct Doubling;
+//!
+//! impl Service for Doubling {
+//!     fn program(&self) -> u32 {
+//!         0x2000_0001
+//!     }
+//!
+//!     fn version(&self) -> u32 {
+//!         1
+//!     }
+//!
+//!     fn call(
+//!         &self,
+//!         call: &CallInfo<'_>,
+//!         arguments: &mut Decoder<'_>,
+//!         result: &mut Encoder<'_>,
+//!     ) -> Result<(), Refusal> {
+//!         match call.procedure {
+//!             1 => result.put(2 * arguments.get::<u32>()?),
+//!             _ => return Err(Refusal::ProcedureUnavailable),
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::builder().listen("tcp://127.0.0.1:0")?.service(Doubling).start()?;
+//! let address = server.addresses()[0].to_string();
+//!
+//! let client = Client::connect(&address, 0x2000_0001, 1)?;
+//! let encode = |out: &mut Encoder<'_>| {
+//!     out.put(21);
+//!     Ok(())
+//! };
+//! let doubled: u32 = client.call(1, encode, |input| input.get())?;
+//! assert_eq!(doubled, 42);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is where
+//!
+//! | you want to | see |
+//! | --- | --- |
+//! | bring generated stubs in | [`stubs!`] |
+//! | call, from any number of threads | [`Client`], or the client that was generated; [`PendingCall`] where calls overlap, [`Batch`] where they go out together |
+//! | say how a connection is made and how large messages may be | [`ChannelOptions`] |
+//! | serve several programs at several addresses | [`Server`], [`ServerBuilder`], [`ServerLimits`] |
+//! | refuse a call, or know who calls | [`Refusal`], [`CallInfo`] |
+//! | know whose fault it was, and whether the call may have been executed | [`CallError`] |
+//! | choose between waking up late and keeping a processor busy | [`Waiting`] |
+//! | see where the time of calls goes | [`Account`] |
+//! | find a server by its program's number | [`rpcbind`] |
+//! | move values by hand | [`wire`] |
+//!
+//! # Threads
+//!
+//! A client has none of its own: of those who wait for replies on a connection one reads for all. A server has
+//! a few, and an idle connection has none of them.
+//!
+//! # Limits
+//!
+//! Every call has a deadline, 25 seconds unless another is set. Whatever comes from a peer is held against what is
+//! there before memory is taken for it; what a message, a connection and a server may cost is bounded, and the bounds
+//! can be set.
 
 mod account;
 mod caller;
