@@ -36,6 +36,7 @@ mod encode;
 mod error;
 pub mod kernels;
 mod marshal;
+mod members;
 mod representation;
 mod word;
 
@@ -49,5 +50,6 @@ pub use error::{
 };
 pub use kernels::{Blittable, boxed_array, map_boxed};
 pub use marshal::{Marshal, View};
+pub use members::ByNumber;
 pub use representation::{Bytewise, Called, Lean, Native, Order, Representation, Swapped, Xdr};
 pub use word::Word;

@@ -6,6 +6,7 @@
 mod code;
 mod form;
 mod marshal;
+mod members;
 pub mod names;
 mod service;
 mod shape;

@@ -468,6 +468,7 @@ const RESERVED_TYPES: &[&str] = &[
     "BStr",
     "BString",
     "Box",
+    "ByNumber",
     "CallError",
     "CallInfo",
     "Channel",

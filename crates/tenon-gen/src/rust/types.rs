@@ -6,6 +6,7 @@ use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, T
 
 use super::code::{Block, Expr};
 use super::marshal;
+use super::members;
 use super::shape::Shape;
 use super::variants::{self, Variants};
 use super::{Rust, names::TypeNames};
@@ -75,17 +76,6 @@ pub enum $name$ {
 }
 
 $aliases$
-impl TryFrom<i32> for $name$ {
-    type Error = DecodeErrorKind;
-
-    #[inline]
-    fn try_from(value: i32) -> Result<Self, DecodeErrorKind> {
-        match value {
-            $cases$
-            value => Err(DecodeErrorKind::UnknownValue(value)),
-        }
-    }
-}
 ",
         &[
             (
@@ -98,16 +88,9 @@ impl TryFrom<i32> for $name$ {
                 "aliases",
                 Hole::Lines(&|w| write_aliases(w, names, &aliases, &variants)),
             ),
-            (
-                "cases",
-                Hole::Lines(&|w| {
-                    for (member, name) in &variants {
-                        w.line(format!("{} => Ok(Self::{name}),", member.value));
-                    }
-                }),
-            ),
         ],
     );
+    members::write(w, rust, &names.name, &variants);
     w.gap();
     marshal::write_word(w, rust, id);
 }

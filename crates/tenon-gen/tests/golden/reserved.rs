@@ -39,7 +39,7 @@ impl Word for Shade {
         self as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
         Self::try_from(word as i32)
     }

@@ -270,7 +270,7 @@ impl Word for Temperature {
         self as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
         Self::try_from(word as i32)
     }
@@ -323,7 +323,7 @@ impl Word for Color {
         self as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
         Self::try_from(word as i32)
     }
@@ -370,7 +370,7 @@ impl Word for Lonely {
         self as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
         Self::try_from(word as i32)
     }
@@ -2119,7 +2119,7 @@ impl Word for ExpressionKind {
         self as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn from_word(word: u32, _strict: bool) -> Result<Self, DecodeErrorKind> {
         Self::try_from(word as i32)
     }
