@@ -1,9 +1,9 @@
 //! Control flow: loops, conditions, arms of unions.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use tenon_plan::{Arm, Body, Layout, Scalar};
 
@@ -145,12 +145,11 @@ impl<'a> Emitter<'a, '_> {
                 block
             }
         };
-        let mut switch = Switch::new();
-        let mut seen = HashSet::new();
+        let mut entries = BTreeMap::new();
         for (arm, definition) in arms.iter().zip(&definition.arms) {
             let block = target(self, &arm.body, definition.field.as_ref());
-            for value in arm.values.iter().filter(|value| seen.insert(**value)) {
-                switch.set_entry(u128::from(*value as u32), block);
+            for value in &arm.values {
+                entries.entry(*value as u32).or_insert(block);
             }
         }
         let otherwise = match default {
@@ -160,13 +159,33 @@ impl<'a> Emitter<'a, '_> {
             }
             None => self.refusal(),
         };
-        switch.emit(&mut self.builder, value, otherwise);
+        self.select((scalar, value), &entries, otherwise);
         for (block, body, layout) in bodies {
             self.go_on(block);
             self.body(body, layout, held);
             self.builder.ins().jump(after, &[]);
         }
         self.go_on(after);
+    }
+
+    /// Goes to the block of `entries` that `value` selects, or to `otherwise`.
+    fn select(
+        &mut self,
+        (scalar, value): (Scalar, Value),
+        entries: &BTreeMap<u32, Block>,
+        otherwise: Block,
+    ) {
+        if scalar == Scalar::Bool {
+            // It is 0 or 1 by now.
+            let [zero, one] = [0, 1].map(|value| entries.get(&value).copied().unwrap_or(otherwise));
+            self.builder.ins().brif(value, one, &[], zero, &[]);
+            return;
+        }
+        let mut switch = Switch::new();
+        for (value, block) in entries {
+            switch.set_entry((*value).into(), *block);
+        }
+        switch.emit(&mut self.builder, value, otherwise);
     }
 
     /// Suspects a word that is no member of the enum.
