@@ -17,6 +17,7 @@
 
 mod blittable;
 mod blocks;
+mod cluster;
 pub mod cost;
 mod explain;
 mod fingerprint;
@@ -36,6 +37,7 @@ mod text;
 mod verify;
 
 pub use blittable::{ARRAY_MAX, NESTED_ARRAY_MAX};
+pub use cluster::Cluster;
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
 pub use fingerprint::Fingerprints;
 pub use item::{Blittable, Place, Run, Scalar};

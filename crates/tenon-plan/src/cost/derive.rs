@@ -10,7 +10,7 @@ use super::symbol::{Direction, Engine, Symbol};
 use crate::layout::Layout;
 use crate::links::is_link;
 use crate::representation::Order;
-use crate::{Arm, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit};
+use crate::{Arm, Cluster, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit};
 
 /// Blocks of a known size that are shorter are moved number by number; kernels begin here.
 pub(super) const BLOCK_MIN: u64 = 64;
@@ -18,7 +18,7 @@ pub(super) const BLOCK_MIN: u64 = 64;
 /// Bytes that are moved at once where their order does not matter.
 const WORD: u64 = 8;
 
-/// Members of an enum among which a value is looked for where it stands; a routine looks among more.
+/// Members of an enum among which a value is looked for by comparisons; there are tables of more.
 const FEW_MEMBERS: usize = 8;
 
 /// Bytes of a value that a frame has room for itself.
@@ -130,24 +130,35 @@ impl<'a> Deriving<'a> {
         if moves.by == Mover::Procedure {
             symbols.push(Symbol::Procedure);
         }
-        symbols.extend(self.looked_at(scalar));
-        once(symbols)
+        let mut terms = once(symbols);
+        terms.extend(self.looked_at(scalar));
+        terms
     }
 
     /// What it takes to see whether it is a value.
-    fn looked_at(&self, scalar: Scalar) -> Option<Symbol> {
+    fn looked_at(&self, scalar: Scalar) -> Option<Term> {
         let is_checked = self.plans.representation.is_checked(scalar);
-        is_checked.then_some(match scalar {
-            Scalar::Enum(id) if self.members(id) > FEW_MEMBERS => Symbol::Members,
-            Scalar::Enum(_) => Symbol::Member,
-            _ => Symbol::Small,
+        is_checked.then(|| match scalar {
+            Scalar::Enum(id) => self.looked_for(id),
+            _ => Term::Times(1, Symbol::Small),
         })
     }
 
-    fn members(&self, id: TypeId) -> usize {
-        match &self.schema.type_def(id).kind {
-            TypeKind::Enum(members) => members.len(),
-            _ => 0,
+    /// What it takes to look for a value among the members of an enum: compiled stubs have tables for many,
+    /// and compare with each cluster of few, as machine code always does; the interpreter searches by halves.
+    fn looked_for(&self, id: TypeId) -> Term {
+        let members = match &self.schema.type_def(id).kind {
+            TypeKind::Enum(members) => members.as_slice(),
+            _ => &[],
+        };
+        match self.engine {
+            Engine::Compiled | Engine::Interpreter if members.len() > FEW_MEMBERS => {
+                Term::Times(1, Symbol::Members)
+            }
+            Engine::Interpreter => Term::Times(1, Symbol::Member),
+            Engine::Compiled | Engine::Machine => {
+                Term::Times(Cluster::of(members).len() as u64, Symbol::Member)
+            }
         }
     }
 
@@ -368,7 +379,7 @@ impl<'a, 'd> Body<'a, 'd> {
     ) -> Vec<Term> {
         let bytes = self.with.plans.representation.bytes(discriminant);
         let mut terms = once([Symbol::Arm]);
-        terms.extend(once(self.with.looked_at(discriminant)));
+        terms.extend(self.with.looked_at(discriminant));
         terms.push(Term::Wire(bytes.into()));
         let union = self.at(place).and_then(|at| at.union(self.with.schema));
         let bodies = arms.iter().map(|arm| &arm.body[..]).chain(default);

@@ -45,7 +45,7 @@ pub enum Symbol {
     Procedure,
     /// A boolean or a small integer is looked at.
     Small,
-    /// A value of an enum is looked for among its members.
+    /// A value of an enum is compared with members that lie near to each other.
     Member,
     /// A value of an enum is looked for among many members.
     Members,
@@ -193,7 +193,7 @@ impl Symbol {
             Self::Bytewise => "move a number byte by byte",
             Self::Procedure => "call a procedure that moves a number",
             Self::Small => "look at a boolean or a small integer",
-            Self::Member => "look for a value among the members of an enum",
+            Self::Member => "compare with members of an enum that lie near to each other",
             Self::Members => "look for a value among more than 8 members",
             Self::Hole => "fill or skip a hole",
             Self::Array => "begin an array of a known number",
