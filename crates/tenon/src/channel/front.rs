@@ -12,6 +12,10 @@ use super::sending::Unsent;
 use super::state::State;
 use super::{Channel, Timer};
 
+/// Bytes that wait for room in front of the next call before the engine keeps what it has to say: so it sees how
+/// much that is, and takes a peer that asks on and reads nothing for an attacker.
+const FRONT_MAX: usize = 64 << 10;
+
 impl Channel {
     /// Sends what the engine itself has to say, as far as there is room for it and nobody sends a
     /// call. The rest goes in front of the next call; of packets it is returned.
@@ -94,11 +98,14 @@ impl State {
 
     /// The same of a stream, or of single datagrams.
     pub(super) fn flush_front(&mut self) {
-        let line = self.line.as_ref().filter(|line| !line.is_sending);
-        let Some(connection) = line.map(|line| Arc::clone(&line.connection)) else {
+        let Some(line) = self.line.as_mut().filter(|line| !line.is_sending) else {
             return;
         };
-        let mut front = self.take_front();
+        let connection = Arc::clone(&line.connection);
+        let mut front = match line.front.len() > FRONT_MAX {
+            true => std::mem::take(&mut line.front),
+            false => self.take_front(),
+        };
         let left = match connection.try_send(front.as_slice(), 0) {
             Ok(sent) => sent..front.len(),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0..front.len(),

@@ -1,0 +1,59 @@
+//! A client whose peer asks for more than it takes.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/caller.rs"]
+mod caller;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::thread;
+
+use caller::{PATIENCE, PROGRAM, VERSION, fresh_path};
+use tenon::lean::server::ServerEngine;
+use tenon::lean::{Fault, Interface, Preamble};
+use tenon::wire::Buffer;
+use tenon::{CallError, Client, Misbehavior};
+
+/// More than a socket has room for the answers to, and more than a client keeps beside.
+const PINGS: u32 = 20_000;
+
+#[test]
+fn a_peer_that_pings_on_and_reads_nothing_is_given_up() {
+    let path = fresh_path();
+    let listener = UnixListener::bind(&path).unwrap();
+    let pinging = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut engine = ServerEngine::new(Preamble::server(1 << 20, 16));
+        let mut out = Buffer::default();
+        let client = Preamble::client(1 << 20);
+        engine.handle_preamble(&client, &mut out).unwrap();
+        for number in 0..PINGS {
+            engine.ping(number, &mut out);
+        }
+        // The client may have gone before it has read all of them.
+        let _ = stream.write_all(out.as_slice());
+        // Until then it stays there, and reads nothing that it could take for the end.
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        thread::park_timeout(PATIENCE);
+        let _ = stream.read(&mut [0]);
+    });
+    let address = format!("lean+unix://{}", path.display());
+    let client = Client::connect(&address, PROGRAM, VERSION).unwrap();
+    let client = client
+        .with_timeout(PATIENCE)
+        .with_interface(Arc::new(Interface::unknown(PROGRAM, VERSION)));
+    let error = client
+        .call_lean(1, |_| Ok(()), |_| Ok(()))
+        .map(|()| "an answer");
+    pinging.thread().unpark();
+    match error.unwrap_err() {
+        CallError::Misbehaved(Misbehavior::Lean { violation }) => {
+            assert_eq!(violation.fault, Fault::Flood);
+        }
+        other => panic!("{other}"),
+    }
+    drop(client);
+    pinging.join().unwrap();
+    std::fs::remove_file(path).unwrap();
+}
