@@ -2,11 +2,6 @@
 //! bytes lie where the specification says, and nothing is read that is not there.
 #![forbid(unsafe_code)]
 #![deny(warnings)]
-#![allow(missing_docs, dead_code)]
-#![allow(
-    clippy::large_enum_variant,
-    reason = "arms of less than 512 bytes are no boxes"
-)]
 
 use std::fmt::Debug;
 use std::path::Path;

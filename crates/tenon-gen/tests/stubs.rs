@@ -1,7 +1,6 @@
 //! The generated stubs in use: they compile without a warning, and what they put on the wire is
 //! what the interpreter puts there.
 #![deny(warnings)]
-#![allow(missing_docs, dead_code)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

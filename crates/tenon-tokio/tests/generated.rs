@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/tasks.rs"]
 mod tasks;
 

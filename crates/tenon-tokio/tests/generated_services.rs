@@ -7,10 +7,8 @@ mod caller;
 mod common;
 #[path = "../../tenon/tests/common/lean.rs"]
 mod lean_caller;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/tasks_onc.rs"]
 mod notes;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/tasks.rs"]
 mod tasks;
 

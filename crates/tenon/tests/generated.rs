@@ -9,13 +9,10 @@ mod lean_caller;
 #[path = "common/lean_peer.rs"]
 mod lean_peer;
 
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/demo.rs"]
 mod demo;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/directions.rs"]
 mod files;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/service.rs"]
 mod store;
 

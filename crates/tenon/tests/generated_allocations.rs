@@ -7,7 +7,6 @@
 mod caller;
 #[path = "common/generated.rs"]
 mod generated;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/hprpc.rs"]
 mod hprpc;
 

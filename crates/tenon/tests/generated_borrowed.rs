@@ -3,7 +3,6 @@
 //! the whole process, client and server and the test's harness: so this test is alone in its file.
 #![allow(clippy::unwrap_used)]
 
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/borrowed.rs"]
 mod borrowed;
 #[path = "common/caller.rs"]

@@ -4,10 +4,8 @@
 
 #[path = "common/caller.rs"]
 mod caller;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/reserved.rs"]
 mod reserved;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/results.rs"]
 mod results;
 

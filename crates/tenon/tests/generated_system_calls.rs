@@ -8,7 +8,6 @@ mod caller;
 mod counting;
 #[path = "common/generated.rs"]
 mod generated;
-#[allow(dead_code)]
 #[path = "../../tenon-gen/tests/golden/hprpc.rs"]
 mod hprpc;
 
