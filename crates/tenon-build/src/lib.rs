@@ -152,7 +152,8 @@ impl Builder {
     }
 
     /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
-    /// made from, and returns where they are.
+    /// made from, and returns where they are: in a file called as the interface, with `_` for what no name of
+    /// Rust has, so that it can be a module's.
     ///
     /// # Errors
     /// The interface cannot be read or means nothing, or the stubs cannot be written.
@@ -164,12 +165,7 @@ impl Builder {
         let problems = parsed.render(Style::Plain);
         let schema = parsed.schema.ok_or(Error::Interface(problems))?;
         let stubs = self.stubs(interface, &schema)?;
-        let path = folder.join(
-            interface
-                .with_extension("rs")
-                .file_name()
-                .unwrap_or_default(),
-        );
+        let path = folder.join(rust::file_name(interface));
         match std::fs::write(&path, stubs) {
             Ok(()) => Ok(path),
             Err(source) => Err(Error::Write { path, source }),

@@ -31,6 +31,20 @@ fn stubs_are_written_beside_their_name() {
     );
 }
 
+/// So `tenon::stubs!(mod line_3_shapes;)` finds them.
+#[test]
+fn stubs_of_a_file_that_no_module_can_be_called_like_are_called_like_a_module() {
+    let folder = folder("renamed", "struct point { int x; int y; };");
+    for (file, module) in [
+        ("line-3 shapes.x", "line_3_shapes.rs"),
+        ("3d.v2.x", "_3d_v2.rs"),
+    ] {
+        std::fs::copy(folder.join("shapes.x"), folder.join(file)).expect("the folder is ours");
+        let path = Builder::new().out_dir(&folder).compile(folder.join(file));
+        assert_eq!(path.expect("stubs are made"), folder.join(module));
+    }
+}
+
 #[test]
 fn the_lean_representation_is_there_unless_it_is_not_wanted() {
     let folder = folder(

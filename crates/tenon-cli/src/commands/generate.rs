@@ -22,7 +22,7 @@ fn rust_stubs(args: &GenArgs) -> Result<(), Failure> {
     let schema = args.interface.schema(&args.file)?;
     let source = rust_source(args, &schema)?;
     match &args.out {
-        Some(directory) => write_file(args, directory, &source, "rs"),
+        Some(directory) => write_file(directory, &rust::file_name(&args.file), &source),
         None => output::print(&source),
     }
 }
@@ -47,8 +47,12 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let stubs = tenon_gen::c::stubs::generate(&schema, &written, &name)
         .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))?;
-    write_file(args, directory, &stubs.header, "h")?;
-    write_file(args, directory, &stubs.source, "c")
+    let name = |extension| {
+        let path = args.file.with_extension(extension);
+        path.file_name().unwrap_or_default().to_owned()
+    };
+    write_file(directory, name("h"), &stubs.header)?;
+    write_file(directory, name("c"), &stubs.source)
 }
 
 fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
@@ -78,14 +82,8 @@ fn plans(args: &GenArgs, schema: &Schema, name: Representation) -> Result<Plans,
         .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))
 }
 
-fn write_file(
-    args: &GenArgs,
-    directory: &Path,
-    source: &str,
-    extension: &str,
-) -> Result<(), Failure> {
-    let name = args.file.with_extension(extension);
-    let path = directory.join(name.file_name().unwrap_or_default());
+fn write_file(directory: &Path, name: impl AsRef<Path>, source: &str) -> Result<(), Failure> {
+    let path = directory.join(name);
     fs::create_dir_all(directory)
         .and_then(|()| fs::write(&path, source))
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;

@@ -18,6 +18,7 @@ mod views;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
 use tenon_plan::{Fingerprints, Scalar};
 use tenon_schema::{Origin, Schema, TypeId, TypeKind};
@@ -101,6 +102,20 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Resul
     let mut file = Writer::new();
     rust.write_heading(&mut file);
     Ok(file.finish() + &body.finish())
+}
+
+/// What the file is called that holds the stubs of an interface file: as the module that it is. So `nfs-prot.x`
+/// becomes `nfs_prot.rs`, as no name of Rust has a `-`.
+pub fn file_name(interface: &Path) -> String {
+    let stem = interface.file_stem().unwrap_or_default();
+    let stem = stem.to_string_lossy();
+    let gap = match stem.starts_with(|first: char| first.is_numeric()) {
+        true => "_",
+        false => "",
+    };
+    let legal = |it: char| if it.is_alphanumeric() { it } else { '_' };
+    let name: String = stem.chars().map(legal).collect();
+    format!("{gap}{name}.rs")
 }
 
 /// All that is decided about the file before it is written.
