@@ -22,7 +22,7 @@ fn rust_stubs(args: &GenArgs) -> Result<(), Failure> {
     let schema = args.interface.schema(&args.file)?;
     let source = rust_source(args, &schema)?;
     match &args.out {
-        Some(directory) => write_file(directory, &rust::file_name(&args.file), &source),
+        Some(directory) => write_file(directory, rust::file_name(&args.file), &source),
         None => output::print(&source),
     }
 }
