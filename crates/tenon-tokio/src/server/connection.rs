@@ -383,6 +383,8 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        // First: whoever finds the connection gone finds its memory there again.
+        self.share.clear();
         self.shared.left(self.line.id);
     }
 }

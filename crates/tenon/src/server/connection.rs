@@ -34,7 +34,6 @@ const REPLIES_MAX: usize = 64 << 10;
 /// A connection's receiving side. Whoever has it attends it; nobody else touches it.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) line: Arc<Line>,
     reception: Reception,
     /// The memory that the reader has beyond its first.
     share: Share,
@@ -47,6 +46,8 @@ pub(super) struct Connection {
     looking: Looking,
     /// Since when no complete request has come, as of the last parking.
     silent_since: Instant,
+    /// Dropped last: whoever finds the connection gone finds its memory there again.
+    pub(super) line: Arc<Line>,
 }
 
 /// What is to become of a connection that a thread has done with.

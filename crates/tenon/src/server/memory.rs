@@ -61,10 +61,16 @@ impl Share {
         self.bytes = bytes;
         true
     }
+
+    /// Gives all of it back.
+    pub fn clear(&mut self) {
+        self.memory.give_back(self.bytes);
+        self.bytes = 0;
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.memory.give_back(self.bytes);
+        self.clear();
     }
 }
