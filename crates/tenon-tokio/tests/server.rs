@@ -233,16 +233,21 @@ async fn a_lean_call_whose_time_has_run_out_leaves_its_room_to_others() {
     let gate = fresh_gate();
     for address in server.addresses() {
         let client = connect(&format!("lean+{address}")).await;
-        let short = client.clone().with_timeout(Duration::from_millis(40));
-        let late = in_time(hold(&short, gate)).await.unwrap_err();
+        let before = server.counters().calls;
+        let late = tokio::spawn({
+            let client = client.clone().with_timeout(Duration::from_millis(500));
+            async move { hold(&client, gate).await }
+        });
+        eventually("the call arrives", || server.counters().calls > before).await;
+        // Behind this one it is not heard that nobody waits for the other any more.
+        let client = client.with_timeout(PATIENCE);
+        let echoed = in_time(call(&client, ECHO, b"four")).await;
+        assert_eq!(echoed.unwrap(), b"four", "{address}");
+        let late = in_time(late).await.unwrap().unwrap_err();
         assert!(
             matches!(late, CallError::TimedOut { .. }),
             "{address}: {late:?}"
         );
-        // That nobody waits for that call any more is not heard before there is room for this one.
-        let client = client.with_timeout(PATIENCE);
-        let echoed = in_time(call(&client, ECHO, b"four")).await;
-        assert_eq!(echoed.unwrap(), b"four", "{address}");
     }
     assert_eq!(held.over.load(Ordering::SeqCst), 2);
     assert_eq!(held.to_the_end.load(Ordering::SeqCst), 0);

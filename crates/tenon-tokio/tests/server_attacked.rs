@@ -19,14 +19,14 @@ use common::place::fresh_path;
 use common::raw::Raw;
 use common::serving::Serving;
 use common::{
-    ECHO, HOLD, PATIENCE, Patient, connect, eventually, every_way, hold, in_time, interface,
+    ECHO, HOLD, PATIENCE, Patient, call, connect, eventually, every_way, hold, in_time, interface,
     listening,
 };
 use tenon::lean::Interface;
 use tenon::{CallError, Refusal, ServerLimits};
 use tenon_tokio::ServerBuilder;
 use tokio::runtime::{Builder, Handle};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 
 /// Lets other tasks have their turn, and has the next one behind theirs: nothing else is waited for, as by tokio's own.
 async fn next_turn() {
@@ -176,6 +176,51 @@ fn a_run_time_ends_that_has_yet_to_begin_a_call() {
     });
     let hangs = has_ended.recv_timeout(2 * PATIENCE).is_err();
     assert!(!hangs, "the call that was begun last waits for itself");
+}
+
+/// Calls that wait take all the room there is, and keep nobody from being answered who needs none.
+#[tokio::test]
+async fn what_needs_no_room_is_answered_though_there_is_none() {
+    let other = Interface::unknown(0x2000_0043, 1);
+    let inline = Serving {
+        interface: other.clone(),
+        body: |_, arguments: &[u8]| Ok(arguments.to_vec()),
+    };
+    let limits = ServerLimits {
+        calls_in_flight: 1,
+        ..ServerLimits::default()
+    };
+    let builder = ServerBuilder::from(listening().limits(limits).service(inline));
+    let server = builder.service(Patient::default()).start().await.unwrap();
+    let gate = fresh_gate();
+    let first = connect(&server.addresses()[0].to_string()).await;
+    let held = tokio::spawn({
+        let client = first.clone().with_timeout(PATIENCE);
+        async move { hold(&client, gate).await }
+    });
+    eventually("it is held", || server.counters().calls == 1).await;
+    for address in every_way(server.addresses()) {
+        let client = connect(&address).await.with_timeout(PATIENCE);
+        in_time(call(&client, 0, b"")).await.unwrap();
+    }
+    let address = format!("lean+{}", server.addresses()[1]);
+    let answered = spawn_blocking(move || {
+        let mut peer = Raw::connect(&address);
+        let (inline, tasks) = (peer.bind(other), peer.bind(interface()));
+        peer.call(inline, ECHO, 1, b"in front");
+        peer.call(tasks, ECHO, 2, b"held");
+        peer.call(inline, ECHO, 3, b"behind");
+        peer.send();
+        let first = peer.result(1);
+        open(gate);
+        (first, peer.result(3))
+    });
+    let (first, behind) = in_time(answered).await.unwrap();
+    assert_eq!(
+        (&first[..], &behind[..]),
+        (&b"in front"[..], &b"behind"[..])
+    );
+    in_time(held).await.unwrap().unwrap();
 }
 
 #[tokio::test]

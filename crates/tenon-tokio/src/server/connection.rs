@@ -7,13 +7,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tenon::lean::Reason as Farewell;
-use tenon::lean::server::Call as LeanCall;
 use tenon::runtime::{
     LeanJob, Reason, Reception, Request, Share, execute_inline, refuse_for_number, stamp_replies,
 };
 use tenon::wire::Buffer;
 use tenon_net::Stream;
-use tenon_proto::onc::server::Call as OncCall;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 
 use super::alarm::Alarm;
@@ -36,6 +34,16 @@ const LINGER: Duration = Duration::from_millis(100);
 /// Waiting for room among the calls of the server.
 type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
+/// A call that waits for room.
+struct Held {
+    /// By the number of the service.
+    handler: usize,
+    asked: Asked,
+    /// The message of an ONC call, the arguments of a lean one.
+    received: Vec<u8>,
+    room: Waiting,
+}
+
 pub(super) struct Connection {
     shared: Arc<Shared>,
     line: Arc<Line>,
@@ -55,7 +63,8 @@ pub(super) struct Connection {
     has_memory: bool,
     /// Whether no call is begun before those that were are answered.
     is_in_order: bool,
-    waiting: Option<Waiting>,
+    /// A call for which there is no room yet.
+    held: Option<Held>,
     alarm: Alarm,
     /// Why the connection ends once everything is answered.
     ending: Option<Reason>,
@@ -87,7 +96,7 @@ impl Connection {
             silent_since: Instant::now(),
             has_memory: true,
             is_in_order: false,
-            waiting: None,
+            held: None,
             alarm: Alarm::new(),
             ending: None,
         }
@@ -156,28 +165,30 @@ impl Connection {
     /// Answers requests that are complete, or begins to. Those before one that breaks the protocol are
     /// answered, too.
     fn execute_what_came(&mut self, cx: &mut Context<'_>) -> Pause {
-        if self.shared.is_stopping() && self.ending.is_none() {
-            self.reception
-                .goodbye(Farewell::STOPPING, &mut self.replies);
-            self.ending = Some(Reason::Stopping);
-        }
-        let mut room = None;
-        while self.ending.is_none() {
+        loop {
+            // A call that is held was accepted.
+            if self.shared.is_stopping() && self.ending.is_none() && self.held.is_none() {
+                self.reception
+                    .goodbye(Farewell::STOPPING, &mut self.replies);
+                self.ending = Some(Reason::Stopping);
+            }
+            if self.ending.is_some() {
+                return Pause::Nothing;
+            }
+            if !self.may_begin() || !self.begin_held(cx) {
+                return Pause::Calls;
+            }
             // What is sent of the replies is kept until all are: a peer that reads but a part at a time must not
             // have them grow without end.
             if self.blocked_since.is_some() || self.replies.len() > REPLIES_MAX {
                 return Pause::Replies;
             }
-            if !self.may_begin() || !self.has_room(&mut room, cx) {
-                return Pause::Calls;
-            }
-            match self.next_request(&mut room) {
+            match self.next_request() {
                 Ok(true) => self.note_request(),
                 Ok(false) => return Pause::Nothing,
                 Err(reason) => self.ending = Some(reason),
             }
         }
-        Pause::Nothing
     }
 
     fn note_request(&mut self) {
@@ -202,64 +213,72 @@ impl Connection {
         !self.is_in_order && !is_full
     }
 
-    /// Makes sure that there is room for a call among those of the server, if it may need some.
-    fn has_room(&mut self, room: &mut Option<OwnedSemaphorePermit>, cx: &mut Context<'_>) -> bool {
-        if !self.shared.has_tasks || room.is_some() {
+    /// Begins the call that is held, if there is one and there is room for it by now. Whether none is held.
+    fn begin_held(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(held) = &mut self.held else {
             return true;
-        }
-        if self.waiting.is_none() {
-            *room = self.shared.room_at_once();
-            if room.is_some() {
-                return true;
-            }
-            let room = Arc::clone(&self.shared.room);
-            self.waiting = Some(Box::pin(room.acquire_owned()));
-        }
-        let Some(waiting) = &mut self.waiting else {
+        };
+        let Poll::Ready(acquired) = held.room.as_mut().poll(cx) else {
             return false;
         };
-        match waiting.as_mut().poll(cx) {
-            Poll::Pending => false,
-            Poll::Ready(acquired) => {
-                self.waiting = None;
-                *room = acquired.ok();
-                room.is_some()
-            }
+        // The semaphore is never closed.
+        if let (Some(held), Ok(room)) = (self.held.take(), acquired) {
+            let (shared, line) = (&self.shared, &self.line);
+            let call = (held.handler, held.asked);
+            begin(shared, line, call, &held.received, room, &mut self.replies);
+            self.is_in_order |= shared.handlers[held.handler].is_in_order();
+            self.note_request();
         }
+        true
     }
 
     /// Answers the next request, or begins to; says whether there was one.
-    fn next_request(&mut self, room: &mut Option<OwnedSemaphorePermit>) -> Result<bool, Reason> {
+    fn next_request(&mut self) -> Result<bool, Reason> {
         let (shared, line, replies) = (&self.shared, &self.line, &mut self.replies);
         let offer = &shared.offer;
-        match self.reception.next_request(offer, replies)? {
+        let (handler, asked, received) = match self.reception.next_request(offer, replies)? {
             Request::None => return Ok(false),
-            Request::Handled => {}
-            Request::HandledStamped => self.gives_stamps = true,
-            Request::Cancel(id) => line.cancel(id),
-            Request::Onc(call, record) => match &shared.handlers[call.service] {
-                Handler::Inline => {
-                    let reply = offer
-                        .services
-                        .execute(&call, line.origin, replies, &offer.tally);
+            Request::Handled => return Ok(true),
+            Request::HandledStamped => {
+                self.gives_stamps = true;
+                return Ok(true);
+            }
+            Request::Cancel(id) => {
+                line.cancel(id);
+                return Ok(true);
+            }
+            Request::Onc(call, record) => {
+                if let Handler::Inline = &shared.handlers[call.service] {
+                    let services = &offer.services;
+                    let reply = services.execute(&call, line.origin, replies, &offer.tally);
                     reply.seal(replies, offer.fragment_max);
+                    return Ok(true);
                 }
-                handler => {
-                    self.is_in_order |= handler.is_in_order();
-                    begin_onc(handler, &call, record, line, room);
-                }
-            },
+                (call.service, Asked::Onc(call.xid, call.procedure), record)
+            }
             Request::Lean(call) => {
                 self.gives_stamps |= call.wants_stamps;
-                match &shared.handlers[offer.services.lean_service(call.service)] {
-                    Handler::Inline => execute_inline(&call, offer, line.origin, replies),
-                    handler => {
-                        self.is_in_order |= handler.is_in_order();
-                        begin_lean(handler, &call, line, room, replies);
-                    }
+                let handler = offer.services.lean_service(call.service);
+                if let Handler::Inline = &shared.handlers[handler] {
+                    execute_inline(&call, offer, line.origin, replies);
+                    return Ok(true);
                 }
+                let asked = Asked::Lean(LeanJob::received_now(&call));
+                (handler, asked, call.arguments)
+            }
+        };
+        match shared.room_at_once() {
+            Some(room) => begin(shared, line, (handler, asked), received, room, replies),
+            None => {
+                self.held = Some(Held {
+                    handler,
+                    asked,
+                    received: received.to_vec(),
+                    room: Box::pin(Arc::clone(&shared.room).acquire_owned()),
+                });
             }
         }
+        self.is_in_order |= shared.handlers[handler].is_in_order();
         Ok(true)
     }
 
@@ -354,8 +373,11 @@ impl Connection {
         if silence < LINGER {
             return Ok(());
         }
-        self.reception.shrink_to(0);
-        self.share.fit(self.reception.capacity());
+        // What is held takes as much as it took there, and is counted there.
+        if self.held.is_none() {
+            self.reception.shrink_to(0);
+            self.share.fit(self.reception.capacity());
+        }
         if self.replies.is_empty() {
             self.replies.shrink_to(0);
         }
@@ -363,7 +385,7 @@ impl Connection {
         if limits.idle.is_zero() || silence < limits.idle {
             return Ok(());
         }
-        if self.line.in_flight() > 0 || !self.replies.is_empty() {
+        if self.line.in_flight() > 0 || self.held.is_some() || !self.replies.is_empty() {
             self.silent_since = now;
             return Ok(());
         }
@@ -389,53 +411,38 @@ impl Drop for Connection {
     }
 }
 
-/// Gives a call a task or a thread.
-fn begin_onc(
-    handler: &Handler,
-    call: &OncCall<'_>,
-    record: &[u8],
+/// Gives a call of the service of a handler a task or a thread; a lean one not if there are too many.
+fn begin(
+    shared: &Shared,
     line: &Arc<Line>,
-    room: &mut Option<OwnedSemaphorePermit>,
-) {
-    let asked = Asked::Onc(call.xid, call.procedure);
-    errand(asked, record, line, room).begin(handler, line);
-}
-
-/// Gives a lean call a task or a thread, unless there are too many.
-fn begin_lean(
-    handler: &Handler,
-    call: &LeanCall<'_>,
-    line: &Arc<Line>,
-    room: &mut Option<OwnedSemaphorePermit>,
+    (handler, asked): (usize, Asked),
+    received: &[u8],
+    room: OwnedSemaphorePermit,
     replies: &mut Buffer,
 ) {
-    let (job, id) = (LeanJob::received_now(call), call.caller.id);
-    let began = lock(&line.lean_calls).begin(id, job.deadline, None);
-    if began.is_err() {
-        return refuse_for_number(call.caller, &line.offer, replies);
-    }
-    // Not under the lock: a run time that ends drops the task where it would have been begun, and so answers
-    // the call, which takes the lock.
-    let task = errand(Asked::Lean(job), call.arguments, line, room).begin(handler, line);
-    if let Some(begun) = lock(&line.lean_calls).worker(id) {
-        *begun = Some(task);
-    }
-}
-
-fn errand<'m>(
-    asked: Asked,
-    received: &'m [u8],
-    line: &Line,
-    room: &mut Option<OwnedSemaphorePermit>,
-) -> Errand<'m> {
-    let Some(room) = room.take() else {
-        unreachable!("there is room before a request is looked at");
+    let lean = match &asked {
+        Asked::Onc(..) => None,
+        Asked::Lean(job) => Some(*job),
     };
-    Errand {
+    if let Some(job) = lean {
+        let (id, deadline) = (job.caller.id, job.deadline);
+        if lock(&line.lean_calls).begin(id, deadline, None).is_err() {
+            return refuse_for_number(job.caller, &line.offer, replies);
+        }
+    }
+    let errand = Errand {
         origin: line.origin,
         asked,
         received,
         to: To::Stream,
         room,
+    };
+    // Not under the lock: a run time that ends drops the task where it would have been begun, and so answers
+    // the call, which takes the lock.
+    let task = errand.begin(&shared.handlers[handler], line);
+    if let Some(job) = lean
+        && let Some(begun) = lock(&line.lean_calls).worker(job.caller.id)
+    {
+        *begun = Some(task);
     }
 }

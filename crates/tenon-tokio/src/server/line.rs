@@ -189,8 +189,8 @@ impl Line {
         lock(&self.lean_calls).next_timeout()
     }
 
-    /// Gives up lean calls whose time has run out by `now`. Their clients would say so, but are not heard while
-    /// there is no room for further calls, and that comes of calls that end.
+    /// Gives up lean calls whose time has run out by `now`. Their clients say so, too, but perhaps behind a call for
+    /// which there is no room before one of those ends.
     pub(super) fn give_up_expired(&self, now: Instant) {
         let next = || {
             lock(&self.lean_calls)

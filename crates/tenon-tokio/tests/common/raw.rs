@@ -15,6 +15,7 @@ use super::{ECHO, PATIENCE};
 pub struct Raw {
     pub stream: Stream,
     engine: ClientEngine<()>,
+    reader: MessageReader,
     out: Buffer,
 }
 
@@ -24,6 +25,7 @@ impl Raw {
         Self {
             stream: Stream::connect(&address, Instant::now() + PATIENCE).unwrap(),
             engine: ClientEngine::new(Preamble::client(1 << 20), 1),
+            reader: MessageReader::new(1 << 20),
             out: Buffer::default(),
         }
     }
@@ -68,11 +70,10 @@ impl Raw {
         self.out.clear();
     }
 
-    /// The result of the call with this number.
-    pub fn result(&self, id: u32) -> Vec<u8> {
-        let mut reader = MessageReader::new(1 << 20);
+    /// The result of the call with this number. What comes before it is not looked at.
+    pub fn result(&mut self, id: u32) -> Vec<u8> {
         loop {
-            while let Some(incoming) = reader.next_message().unwrap() {
+            while let Some(incoming) = self.reader.next_message().unwrap() {
                 if let Incoming::Message(message) = incoming
                     && message.header.id == id
                     && let Ok(parts) = message.parts()
@@ -82,9 +83,9 @@ impl Raw {
                 }
             }
             let until = Instant::now() + PATIENCE;
-            let came = self.stream.recv_until(reader.room(), until).unwrap();
+            let came = self.stream.recv_until(self.reader.room(), until).unwrap();
             assert_ne!(came, 0, "the server has hung up");
-            reader.filled(came);
+            self.reader.filled(came);
         }
     }
 }
