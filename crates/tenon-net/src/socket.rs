@@ -68,8 +68,9 @@ impl Socket {
             let left = time_left(deadline)?.max(Duration::from_millis(1));
             set_socket_timeout(&self.fd, Timeout::Send, Some(left))?;
             match net::connect(&self.fd, to) {
-                // A limit that runs out reads EINPROGRESS on TCP and EAGAIN on a Unix socket.
-                Err(Errno::INPROGRESS | Errno::AGAIN) => return Err(timed_out()),
+                // A limit that runs out reads EINPROGRESS on TCP, EALREADY if it was asked again, and EAGAIN on a
+                // Unix socket.
+                Err(Errno::INPROGRESS | Errno::ALREADY | Errno::AGAIN) => return Err(timed_out()),
                 // Over TCP a signal ends the wait and not the connecting, of a Unix socket both. To ask again goes
                 // on with the one and begins the other anew.
                 Err(Errno::INTR) => was_interrupted = true,

@@ -4,6 +4,8 @@
 
 use std::env;
 use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -87,22 +89,19 @@ fn from_a_silent_carrier(are_together: bool) -> [io::ErrorKind; 2] {
     [until.kind(), within.kind()]
 }
 
-/// Connects to one who listens and never takes a connection in; says what became of the first that finds no room.
-fn to_one_who_is_full() -> io::ErrorKind {
-    let path = fresh_path();
-    let listener = UnixListener::bind(&path).unwrap();
-    listen(&listener, 0).unwrap();
-    let address: Address = format!("unix://{path}").parse().unwrap();
+/// Connects to an address where `listener` listens and never takes a connection in; says what became of the first
+/// that finds no room.
+fn to_one_who_is_full(listener: impl AsFd, address: &str) -> io::ErrorKind {
+    listen(listener, 0).unwrap();
+    let address: Address = address.parse().unwrap();
     let mut others = Vec::new();
-    let error = loop {
+    loop {
         match Stream::connect(&address, late()) {
             Ok(other) if others.len() < 8 => others.push(other),
             Ok(_) => panic!("there is always room"),
-            Err(error) => break error,
+            Err(error) => return error.kind(),
         }
-    };
-    std::fs::remove_file(path).unwrap();
-    error.kind()
+    }
 }
 
 #[test]
@@ -129,8 +128,25 @@ fn receives_end_in_time_however_often_they_are_interrupted() {
 #[test]
 fn connecting_ends_in_time_however_often_it_is_interrupted() {
     let test = "connecting_ends_in_time_however_often_it_is_interrupted";
-    match env::var_os(WAITS) {
-        Some(_) => assert_eq!(to_one_who_is_full(), io::ErrorKind::TimedOut),
-        None => interrupt(test, "to connect"),
-    }
+    let kind = match env::var(WAITS).as_deref() {
+        Ok("tcp") => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = format!("tcp://{}", listener.local_addr().unwrap());
+            to_one_who_is_full(&listener, &address)
+        }
+        Ok("unix") => {
+            let path = fresh_path();
+            let listener = UnixListener::bind(&path).unwrap();
+            let kind = to_one_who_is_full(&listener, &format!("unix://{path}"));
+            std::fs::remove_file(path).unwrap();
+            kind
+        }
+        Ok(other) => panic!("{other}"),
+        Err(_) => {
+            return ["tcp", "unix"]
+                .into_iter()
+                .for_each(|to| interrupt(test, to));
+        }
+    };
+    assert_eq!(kind, io::ErrorKind::TimedOut);
 }
