@@ -133,6 +133,12 @@ fn what_goes_wrong_is_said_with_what_to_do() {
     };
     assert!(call(&["AVERAGE", "[1, \"x\"]"]).contains("$[1]"));
     assert!(call(&["AVERAGE", "[1,"]).contains("not JSON"));
+    let unquoted = call(&["SAY_HELLO", "Ada"]);
+    assert!(unquoted.contains("not JSON"), "{unquoted}");
+    assert!(
+        unquoted.contains(r#"write them as in '"text"'"#),
+        "{unquoted}"
+    );
     let twice = call(&["LOOK_UP", r#"{"text": "Ada", "text": "Bob"}"#]);
     assert!(
         twice.contains("do not fit: $.text is given twice at line 1 column 22"),

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::path::Path;
 
-use serde_json::Value as Json;
 use tenon_exec::{Procedure, json};
 
 use crate::args::CallArgs;
@@ -39,18 +38,30 @@ pub fn arguments(
         Some("-") => Some(read_stdin()?),
         other => other.map(str::to_owned),
     };
-    let json = text.as_deref().map(parse_json).transpose()?;
+    let json = text.as_deref().map(json::parse).transpose();
+    let json = json.map_err(|error| {
+        let how = match error.is_data() {
+            true => "do not fit",
+            false => "are not JSON",
+        };
+        unfit(format!("the arguments {how}: {error}"), file, procedure)
+    })?;
     procedure.read_arguments(json.as_ref()).map_err(|error| {
-        let (file, name) = (file.display(), procedure.name());
         let message = match json {
             Some(_) => format!("the arguments do not fit: {error}"),
-            None => format!("{name} takes arguments, and none are given"),
+            None => format!("{} takes arguments, and none are given", procedure.name()),
         };
-        let bounds = format!("`tenon explain {file} {name}` shows what is asked for");
-        Failure::new(message).hint(match example(procedure) {
-            Some(example) => format!("write them as in '{example}'; {bounds}"),
-            None => bounds,
-        })
+        unfit(message, file, procedure)
+    })
+}
+
+/// Says how arguments are written, as those that are given are not.
+fn unfit(message: String, file: &Path, procedure: Procedure<'_>) -> Failure {
+    let (file, name) = (file.display(), procedure.name());
+    let bounds = format!("`tenon explain {file} {name}` shows what is asked for");
+    Failure::new(message).hint(match example(procedure) {
+        Some(example) => format!("write them as in '{example}'; {bounds}"),
+        None => bounds,
     })
 }
 
@@ -68,13 +79,5 @@ fn read_stdin() -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| {
         Failure::new("the arguments are not JSON: what stdin brought is not UTF-8")
             .hint("write a string that is not UTF-8 as {\"hex\": \"00ff\"}")
-    })
-}
-
-fn parse_json(text: &str) -> Result<Json, Failure> {
-    json::parse(text).map_err(|error| match error.is_data() {
-        true => Failure::new(format!("the arguments do not fit: {error}")),
-        false => Failure::new(format!("the arguments are not JSON: {error}"))
-            .hint("quote a string twice, for the shell and for JSON: '\"Ada\"'"),
     })
 }
