@@ -13,7 +13,7 @@ use tenon_schema::TypeId;
 use super::derive::{BLOCK_MIN, Body};
 use super::equation::{Amount, Term};
 use super::symbol::{Engine, Symbol};
-use crate::{Count, Op, Place};
+use crate::{Count, Mover, Op, Place, Scalar};
 
 /// Bytes of a value that a routine can give back in registers.
 const REGISTERS: u64 = 16;
@@ -62,7 +62,8 @@ impl Body<'_, '_> {
     }
 
     /// Whether the plan of another type is a routine that is called. A compiler puts what has one caller,
-    /// or is short and goes straight through, where it is called from; `tenon-exec` what has few operations.
+    /// or is short, where it is called from; `tenon-exec` what has few operations. When a stub encodes, what is
+    /// branched is taken for a call, which costs little then.
     pub(super) fn is_called(&self, ty: TypeId) -> bool {
         self.is_so(Question::IsCalled, ty, |_| self.find_called(ty))
     }
@@ -75,6 +76,7 @@ impl Body<'_, '_> {
             Engine::Interpreter => true,
             _ if plan.recursive => true,
             Engine::Machine => self.operations(&plan.body) > MACHINE_MAX,
+            Engine::Compiled if is_shared && self.is_decoding() => is_long(),
             Engine::Compiled if is_shared => self.is_branched(&plan.body) || is_long(),
             Engine::Compiled => plan.body.len() > OFFERED_MAX && is_long(),
         }
@@ -236,22 +238,45 @@ impl Body<'_, '_> {
         ops.iter().map(of).fold(0, u32::saturating_add)
     }
 
-    /// About how many instructions a routine is, if it goes straight through.
+    /// About how many instructions a routine is, without those of its loops.
     fn instructions(&self, ops: &[Op]) -> u32 {
-        let of = |op: &Op| match op {
-            Op::Put { scalar, .. } => match self.with.plans.representation.is_checked(*scalar) {
-                true => CHECKED,
-                false => 1,
-            },
-            Op::Align { .. } | Op::Zero { .. } | Op::Copy { .. } | Op::Blit { .. } => 2,
-            Op::Reserve { .. } => CHECKED,
+        let each = ops.iter().map(|op| self.instructions_of(op));
+        each.fold(0, u32::saturating_add)
+    }
+
+    fn instructions_of(&self, op: &Op) -> u32 {
+        match op {
+            Op::Put { .. } if self.with.plans.moves.by == Mover::Procedure => RUN_TIME,
+            Op::Put { scalar, .. } => self.check(*scalar).max(1),
+            Op::Zero { .. } | Op::Copy { .. } | Op::Blit { .. } => 2,
+            Op::Align { .. } if !self.is_decoding() => 2,
+            Op::Align { .. } | Op::Reserve { .. } => CHECKED,
+            Op::Switch {
+                discriminant,
+                arms,
+                default,
+                ..
+            } => {
+                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                let selected = CHECKED + self.check(*discriminant);
+                let each = bodies.map(|body| self.instructions(body));
+                each.fold(selected, u32::saturating_add)
+            }
+            Op::Optional { body, .. } => CHECKED.saturating_add(self.instructions(body)),
             Op::Call { plan, .. } => match self.is_called(*plan) {
                 true => RUN_TIME,
                 false => self.asked(Question::Instructions, *plan, |ops| self.instructions(ops)),
             },
             _ => RUN_TIME,
-        };
-        ops.iter().map(of).fold(0, u32::saturating_add)
+        }
+    }
+
+    /// About how many instructions it takes to see whether it is a value.
+    fn check(&self, scalar: Scalar) -> u32 {
+        match self.with.plans.representation.is_checked(scalar) {
+            true => CHECKED,
+            false => 0,
+        }
     }
 }
 
