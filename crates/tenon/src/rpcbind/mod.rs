@@ -14,7 +14,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[allow(missing_docs, reason = "the interface says what there is to say")]
 pub mod generated;
 mod location;
 mod registrar;
