@@ -6,6 +6,8 @@
 mod caller;
 
 use caller::*;
+use tenon::wire::{DecodeMode, Decoder, Encoder, Limits};
+use tenon::{CallInfo, Refusal, Service};
 
 /// Expects `reply` to `message` on every transport, and service as usual behind it.
 #[track_caller]
@@ -137,4 +139,54 @@ fn every_refusal_is_counted() {
         counters.connections_open,
     ];
     assert_eq!(seen, [1; 6]);
+}
+
+/// Returns whether its arguments are read strictly, and the memory that they may take.
+struct Told;
+
+impl Service for Told {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn call(
+        &self,
+        _call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        result.put(u32::from(arguments.mode() == DecodeMode::Strict));
+        result.put(arguments.memory_left() as u32);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_forgiven_in_arguments_and_what_they_may_cost_is_for_the_server_to_say() {
+    let limits = Limits {
+        memory_per_byte: 2,
+        memory_base: 100,
+        ..Limits::default()
+    };
+    let usual = listening().service(Told).start().unwrap();
+    let strict = listening()
+        .service(Told)
+        .decode_mode(DecodeMode::Strict)
+        .decode_limits(limits)
+        .start()
+        .unwrap();
+    let arguments = words(&[1, 2]);
+    for (server, told) in [
+        (usual, [0, 64 * 8 + (64 << 10)]),
+        (strict, [1, 2 * 8 + 100]),
+    ] {
+        for mut caller in Caller::on_all(&server) {
+            let told = success(9, &words(&told));
+            caller.expect(&call(9, ECHO, &arguments), &told);
+        }
+    }
 }
