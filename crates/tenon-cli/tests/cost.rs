@@ -113,6 +113,14 @@ fn equations_are_shown_with_what_dominates_them() {
 }
 
 #[test]
+fn what_is_quick_needs_no_place_to_be_kept_in() {
+    let nowhere = [("XDG_CACHE_HOME", ""), ("HOME", "")];
+    let arguments = ["cost", "interfaces/demo.x", "AVERAGE", "--quick"];
+    let text = tenon_with(&arguments, &nowhere).ok();
+    assert!(text.contains("the arguments of AVERAGE"), "{text}");
+}
+
+#[test]
 fn predictions_are_held_against_measurements() {
     let cache = Cache::new("check");
     for engine in ["compiled", "machine", "interp"] {

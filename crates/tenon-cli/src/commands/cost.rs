@@ -100,7 +100,7 @@ fn calibrations(args: &CostArgs) -> Result<([Calibration; 2], String), Failure> 
         args::Engine::Machine => Engine::Machine,
         args::Engine::Interp => Engine::Interpreter,
     };
-    let mut store = Store::open().map_err(Failure::new)?;
+    let mut store = Store::open();
     let processor = store.processor().to_owned();
     let representation = args.representation.plan();
     let calibrations = match (args.quick, args.calibrate) {
@@ -129,8 +129,11 @@ fn kept(
     representation: Representation,
 ) -> Result<[Calibration; 2], Failure> {
     let new = measured(store, engine, representation, EFFORT)?;
-    store.keep(&new).map_err(Failure::new)?;
-    eprintln!("kept in {}", store.file().display());
+    // What was asked for is there all the same.
+    match store.keep(&new) {
+        Ok(file) => eprintln!("kept in {}", file.display()),
+        Err(error) => eprintln!("tenon: not kept, so this is measured again next time: {error}"),
+    }
     Ok(new)
 }
 

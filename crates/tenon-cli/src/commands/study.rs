@@ -36,8 +36,7 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         },
         effort,
     };
-    let store = (!args.quick).then(Store::open).transpose();
-    let store = store.map_err(Failure::new)?;
+    let store = (!args.quick).then(Store::open);
     let mut progress = Progress::new();
     let done = study(options, |doing, part| progress.show(doing, part));
     let mut study = done.map_err(Failure::new)?;

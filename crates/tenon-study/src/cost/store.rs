@@ -18,7 +18,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The calibrations of this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Store {
-    file: PathBuf,
+    /// None where the environment names no place.
+    file: Option<PathBuf>,
     processor: String,
     all: Vec<Calibration>,
 }
@@ -35,23 +36,20 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// The file `tenon/cost.json` in `$XDG_CACHE_HOME` or `~/.cache`. Calibrations of another
-    /// machine or of another version are as good as none.
-    ///
-    /// # Errors
-    /// The environment does not say where.
-    pub fn open() -> Result<Self, StoreError> {
+    /// The file `tenon/cost.json` in `$XDG_CACHE_HOME` or `~/.cache`; none if the environment does not say where
+    /// that is. Calibrations of another machine or of another version are as good as none, and so is what cannot
+    /// be read.
+    pub fn open() -> Self {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         let cache = set("XDG_CACHE_HOME").map(PathBuf::from);
         let cache = cache.or_else(|| Some(Path::new(&set("HOME")?).join(".cache")));
-        let cache = cache.ok_or(StoreError::NoPlace)?;
-        Ok(Self::at(cache.join("tenon").join("cost.json")))
+        Self::at(cache.map(|cache| cache.join("tenon").join("cost.json")))
     }
 
-    /// This file; what cannot be read holds none.
-    pub fn at(file: PathBuf) -> Self {
+    fn at(file: Option<PathBuf>) -> Self {
         let processor = processor::model();
-        let text = fs::read_to_string(&file).unwrap_or_default();
+        let text = file.as_deref().map(fs::read_to_string);
+        let text = text.and_then(Result::ok).unwrap_or_default();
         let json: Json = serde_json::from_str(&text).unwrap_or_default();
         let is_ours = json["version"] == VERSION
             && json["parameters"] == *letters()
@@ -66,11 +64,6 @@ impl Store {
             processor,
             all,
         }
-    }
-
-    /// The file.
-    pub fn file(&self) -> &Path {
-        &self.file
     }
 
     /// What the processor calls itself.
@@ -90,11 +83,12 @@ impl Store {
         Some([find(Direction::Encode)?, find(Direction::Decode)?])
     }
 
-    /// Keeps calibrations in the place of older ones.
+    /// Keeps calibrations in the place of older ones, at least as long as the store is there. Gives the file that
+    /// they are in.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn keep(&mut self, calibrations: &[Calibration; 2]) -> Result<(), StoreError> {
+    /// There is no place for it, or it cannot be written.
+    pub fn keep(&mut self, calibrations: &[Calibration; 2]) -> Result<&Path, StoreError> {
         for new in calibrations {
             self.all.retain(|old| {
                 let names = |of: &Calibration| (of.engine, of.direction, of.representation.clone());
@@ -108,21 +102,22 @@ impl Store {
             "processor": self.processor,
             "calibrations": self.all.iter().map(write).collect::<Vec<_>>(),
         });
-        self.write(&format!("{json:#}\n"))
-            .map_err(|error| StoreError::Write(self.file.clone(), error))
-    }
-
-    /// Whoever reads at the same time sees the old file or the new one.
-    fn write(&self, text: &str) -> io::Result<()> {
-        if let Some(folder) = self.file.parent() {
-            fs::create_dir_all(folder)?;
+        let file = self.file.as_deref().ok_or(StoreError::NoPlace)?;
+        match write_whole(file, &format!("{json:#}\n")) {
+            Ok(()) => Ok(file),
+            Err(error) => Err(StoreError::Write(file.to_owned(), error)),
         }
-        let new = self
-            .file
-            .with_extension(format!("{}.new", std::process::id()));
-        fs::write(&new, text)?;
-        fs::rename(&new, &self.file)
     }
+}
+
+/// Whoever reads at the same time sees the old file or the new one.
+fn write_whole(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let new = file.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&new, text)?;
+    fs::rename(&new, file)
 }
 
 /// Which parameters there are: a model that has others cannot do with these.
@@ -184,4 +179,61 @@ fn read(json: &Json) -> Option<Calibration> {
             worst: json["worst_error"].as_f64()?,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const ENGINE: Engine = Engine::Machine;
+
+    fn calibrations() -> [Calibration; 2] {
+        let level = Level {
+            symbol: Symbol::Begin,
+            level: 0,
+        };
+        Direction::ALL.map(|direction| Calibration {
+            engine: ENGINE,
+            direction,
+            representation: "xdr".to_owned(),
+            yardstick: 5.5,
+            parameters: Parameters {
+                levels: Levels {
+                    caches: vec![1 << 15],
+                },
+                nanoseconds: BTreeMap::from([(level, 1.25)]),
+            },
+            errors: Errors {
+                count: 3,
+                median: 0.1,
+                worst: 0.2,
+            },
+        })
+    }
+
+    #[test]
+    fn what_is_kept_is_there_for_the_next_store() {
+        let folder = env::temp_dir().join(format!("tenon-store-{}", std::process::id()));
+        let file = folder.join("kept").join("cost.json");
+        let mut store = Store::at(Some(file.clone()));
+        assert_eq!(store.find(ENGINE, "xdr"), None);
+        assert_eq!(store.keep(&calibrations()).unwrap(), file);
+        let next = Store::at(Some(file));
+        assert_eq!(next.find(ENGINE, "xdr"), Some(calibrations()));
+        assert_eq!(next.find(ENGINE, "lean"), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_there_as_long_as_the_store() {
+        // A file is no folder.
+        let nowhere = PathBuf::from("/dev/null/tenon/cost.json");
+        for file in [None, Some(nowhere)] {
+            let mut store = Store::at(file);
+            assert!(store.keep(&calibrations()).is_err());
+            assert_eq!(store.find(ENGINE, "xdr"), Some(calibrations()));
+        }
+    }
 }
