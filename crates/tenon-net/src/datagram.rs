@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType};
 
 use crate::carrier::{Came, Train};
 use crate::segments::Segments;
-use crate::socket::{Ready, Socket, of_receiving, retry};
+use crate::socket::{Ready, Socket, of_receiving};
 use crate::stream::{family, first_that_works};
 use crate::{Address, Host, Until};
 
@@ -84,7 +85,7 @@ impl Datagram {
     /// As [`try_send`](Self::try_send).
     pub fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        retry(|| net::sendto(&self.socket, bytes, flags, &to))?;
+        retry_on_intr(|| net::sendto(&self.socket, bytes, flags, &to))?;
         Ok(())
     }
 

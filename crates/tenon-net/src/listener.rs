@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{
     self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
@@ -16,7 +16,6 @@ use rustix::net::{
 };
 use tenon_shm::{Refusal, Sizes, User};
 
-use crate::socket::retry;
 use crate::stream::{family, first_that_works, not_a_stream};
 use crate::{Address, Stream, Transport};
 
@@ -114,16 +113,18 @@ impl Listener {
     /// Takes a connection that waits; none if there is none.
     ///
     /// # Errors
-    /// The system is out of descriptors or memory; the connection still waits then.
+    /// The system is out of descriptors or memory. The connection still waits then, or has been closed, if what was
+    /// wanting is what would have been handed over to it.
     pub fn try_accept(&self) -> io::Result<Option<Stream>> {
         loop {
-            let (fd, peer) = match retry(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
-                Ok(accepted) => accepted,
-                Err(Errno::AGAIN) => return Ok(None),
-                // The peer is gone before it was accepted; another may wait behind it.
-                Err(Errno::CONNABORTED) => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let (fd, peer) =
+                match retry_on_intr(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
+                    Ok(accepted) => accepted,
+                    Err(Errno::AGAIN) => return Ok(None),
+                    // The peer is gone before it was accepted; another may wait behind it.
+                    Err(Errno::CONNABORTED) => continue,
+                    Err(error) => return Err(error.into()),
+                };
             match self.take_in(fd, peer) {
                 Ok(None) => {}
                 Err(error) if is_end(&error) => {}

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     self, AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType,
@@ -83,13 +83,13 @@ impl Socket {
     #[inline]
     pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        Ok(retry(|| net::send(&self.fd, bytes, flags))?)
+        Ok(retry_on_intr(|| net::send(&self.fd, bytes, flags))?)
     }
 
     pub(crate) fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let mut nothing_beside = SendAncillaryBuffer::default();
-        Ok(retry(|| {
+        Ok(retry_on_intr(|| {
             net::sendmsg(&self.fd, pieces, &mut nothing_beside, flags)
         })?)
     }
@@ -213,17 +213,6 @@ impl AsFd for Socket {
 impl AsRawFd for Socket {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
-    }
-}
-
-/// Repeats what a signal interrupted.
-#[inline]
-pub(crate) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            done => return done,
-        }
     }
 }
 

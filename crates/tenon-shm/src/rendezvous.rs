@@ -15,10 +15,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::net::sockopt::{socket_domain, socket_peercred, socket_type};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{
     self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -47,7 +48,8 @@ pub struct Joined {
 /// Whose process a peer was when it connected, as the kernel says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
-    /// The number of the process; it may be another's by now.
+    /// The number of the process; it may be another's by now. 0 if it is in another namespace of processes, and has
+    /// no number in this one's.
     pub process: i32,
     /// The effective user.
     pub user: u32,
@@ -95,11 +97,12 @@ impl User {
     /// # Errors
     /// It is no connected Unix socket.
     pub fn at(socket: BorrowedFd<'_>) -> io::Result<Self> {
-        let peer = socket_peercred(socket)?;
+        // Not by rustix: its numbers of processes are never 0, and those of containers beside this one are.
+        let peer = getsockopt(&socket, PeerCredentials)?;
         Ok(Self {
-            process: peer.pid.as_raw_pid(),
-            user: peer.uid.as_raw(),
-            group: peer.gid.as_raw(),
+            process: peer.pid(),
+            user: peer.uid(),
+            group: peer.gid(),
         })
     }
 }
@@ -127,7 +130,7 @@ pub fn invite(socket: BorrowedFd<'_>, sizes: Sizes) -> io::Result<Joined> {
         unreachable!("the space is that of so many descriptors");
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    let sent = retry(|| net::sendmsg(socket, &[IoSlice::new(&hello)], &mut beside, flags))?;
+    let sent = retry_on_intr(|| net::sendmsg(socket, &[IoSlice::new(&hello)], &mut beside, flags))?;
     match sent == hello.len() {
         true => Ok(Joined { end, bell }),
         // A socket that nothing was sent through takes more than that.
@@ -156,7 +159,7 @@ impl Greeting {
     /// `InvalidData` if it is none; `UnexpectedEof` if the client is gone.
     pub fn take_in(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
         let room = &mut self.bytes[self.length..];
-        let received = match retry(|| net::recv(socket, &mut *room, RecvFlags::DONTWAIT)) {
+        let received = match retry_on_intr(|| net::recv(socket, &mut *room, RecvFlags::DONTWAIT)) {
             Ok((_, 0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok((_, received)) => received,
             Err(Errno::AGAIN) => return Ok(false),
@@ -184,7 +187,7 @@ impl Greeting {
 pub fn join(socket: BorrowedFd<'_>, deadline: Instant) -> Result<Joined, JoinError> {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     // Who has refused may be gone already; what it said can still be read.
-    let _ = retry(|| net::send(socket, &hello::of_client(), flags));
+    let _ = retry_on_intr(|| net::send(socket, &hello::of_client(), flags));
     let (sizes, handed) = receive_hello(socket, deadline)?;
     let [file, bell] =
         <[OwnedFd; HANDED]>::try_from(handed).map_err(|handed| JoinError::Handed(handed.len()))?;
@@ -233,7 +236,7 @@ fn receive_with_descriptors(
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(HANDED_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = retry(|| {
+    let received = retry_on_intr(|| {
         net::recvmsg(
             socket,
             &mut [IoSliceMut::new(&mut *room)],
@@ -266,16 +269,6 @@ fn wait_for_bytes(socket: BorrowedFd<'_>, deadline: Instant) -> Result<(), JoinE
             Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Repeats what a signal interrupted.
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            done => return done,
         }
     }
 }
