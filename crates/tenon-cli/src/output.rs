@@ -21,5 +21,22 @@ pub fn print_json(json: &serde_json::Value, compact: bool) -> Result<(), Failure
         true => json.to_string(),
         false => format!("{json:#}"),
     };
-    print(&(text + "\n"))
+    print(&(harmless(&text) + "\n"))
+}
+
+/// The same JSON, whatever a server's texts do to a terminal. JSON escapes control characters below U+0020 by itself;
+/// those of U+007F to U+009F begin commands of terminals as well, and some characters turn the order of others round.
+/// All of them can stand in strings only.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for char in json.chars() {
+        let is_command = char.is_control() && char != '\n';
+        let turns_round = matches!(char,
+            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match is_command || turns_round {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(char))),
+            false => text.push(char),
+        }
+    }
+    text
 }

@@ -69,6 +69,18 @@ fn a_call_goes_over_every_transport() {
     assert_eq!(answer, "\"Hello, Ada\"\n");
 }
 
+/// U+009B begins a command of terminals, and U+202E turns round what follows.
+#[test]
+fn what_moves_the_cursor_is_escaped_in_answers() {
+    let server = DemoServer::start();
+    for name in [r#""\u009b2JAda""#, r#""Ada\u007f""#, r#""\u202eAda""#] {
+        let answer = tenon(&["call", &server.tcp, DEMO, "SAY_HELLO", name]).ok();
+        assert_eq!(answer, format!("\"Hello, {}\n", &name[1..]));
+    }
+    let umlaut = tenon(&["call", &server.tcp, DEMO, "SAY_HELLO", "\"Zoë\""]).ok();
+    assert_eq!(umlaut, "\"Hello, Zoë\"\n");
+}
+
 #[test]
 fn arguments_come_from_stdin_and_answers_go_on_one_line() {
     let server = DemoServer::start();
