@@ -105,6 +105,56 @@ fn a_peer_whose_bytes_never_end_leaves_other_tasks_their_turn() {
     serving.join().unwrap();
 }
 
+/// Bytes of an answer that takes a slow peer some time.
+const LARGE: usize = 40 * (64 << 10);
+
+/// Reads a large answer, up to `at_a_time` and then nothing for a moment, until all is there or the server has had
+/// enough; says whether it has.
+async fn is_closed_for(at_a_time: usize, limit: Duration) -> bool {
+    let address = format!("unix://{}", fresh_path().display());
+    let limits = ServerLimits {
+        send: limit,
+        ..ServerLimits::default()
+    };
+    let builder = tenon::Server::builder()
+        .listen(&address)
+        .unwrap()
+        .limits(limits)
+        .service(Serving {
+            interface: interface(),
+            body: |_, _: &[u8]| Ok(vec![7; LARGE]),
+        });
+    let server = Arc::new(tenon_tokio::Server::start(builder).await.unwrap());
+    let seen = Arc::clone(&server);
+    let is_closed = move || seen.counters().slow_readers > 0;
+    let reading = spawn_blocking(move || {
+        let mut peer = Raw::connect(&format!("lean+{address}"));
+        let service = peer.bind(interface());
+        peer.call(service, ECHO, 1, b"");
+        peer.send();
+        let (mut room, mut left, until) = (vec![0; at_a_time], LARGE, Instant::now() + PATIENCE);
+        while left > 0 && !is_closed() {
+            thread::sleep(Duration::from_millis(40));
+            let read = peer.stream.recv_until(&mut room, until).unwrap();
+            left = left.saturating_sub(read);
+        }
+        is_closed()
+    });
+    in_time(reading).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_peer_has_a_time_for_each_part_of_an_answer() {
+    let (limit, begin) = (Duration::from_secs(1), Instant::now());
+    assert!(!is_closed_for(64 << 10, limit).await);
+    assert!(begin.elapsed() > limit, "all of it takes longer");
+}
+
+#[tokio::test]
+async fn a_peer_that_reads_a_byte_now_and_then_is_closed_in_the_end() {
+    assert!(is_closed_for(1, Duration::from_millis(300)).await);
+}
+
 #[tokio::test]
 async fn others_have_their_turn_between_connections_that_are_taken_in() {
     const MANY: u64 = 100;

@@ -7,7 +7,7 @@ mod caller;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use caller::*;
 use tenon::ServerBuilder;
@@ -300,6 +300,40 @@ fn a_peer_that_does_not_read_is_closed_in_the_end() {
         server.counters().connections_open == 0
     });
     Caller::tcp(&server).expect_service();
+}
+
+/// It reads more than 64 KiB within the limit again and again, and takes longer than that for all.
+#[test]
+fn a_peer_that_reads_on_gets_all_of_a_reply_that_takes_longer() {
+    const LIMIT: Duration = Duration::from_secs(1);
+    const PARTS: usize = 40;
+    let limits = limited(|limits| limits.send = LIMIT);
+    let server = builder().limits(limits).start().unwrap();
+    let address = server.addresses()[1].to_string();
+    let (mut steady, begin) = (Caller::connect(&address), Instant::now());
+    let message = success(1, &vec![0x5a; PARTS * (64 << 10)]);
+    steady.send(&call(1, BIG, &words(&[(PARTS * (64 << 10)) as u32])));
+    for part in record(&message).chunks(64 << 10) {
+        thread::sleep(LIMIT / 25);
+        assert!(steady.receive_raw(part.len()) == part);
+    }
+    assert!(begin.elapsed() > LIMIT);
+    steady.expect_service();
+    assert_eq!(server.counters().slow_readers, 0);
+}
+
+#[test]
+fn a_peer_that_reads_a_byte_now_and_then_is_closed_in_the_end() {
+    let limits = limited(|limits| limits.send = Duration::from_millis(300));
+    let server = builder().limits(limits).start().unwrap();
+    for index in [0, 1] {
+        let mut dripping = Caller::connect(&server.addresses()[index].to_string());
+        dripping.send(&call(1, BIG, &words(&[64 << 20])));
+        eventually("the connection is closed", || {
+            dripping.receive_raw(1);
+            server.counters().slow_readers == index as u64 + 1
+        });
+    }
 }
 
 /// More peers that do not read than threads, each granted longer than the test waits.

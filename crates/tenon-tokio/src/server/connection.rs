@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use tenon::lean::Reason as Farewell;
 use tenon::runtime::{
-    LeanJob, Reason, Reception, Request, Share, execute_inline, refuse_for_number, stamp_replies,
+    LeanJob, Patience, Reason, Reception, Request, Share, execute_inline, refuse_for_number,
+    stamp_replies,
 };
 use tenon::wire::Buffer;
 use tenon_net::Stream;
@@ -56,8 +57,8 @@ pub(super) struct Connection {
     sent: usize,
     /// Whether the client has asked for stamps, so that there may be some among the replies.
     gives_stamps: bool,
-    /// Since when the peer has not made room for the replies.
-    blocked_since: Option<Instant>,
+    /// With a peer that does not make room for the replies.
+    patience: Patience,
     /// Since when no complete request has come.
     silent_since: Instant,
     has_memory: bool,
@@ -92,7 +93,7 @@ impl Connection {
             replies: Buffer::default(),
             sent: 0,
             gives_stamps: false,
-            blocked_since: None,
+            patience: Patience::default(),
             silent_since: Instant::now(),
             has_memory: true,
             is_in_order: false,
@@ -180,7 +181,7 @@ impl Connection {
             }
             // What is sent of the replies is kept until all are: a peer that reads but a part at a time must not
             // have them grow without end.
-            if self.blocked_since.is_some() || self.replies.len() > REPLIES_MAX {
+            if self.patience.end().is_some() || self.replies.len() > REPLIES_MAX {
                 return Pause::Replies;
             }
             match self.next_request() {
@@ -290,19 +291,22 @@ impl Connection {
         }
         while self.sent < self.replies.len() {
             let Poll::Ready(ready) = self.socket.poll_write_ready(cx) else {
-                self.blocked_since.get_or_insert_with(Instant::now);
+                self.patience.note_blocked(self.shared.offer.limits.send);
                 return Ok(false);
             };
             let mut ready = ready.map_err(Reason::Socket)?;
             let bytes = self.replies.as_slice();
             match self.socket.get_ref().try_send(&bytes[self.sent..]) {
-                Ok(sent) => self.sent += sent,
+                Ok(sent) => {
+                    self.sent += sent;
+                    self.patience.note_sent(sent);
+                }
                 Err(error) if is_for_now(&error) => ready.clear_ready(),
                 Err(error) => return Err(Reason::of_sending(error)),
             }
         }
         self.replies.clear();
-        (self.sent, self.blocked_since) = (0, None);
+        (self.sent, self.patience) = (0, Patience::default());
         Ok(true)
     }
 
@@ -352,20 +356,19 @@ impl Connection {
     /// When something is to be done even if nothing happens.
     fn next_duty(&self) -> Option<Instant> {
         let limits = &self.shared.offer.limits;
-        let blocked = self.blocked_since.map(|since| since + limits.send);
         let linger = self.has_memory.then(|| self.silent_since + LINGER);
         let idle = (!limits.idle.is_zero()).then(|| self.silent_since + limits.idle);
         let has_tasks = self.shared.has_tasks;
         let expiry = has_tasks.then(|| self.line.next_expiry()).flatten();
-        [blocked, linger, idle, expiry].into_iter().flatten().min()
+        [self.patience.end(), linger, idle, expiry]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn do_duties(&mut self, now: Instant) -> Result<(), Reason> {
         let limits = &self.shared.offer.limits;
-        if self
-            .blocked_since
-            .is_some_and(|since| now >= since + limits.send)
-        {
+        if self.patience.end().is_some_and(|end| now >= end) {
             return Err(Reason::SlowReader);
         }
         self.line.give_up_expired(now);

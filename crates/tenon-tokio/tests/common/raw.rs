@@ -11,6 +11,9 @@ use tenon_net::Stream;
 
 use super::{ECHO, PATIENCE};
 
+/// Bytes of the largest message that it takes.
+const MESSAGE_MAX: u32 = 4 << 20;
+
 /// A lean client that sends what it is told to.
 pub struct Raw {
     pub stream: Stream,
@@ -24,8 +27,8 @@ impl Raw {
         let address: Address = address.parse().unwrap();
         Self {
             stream: Stream::connect(&address, Instant::now() + PATIENCE).unwrap(),
-            engine: ClientEngine::new(Preamble::client(1 << 20), 1),
-            reader: MessageReader::new(1 << 20),
+            engine: ClientEngine::new(Preamble::client(MESSAGE_MAX), 1),
+            reader: MessageReader::new(MESSAGE_MAX as usize),
             out: Buffer::default(),
         }
     }

@@ -28,9 +28,9 @@ pub struct ServerLimits {
     /// How long a connection may be without a complete request before it is closed; zero is for
     /// ever.
     pub idle: Duration,
-    /// How long a reply may wait for a peer that does not read before its connection is closed. The
-    /// thread that sends it waits too, so while others wait for a thread and there is none, the
-    /// connection is closed after a tenth of a second already.
+    /// How long a peer may take to read 64 KiB of its replies, or the rest of them, before its connection is
+    /// closed. The thread that sends them waits too, so while others wait for a thread and there is none, the
+    /// connection is closed after a tenth of a second in which it reads nothing.
     pub send: Duration,
     /// Bytes of each of the two rings of a connection in shared memory; what is no power of two from 4 KiB to 64 MiB
     /// is taken for the next one. Messages of any size go through any ring, but in a large one a sender may be further

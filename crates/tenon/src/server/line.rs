@@ -13,6 +13,7 @@ use tenon_proto::lean::Calls;
 use super::core::Core;
 use super::counters::{LineTally, ServerCounters, Tally};
 use super::lock;
+use super::patience::Patience;
 use super::reason::Reason;
 use super::services::Origin;
 
@@ -115,14 +116,17 @@ impl Line {
 
     fn send_rest(&self, records: &[u8], begun: io::Result<usize>, core: &Core) -> io::Result<()> {
         let mut step = begun;
-        let mut since = None;
+        let mut patience = Patience::default();
         let mut sent = 0;
         loop {
             match step {
-                Ok(bytes) => sent += bytes,
+                Ok(bytes) => {
+                    sent += bytes;
+                    patience.note_sent(bytes);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let since = *since.get_or_insert_with(Instant::now);
-                    self.wait_for_room(since, core)?;
+                    let end = patience.note_blocked(core.limits.send);
+                    self.wait_for_room(end, core)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -136,8 +140,7 @@ impl Line {
     /// Waits until more can be sent. Looks now and then whether others need the thread more, this
     /// one or one that waits to send on this line too.
     #[cold]
-    fn wait_for_room(&self, since: Instant, core: &Core) -> io::Result<()> {
-        let deadline = since + core.limits.send;
+    fn wait_for_room(&self, deadline: Instant, core: &Core) -> io::Result<()> {
         loop {
             let look = Instant::now() + PATIENCE_IN_A_CROWD;
             match self.stream.wait(Ready::WRITABLE, look.min(deadline)) {

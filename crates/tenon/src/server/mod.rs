@@ -14,8 +14,8 @@
 //! parked in the same way.
 //!
 //! So a thread is bound by a peer that does nothing for no longer than the linger time, and by a
-//! peer that does not read its replies for no longer than [`ServerLimits::send`], or a tenth of a
-//! second while others wait for a thread.
+//! peer that reads less than 64 KiB of its replies for no longer than [`ServerLimits::send`], and by one that
+//! reads nothing for a tenth of a second while others wait for a thread.
 //!
 //! The handlers of a service run on the attending thread, or on [workers] if they wait or take
 //! long: [`ServerBuilder::service`] and [`ServerBuilder::service_on_workers`].
@@ -42,6 +42,7 @@ mod line;
 mod memory;
 mod offer;
 mod parking;
+mod patience;
 mod pool;
 mod port;
 mod reason;
@@ -65,6 +66,7 @@ pub use lean::{
 pub use limits::ServerLimits;
 pub use memory::Share;
 pub use offer::Offer;
+pub use patience::Patience;
 pub use reason::Reason;
 pub use reception::Reception;
 pub use request::Request;

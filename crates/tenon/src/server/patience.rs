@@ -1,0 +1,36 @@
+//! How long replies wait for a peer that reads slowly, or not at all.
+
+use std::time::{Duration, Instant};
+
+/// Bytes that a peer has to read within [`ServerLimits::send`](super::ServerLimits::send), or all that is left. So
+/// a large reply may take longer, but whoever reads a byte now and then does not hold its memory for ever.
+const STRETCH: usize = 64 << 10;
+
+/// How long a connection still waits for its peer to read.
+#[derive(Debug, Default)]
+pub struct Patience {
+    /// When it ends, once there was no room for something of the stretch that is being sent.
+    end: Option<Instant>,
+    /// Bytes of the stretch that there was room for.
+    sent: usize,
+}
+
+impl Patience {
+    /// There is no room. Gives when patience ends, `limit` after this was first said of the stretch.
+    pub fn note_blocked(&mut self, limit: Duration) -> Instant {
+        *self.end.get_or_insert_with(|| Instant::now() + limit)
+    }
+
+    /// There was room for so many bytes.
+    pub fn note_sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+        if self.sent >= STRETCH {
+            *self = Self::default();
+        }
+    }
+
+    /// When it ends, if the peer is waited for.
+    pub fn end(&self) -> Option<Instant> {
+        self.end
+    }
+}
