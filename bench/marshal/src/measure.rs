@@ -8,9 +8,6 @@ use crate::entrant::{Entrant, Timed};
 use crate::places::elsewhere;
 use crate::work::Work;
 
-/// In each place that a work is made in.
-const ROUNDS: usize = 3;
-
 /// How long a contestant works in one round, unless it takes longer to do it once: so short that
 /// the scheduler seldom interrupts it.
 const ROUND: Duration = Duration::from_micros(400);
@@ -80,24 +77,19 @@ impl Row {
     }
 }
 
-/// Measures all directions of a work.
+/// Measures all directions of a work, a round each.
 pub fn measure(work: &mut Work) -> [Row; 3] {
     Direction::ALL.map(|direction| {
-        let mut turns: Vec<Turn<'_>> = work
+        let turns: Vec<Turn<'_>> = work
             .entrants
             .iter_mut()
             .filter_map(|entrant| Turn::new(entrant, direction))
             .collect();
-        for _ in 0..ROUNDS {
-            turns.iter_mut().for_each(Turn::take);
-        }
+        let figures = turns.into_iter();
         Row {
             work: work.name.clone(),
             direction,
-            figures: turns
-                .into_iter()
-                .map(|turn| (turn.name, turn.nanoseconds))
-                .collect(),
+            figures: figures.map(|turn| (turn.name, vec![turn.take()])).collect(),
         }
     })
 }
@@ -107,7 +99,6 @@ struct Turn<'a> {
     name: &'static str,
     timed: &'a mut Timed,
     times: u64,
-    nanoseconds: Vec<f64>,
 }
 
 impl<'a> Turn<'a> {
@@ -127,21 +118,19 @@ impl<'a> Turn<'a> {
             name: entrant.name,
             timed,
             times,
-            nanoseconds: Vec::new(),
         })
     }
 
     /// It works for a moment before the clock runs: what the contestants before have pushed out of the cache
     /// comes back, as it is there in a program that goes on with the same. With what is large once is not
     /// enough: whoever came behind one with the same value was ahead by a third.
-    fn take(&mut self) {
+    fn take(self) -> f64 {
         let warm = Instant::now();
         while warm.elapsed() < WARM {
             (self.timed)(1);
         }
         let elapsed = time(self.timed, self.times);
-        self.nanoseconds
-            .push(elapsed.as_nanos() as f64 / self.times as f64);
+        elapsed.as_nanos() as f64 / self.times as f64
     }
 }
 
