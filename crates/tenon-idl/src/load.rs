@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::options::Files;
 
 /// The text of `path`, if there is such a file; the error is a message for the user. Bytes that
-/// are not UTF-8 are replaced: they can stand in comments only.
+/// are not UTF-8 are replaced, of which the preprocessor warns where it matters: outside of comments.
 pub(crate) fn read(path: &Path, files: &Files, bytes_max: usize) -> Result<Option<String>, String> {
     match files {
         Files::Memory(texts) => Ok(texts.get(path).cloned()),

@@ -100,7 +100,7 @@ pub enum Files {
 pub struct Limits {
     /// Bytes of all texts of a run together, every inclusion counted.
     pub text_bytes_max: usize,
-    /// Tokens, comments and `%` lines behind the preprocessor, together.
+    /// Tokens, comments and `%` lines behind the preprocessor, and tokens of macros' bodies, together.
     pub tokens_max: usize,
     /// Files that may be open in one another through `#include`.
     pub include_depth_max: usize,

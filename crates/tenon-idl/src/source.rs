@@ -47,7 +47,7 @@ pub struct Location {
 /// One text.
 #[derive(Debug)]
 struct SourceFile {
-    name: String,
+    name: Arc<str>,
     text: Arc<str>,
     line_starts: Vec<u32>,
     included: bool,
@@ -61,7 +61,10 @@ struct Marker {
     /// The physical line (from 0) the marker speaks of: the one behind it.
     physical: u32,
     line: u32,
-    name: String,
+    /// Shared by all that stands behind it: a name may be long, and what has one many.
+    name: Arc<str>,
+    /// Another file than that of the text, and than the one that its first marker names.
+    elsewhere: bool,
 }
 
 /// All texts of a run: the file that was asked for, what it includes, and the command line's
@@ -76,7 +79,7 @@ impl Sources {
     pub(crate) fn add(&mut self, name: &str, text: String, included: bool) -> FileId {
         let line_starts = line_starts(&text);
         self.files.push(SourceFile {
-            name: name.to_string(),
+            name: name.into(),
             text: text.into(),
             line_starts,
             included,
@@ -85,17 +88,25 @@ impl Sources {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// Notes that the line behind the one `at` stands in is line `line` of `name`.
-    pub(crate) fn mark_line(&mut self, at: Span, line: u32, name: Option<String>) {
+    /// Notes that the line behind the one `at` stands in is line `line` of `name`; without one, of the file that was
+    /// named last.
+    pub(crate) fn mark_line(&mut self, at: Span, line: u32, name: Option<&str>) {
         let physical = self.physical_line(at) + 1;
         let file = &mut self.files[at.file.0 as usize];
-        let name = name
-            .or_else(|| file.markers.last().map(|marker| marker.name.clone()))
-            .unwrap_or_else(|| file.name.clone());
+        let (name, elsewhere) = match (name, file.markers.last()) {
+            (Some(name), None) => (name.into(), false),
+            (Some(name), Some(_)) => (
+                name.into(),
+                *name != *file.markers[0].name && *name != *file.name,
+            ),
+            (None, Some(last)) => (Arc::clone(&last.name), last.elsewhere),
+            (None, None) => (Arc::clone(&file.name), false),
+        };
         file.markers.push(Marker {
             physical,
             line,
             name,
+            elsewhere,
         });
     }
 
@@ -106,7 +117,7 @@ impl Sources {
 
     /// The names of all texts, those of included files among them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(|file| file.name.as_str())
+        self.files.iter().map(|file| &*file.name)
     }
 
     /// What stands at `span`.
@@ -126,9 +137,9 @@ impl Sources {
             end: span.start,
             file: span.file,
         };
-        let (name, line) = file.named_line(physical);
+        let (marker, line) = file.counted(physical);
         Location {
-            file: name.to_string(),
+            file: marker.map_or(&file.name, |marker| &marker.name).to_string(),
             line,
             column: self.text(before).chars().count() as u32 + 1,
         }
@@ -161,31 +172,27 @@ impl Sources {
     /// Where a definition stands, as the schema wants it.
     pub(crate) fn origin(&self, span: Span) -> Origin {
         let file = &self.files[span.file.0 as usize];
-        let (name, line) = file.named_line(self.physical_line(span));
-        let first = file
-            .markers
-            .first()
-            .map_or(&file.name, |marker| &marker.name);
+        let (marker, line) = file.counted(self.physical_line(span));
         Origin {
-            included: file.included || (name != *first && name != file.name),
-            file: name.to_string(),
+            included: file.included || marker.is_some_and(|marker| marker.elsewhere),
+            file: Arc::clone(marker.map_or(&file.name, |marker| &marker.name)),
             line,
         }
     }
 }
 
 impl SourceFile {
-    /// The file and line that a physical line (from 0) goes by.
-    fn named_line(&self, physical: u32) -> (&str, u32) {
+    /// The marker by which a physical line (from 0) is counted, if there is one, and the number that it has by it.
+    fn counted(&self, physical: u32) -> (Option<&Marker>, u32) {
         let count = self
             .markers
             .partition_point(|marker| marker.physical <= physical);
         match count.checked_sub(1).map(|index| &self.markers[index]) {
             Some(marker) => {
                 let line = marker.line.saturating_add(physical - marker.physical);
-                (&marker.name, line)
+                (Some(marker), line)
             }
-            None => (&self.name, physical + 1),
+            None => (None, physical + 1),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use tenon_idl::{Define, Files, Limits, Options, Output, Parsed, Style, parse_file, parse_text};
@@ -1143,4 +1144,87 @@ fn only_the_numbers_of_libtirpc_are_known_to_it() {
             external foreign
         "#]],
     );
+}
+
+/// A name may be long, and as many definitions have it as a file holds: a copy for each took gigabytes.
+#[test]
+fn what_stands_behind_one_line_marker_has_one_name() {
+    let text = "#line 7 \"other.x\"\nconst A = 1;\n#line 50\nconst B = 2;\n#line 1 \"third.x\"\nconst C = 3;";
+    let parsed = parse_text("test.x", text, &Options::default());
+    let origins = parsed.schema.unwrap().constants;
+    let [a, b, c] = &origins[..] else {
+        panic!("{origins:?}")
+    };
+    assert!(Arc::ptr_eq(&a.origin.file, &b.origin.file));
+    let places = [a, b, c].map(|constant| (constant.origin.to_string(), constant.origin.included));
+    assert_eq!(
+        places,
+        [
+            ("other.x:7".to_owned(), false),
+            ("other.x:50".to_owned(), false),
+            ("third.x:1".to_owned(), true),
+        ]
+    );
+}
+
+#[test]
+fn a_name_that_no_file_has_is_refused() {
+    let name = "a".repeat(4097);
+    let parsed = parse_text(
+        "test.x",
+        &format!("#line 7 \"{name}\"\nconst A = 1;"),
+        &Options::default(),
+    );
+    let said = parsed.render(Style::Plain);
+    assert!(
+        said.starts_with("error: no file has so long a name"),
+        "{said}"
+    );
+    assert!(said.contains("--> test.x:1:1"), "{said}");
+}
+
+#[test]
+fn words_of_macros_count() {
+    let limits = Limits {
+        tokens_max: 10,
+        ..Limits::default()
+    };
+    let options = Options {
+        limits,
+        ..Options::default()
+    };
+    let few = "#define A 1 + 2\nconst C = 5;";
+    let line = "#define A 1 + 2 + 3 + 4 + 5 + 6 + 7\nconst C = 5;";
+    let lines = "#define A 1 + 2 + 3 + 4\n#define B 5 + 6 + 7\nconst C = 5;";
+    for (text, place) in [(few, None), (line, Some("1:31")), (lines, Some("2:17"))] {
+        let said = parse_text("test.x", text, &options).render(Style::Plain);
+        match place {
+            None => assert_eq!(said, ""),
+            Some(place) => {
+                assert!(said.contains("the interface is too long"), "{said}");
+                assert!(said.contains(&format!("--> test.x:{place}")), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_not_utf8_matter_outside_of_comments() {
+    let name = format!("tenon-idl-latin-{}.x", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(
+        &path,
+        b"/* caf\xe9 */\nconst A = 1;\n%/* caf\xe9 */\n%/* caf\xe9 */\n",
+    )
+    .unwrap();
+    let parsed = parse_file(&path, &Options::default());
+    std::fs::remove_file(&path).unwrap();
+    let [report] = &parsed.reports()[..] else {
+        panic!("{}", parsed.render(Style::Plain))
+    };
+    assert_eq!(
+        (report.line, report.column, &*report.message),
+        (3, 8, "this is not UTF-8")
+    );
+    assert_eq!(report.severity, "warning");
 }

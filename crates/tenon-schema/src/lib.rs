@@ -7,6 +7,7 @@
 pub mod written;
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A type of [`Schema::types`], by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,8 +42,8 @@ pub struct TypeDef {
 /// Where a definition stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The file as the user named it.
-    pub file: String,
+    /// The file as the user named it, or as a `#line` names it.
+    pub file: Arc<str>,
     /// The line, from 1.
     pub line: u32,
     /// Whether it stands in an included file rather than in the one that was asked for.

@@ -87,14 +87,14 @@ fn report(
     let origin = match at_fault {
         Some(def) => def.origin.clone(),
         None => Origin {
-            file: file.display().to_string(),
+            file: file.display().to_string().into(),
             line: 1,
             included: false,
         },
     };
     if args.json {
         let report = json!({
-            "severity": severity, "file": origin.file, "line": origin.line, "column": 1,
+            "severity": severity, "file": &*origin.file, "line": origin.line, "column": 1,
             "message": message, "expected": "", "hint": null,
         });
         return output::print_json(&report, true);

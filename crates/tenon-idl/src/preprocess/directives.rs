@@ -7,6 +7,9 @@ use crate::token::{Token, TokenKind};
 use super::Preprocessor;
 use super::macros::Macro;
 
+/// Bytes of a file's name: Linux has none that is longer.
+const FILE_NAME_MAX: usize = 4096;
+
 impl Preprocessor<'_> {
     /// Handles the directive that `hash` opens.
     pub(super) fn directive(&mut self, hash: Token) {
@@ -47,13 +50,18 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// What is left of the logical line; comments are put aside.
+    /// What is left of the logical line; comments are put aside. Of one that is longer than an interface may be only
+    /// the beginning, and nothing behind it is read.
     pub(super) fn line(&mut self) -> Vec<Token> {
         let mut line = Vec::new();
         while let Some(token) = self.frame_mut().lexer.next_on_line() {
             match token.kind {
                 TokenKind::Comment if self.skipping() => {}
                 TokenKind::Comment => self.comment(token),
+                _ if line.len() >= self.words_left() => {
+                    self.macro_words = self.options.limits.tokens_max;
+                    break;
+                }
                 _ => line.push(token),
             }
         }
@@ -73,6 +81,7 @@ impl Preprocessor<'_> {
             return;
         };
         let body = line[1..].to_vec();
+        self.macro_words += body.len();
         // C11 6.10.3: parameters start right behind the name, a body behind a space.
         let function_like = body
             .first()
@@ -114,17 +123,18 @@ impl Preprocessor<'_> {
             let text = self.sources.text(token.spelled);
             text.parse::<u32>().ok()
         });
-        let name = line
-            .get(1)
-            .filter(|token| token.kind == TokenKind::Text)
-            .map(|token| {
-                self.sources
-                    .text(token.spelled)
-                    .trim_matches('"')
-                    .to_string()
-            });
+        let name = line.get(1).filter(|token| token.kind == TokenKind::Text);
+        let name = name.map(|token| {
+            self.sources
+                .text(token.spelled)
+                .trim_matches('"')
+                .to_owned()
+        });
+        if name.as_ref().is_some_and(|name| name.len() > FILE_NAME_MAX) {
+            return self.report(Diagnostic::error(at, "no file has so long a name"));
+        }
         match number {
-            Some(number) => self.sources.mark_line(at, number, name),
+            Some(number) => self.sources.mark_line(at, number, name.as_deref()),
             None => self.report(Diagnostic::error(at, "expected a line number")),
         }
     }

@@ -73,6 +73,8 @@ pub(crate) fn preprocess(
         frames: Vec::new(),
         unit: Unit::default(),
         defined: Vec::new(),
+        macro_words: 0,
+        replaced: None,
         text_bytes_left: options.limits.text_bytes_max,
     };
     preprocessor.predefine();
@@ -91,6 +93,10 @@ struct Preprocessor<'a> {
     unit: Unit,
     /// The macros that the interface defined, in order, with the position of the next word.
     defined: Vec<(String, usize)>,
+    /// Words that the bodies of macros are made of.
+    macro_words: usize,
+    /// The last file in which characters were found that stand for bytes that are not UTF-8.
+    replaced: Option<FileId>,
     text_bytes_left: usize,
 }
 
@@ -126,12 +132,18 @@ impl Preprocessor<'_> {
     fn run(&mut self) {
         while !self.frames.is_empty() && !self.diagnostics.exhausted() {
             let token = self.frame_mut().lexer.next();
-            if self.unit.length() >= self.options.limits.tokens_max {
+            if self.words_left() == 0 {
                 let error = Diagnostic::error(token.span, "the interface is too long");
                 return self.report(error.hint("split it, or raise the limit of words"));
             }
             self.take(token);
         }
+    }
+
+    /// Words that may still be taken in.
+    fn words_left(&self) -> usize {
+        let words = self.unit.length() + self.macro_words;
+        self.options.limits.tokens_max.saturating_sub(words)
     }
 
     fn take(&mut self, token: Token) {
@@ -144,11 +156,16 @@ impl Preprocessor<'_> {
             _ if self.skipping() => {}
             TokenKind::Comment => self.comment(token),
             TokenKind::Passthrough => {
+                self.warn_replaced(token);
                 let aside = self.aside(token);
                 self.unit.passthrough.push(aside);
             }
             TokenKind::Identifier => self.identifier(token),
             TokenKind::Bad(bad) => self.bad(bad, token.span),
+            TokenKind::Text => {
+                self.warn_replaced(token);
+                self.unit.tokens.push(token);
+            }
             _ => self.unit.tokens.push(token),
         }
     }
@@ -266,6 +283,27 @@ impl Preprocessor<'_> {
             false => Diagnostic::warning(span, message).label("read as white space"),
         };
         self.report(diagnostic.hint("remove it; such characters come with pasted text"));
+    }
+
+    /// Warns once per file about bytes that are not UTF-8 where they reach what is generated.
+    fn warn_replaced(&mut self, token: Token) {
+        let file = token.span.file;
+        let text = self.sources.text(token.span);
+        let Some(at) = text.find(char::REPLACEMENT_CHARACTER) else {
+            return;
+        };
+        if self.replaced.replace(file) == Some(file) {
+            return;
+        }
+        let start = token.span.start + at as u32;
+        let span = Span {
+            start,
+            end: start + char::REPLACEMENT_CHARACTER.len_utf8() as u32,
+            file,
+        };
+        let warning = Diagnostic::warning(span, "this is not UTF-8")
+            .label("read as U+FFFD, and generated so");
+        self.report(warning.hint("save the file as UTF-8"));
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
