@@ -114,6 +114,7 @@ async fn is_closed_for(at_a_time: usize, limit: Duration) -> bool {
     let address = format!("unix://{}", fresh_path().display());
     let limits = ServerLimits {
         send: limit,
+        idle: limit.saturating_mul(1000),
         ..ServerLimits::default()
     };
     let builder = tenon::Server::builder()
@@ -148,6 +149,11 @@ async fn a_peer_has_a_time_for_each_part_of_an_answer() {
     let (limit, begin) = (Duration::from_secs(1), Instant::now());
     assert!(!is_closed_for(64 << 10, limit).await);
     assert!(begin.elapsed() > limit, "all of it takes longer");
+}
+
+#[tokio::test]
+async fn times_may_be_longer_than_any() {
+    assert!(!is_closed_for(64 << 10, Duration::MAX).await);
 }
 
 #[tokio::test]

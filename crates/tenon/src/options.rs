@@ -10,6 +10,9 @@ use crate::waiting::Waiting;
 /// Smallest fragment that calls are cut into, so that every header stays in one piece.
 const FRAGMENT_MIN: usize = 1024;
 
+/// Far enough away to be never, near enough to be computed with.
+pub(crate) const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// The limits of a [`Channel`](crate::Channel). The defaults suit most programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelOptions {

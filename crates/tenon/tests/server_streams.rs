@@ -323,6 +323,18 @@ fn a_peer_that_reads_on_gets_all_of_a_reply_that_takes_longer() {
 }
 
 #[test]
+fn times_may_be_longer_than_any() {
+    let limits = limited(|limits| (limits.send, limits.idle) = (Duration::MAX, Duration::MAX));
+    let server = builder().limits(limits).start().unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        // More than fits between the ends, so that the server has to wait.
+        let message = success(1, &vec![0x5a; 16 << 20]);
+        caller.expect(&call(1, BIG, &words(&[16 << 20])), &message);
+        caller.expect_service();
+    }
+}
+
+#[test]
 fn a_peer_that_reads_a_byte_now_and_then_is_closed_in_the_end() {
     let limits = limited(|limits| limits.send = Duration::from_millis(300));
     let server = builder().limits(limits).start().unwrap();

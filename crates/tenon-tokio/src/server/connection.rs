@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tenon::lean::Reason as Farewell;
 use tenon::runtime::{
-    LeanJob, Patience, Reason, Reception, Request, Share, execute_inline, refuse_for_number,
+    Grace, LeanJob, Reason, Reception, Request, Share, execute_inline, refuse_for_number,
     stamp_replies,
 };
 use tenon::wire::Buffer;
@@ -57,8 +57,8 @@ pub(super) struct Connection {
     sent: usize,
     /// Whether the client has asked for stamps, so that there may be some among the replies.
     gives_stamps: bool,
-    /// With a peer that does not make room for the replies.
-    patience: Patience,
+    /// For a peer that does not make room for the replies.
+    grace: Grace,
     /// Since when no complete request has come.
     silent_since: Instant,
     has_memory: bool,
@@ -93,7 +93,7 @@ impl Connection {
             replies: Buffer::default(),
             sent: 0,
             gives_stamps: false,
-            patience: Patience::default(),
+            grace: Grace::default(),
             silent_since: Instant::now(),
             has_memory: true,
             is_in_order: false,
@@ -181,7 +181,7 @@ impl Connection {
             }
             // What is sent of the replies is kept until all are: a peer that reads but a part at a time must not
             // have them grow without end.
-            if self.patience.end().is_some() || self.replies.len() > REPLIES_MAX {
+            if self.grace.end().is_some() || self.replies.len() > REPLIES_MAX {
                 return Pause::Replies;
             }
             match self.next_request() {
@@ -291,7 +291,7 @@ impl Connection {
         }
         while self.sent < self.replies.len() {
             let Poll::Ready(ready) = self.socket.poll_write_ready(cx) else {
-                self.patience.note_blocked(self.shared.offer.limits.send);
+                self.grace.note_blocked(self.shared.offer.limits.send);
                 return Ok(false);
             };
             let mut ready = ready.map_err(Reason::Socket)?;
@@ -299,14 +299,14 @@ impl Connection {
             match self.socket.get_ref().try_send(&bytes[self.sent..]) {
                 Ok(sent) => {
                     self.sent += sent;
-                    self.patience.note_sent(sent);
+                    self.grace.note_sent(sent);
                 }
                 Err(error) if is_for_now(&error) => ready.clear_ready(),
                 Err(error) => return Err(Reason::of_sending(error)),
             }
         }
         self.replies.clear();
-        (self.sent, self.patience) = (0, Patience::default());
+        (self.sent, self.grace) = (0, Grace::default());
         Ok(true)
     }
 
@@ -360,7 +360,7 @@ impl Connection {
         let idle = (!limits.idle.is_zero()).then(|| self.silent_since + limits.idle);
         let has_tasks = self.shared.has_tasks;
         let expiry = has_tasks.then(|| self.line.next_expiry()).flatten();
-        [self.patience.end(), linger, idle, expiry]
+        [self.grace.end(), linger, idle, expiry]
             .into_iter()
             .flatten()
             .min()
@@ -368,7 +368,7 @@ impl Connection {
 
     fn do_duties(&mut self, now: Instant) -> Result<(), Reason> {
         let limits = &self.shared.offer.limits;
-        if self.patience.end().is_some_and(|end| now >= end) {
+        if self.grace.end().is_some_and(|end| now >= end) {
             return Err(Reason::SlowReader);
         }
         self.line.give_up_expired(now);

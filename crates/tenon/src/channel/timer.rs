@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tenon_net::{Ticks, Until};
 
 use crate::error::CallError;
+use crate::options::FOR_EVER;
 
 /// The time that a call has.
 #[derive(Debug, Clone, Copy)]
@@ -17,9 +18,6 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Far enough away to be never, near enough to be computed with.
-    const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-
     /// From how much on a tick of the clock more does not matter.
     pub(super) const SECONDS: Duration = Duration::from_secs(1);
 
@@ -30,7 +28,7 @@ impl Timer {
         Self {
             started,
             limit,
-            deadline: started + limit.min(Self::NEVER),
+            deadline: started + limit.min(FOR_EVER),
             seen: started,
         }
     }
@@ -43,7 +41,7 @@ impl Timer {
         Self {
             started,
             limit,
-            deadline: started + (limit.min(Self::NEVER) + ticks.tick()),
+            deadline: started + (limit.min(FOR_EVER) + ticks.tick()),
             seen: started,
         }
     }

@@ -154,7 +154,7 @@ impl ServerBuilder {
     /// What peers are granted.
     #[must_use]
     pub fn limits(mut self, limits: ServerLimits) -> Self {
-        self.limits = limits;
+        self.limits = limits.computable();
         self
     }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tenon_net::Listener;
 
+use crate::options::FOR_EVER;
+
 /// Bounds on what peers can make a server spend. Change what you need and take the rest from
 /// [`Default`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,17 @@ pub struct ServerLimits {
     /// Threads that attend connections and execute inline handlers, started as they are needed.
     /// One more waits for the connections that nobody attends.
     pub threads: usize,
+}
+
+impl ServerLimits {
+    /// The same with times that a moment can be put off by.
+    pub(super) fn computable(self) -> Self {
+        Self {
+            idle: self.idle.min(FOR_EVER),
+            send: self.send.min(FOR_EVER),
+            ..self
+        }
+    }
 }
 
 impl Default for ServerLimits {

@@ -12,8 +12,8 @@ use tenon_proto::lean::Calls;
 
 use super::core::Core;
 use super::counters::{LineTally, ServerCounters, Tally};
+use super::grace::Grace;
 use super::lock;
-use super::patience::Patience;
 use super::reason::Reason;
 use super::services::Origin;
 
@@ -116,16 +116,16 @@ impl Line {
 
     fn send_rest(&self, records: &[u8], begun: io::Result<usize>, core: &Core) -> io::Result<()> {
         let mut step = begun;
-        let mut patience = Patience::default();
+        let mut grace = Grace::default();
         let mut sent = 0;
         loop {
             match step {
                 Ok(bytes) => {
                     sent += bytes;
-                    patience.note_sent(bytes);
+                    grace.note_sent(bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let end = patience.note_blocked(core.limits.send);
+                    let end = grace.note_blocked(core.limits.send);
                     self.wait_for_room(end, core)?;
                 }
                 Err(error) => return Err(error),

@@ -17,6 +17,7 @@ use super::counters::ServerCounters;
 use super::hearing_out::Hearing;
 use super::lock;
 use super::port::Socket;
+use crate::options::FOR_EVER;
 use crate::rpcbind::{Registrar, RpcbindError};
 
 /// How long calls may still run when a server is dropped.
@@ -24,9 +25,6 @@ const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 
 /// How long threads have to leave when they are not executing calls.
 const DEPARTURE: Duration = Duration::from_millis(500);
-
-/// Far enough away to be never, near enough to be computed with.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// How often it is looked whether more has come of what becomes of the last answers.
 const HEARING: Duration = Duration::from_millis(1);

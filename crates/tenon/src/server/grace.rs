@@ -8,15 +8,15 @@ const STRETCH: usize = 64 << 10;
 
 /// How long a connection still waits for its peer to read.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct Grace {
     /// When it ends, once there was no room for something of the stretch that is being sent.
     end: Option<Instant>,
     /// Bytes of the stretch that there was room for.
     sent: usize,
 }
 
-impl Patience {
-    /// There is no room. Gives when patience ends, `limit` after this was first said of the stretch.
+impl Grace {
+    /// There is no room. Gives when the grace ends, `limit` after this was first said of the stretch.
     pub fn note_blocked(&mut self, limit: Duration) -> Instant {
         *self.end.get_or_insert_with(|| Instant::now() + limit)
     }
