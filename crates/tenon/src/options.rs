@@ -7,6 +7,9 @@ use tenon_proto::onc::record::FRAGMENT_MAX;
 
 use crate::waiting::Waiting;
 
+/// Shortest time after which a call is sent again: whoever waits for no time at all floods its server.
+const RESEND_MIN: Duration = Duration::from_millis(1);
+
 /// Smallest fragment that calls are cut into, so that every header stays in one piece.
 const FRAGMENT_MIN: usize = 1024;
 
@@ -83,9 +86,10 @@ impl ChannelOptions {
     }
 
     /// When a call over UDP is sent again: after `first`, then after twice as long each time, up
-    /// to `longest`. Half a second and 8 seconds if not said.
+    /// to `longest`, and after a millisecond at least. Half a second and 8 seconds if not said.
     #[must_use]
     pub fn retransmission(self, first: Duration, longest: Duration) -> Self {
+        let [first, longest] = [first, longest].map(|pause| pause.clamp(RESEND_MIN, FOR_EVER));
         Self {
             retransmission: Retransmission { first, longest },
             ..self

@@ -6,7 +6,7 @@ mod common;
 
 use std::net::UdpSocket;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{PATIENCE, Peer, bounded, call_raw, receive_call, start, success, words};
 use tenon::{CallError, ChannelOptions, Client};
@@ -52,6 +52,30 @@ fn a_lost_call_is_sent_again_with_the_same_xid() {
     assert_eq!(start(&client, 7).wait().unwrap(), 7);
     assert!(client.channel().counters().calls.retransmissions >= 2);
     peer.join();
+}
+
+#[test]
+fn a_call_may_be_sent_again_never_or_at_once() {
+    let silence = Duration::from_millis(20);
+    for pause in [Duration::MAX, Duration::ZERO] {
+        let peer = Peer::udp(move |socket| {
+            let (call, from) = receive_call(&socket).unwrap();
+            thread::sleep(silence);
+            socket
+                .send_to(&success(call.xid, &call.arguments), from)
+                .unwrap();
+        });
+        let client = peer.client_with(ChannelOptions::default().retransmission(pause, pause));
+        let begin = Instant::now();
+        assert_eq!(start(&client, 7).wait().unwrap(), 7);
+        let again = client.channel().counters().calls.retransmissions;
+        let most = match pause.is_zero() {
+            true => begin.elapsed().as_millis(),
+            false => 0,
+        };
+        assert!(u128::from(again) <= most, "{again} times");
+        peer.join();
+    }
 }
 
 #[test]
