@@ -362,12 +362,13 @@ bool tenon_server_start(tenon_server *server, tenon_error *error);
  * none or the server does not serve. Lives as long as the server. */
 const char *tenon_server_address(const tenon_server *server, size_t index);
 
-/* Starts unless it has, and serves until tenon_server_stop was called, by another thread or by a handler. */
+/* Starts unless it has, and serves until tenon_server_stop was called, by another thread or by a handler; if that was
+ * before it served, it returns at once, and true. Any number of threads may. */
 bool tenon_server_run(tenon_server *server, tenon_error *error);
 
 /* Begins to stop: nothing new is taken in, and calls that were begun are answered for up to drain_ms. Returns at
  * once if a handler calls it, otherwise when it is done. A handler that takes longer goes on until it returns, and
- * its reply goes nowhere: tenon_server_free waits for it. */
+ * its reply goes nowhere: tenon_server_free waits for it. A server that does not serve yet never will. */
 void tenon_server_stop(tenon_server *server, uint64_t drain_ms);
 
 /* What it has seen since it started. */

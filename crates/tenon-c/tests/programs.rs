@@ -233,6 +233,14 @@ fn a_server_is_free_when_no_handler_runs() {
 }
 
 #[test]
+fn a_server_stops_whenever_it_is_told_to() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "runs", &SANITIZED, false);
+    let said = succeeds(Command::new(program).arg("tcp://127.0.0.1:0"));
+    assert_eq!(said, "fine\n");
+}
+
+#[test]
 fn the_header_is_one_of_cpp_too() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");
     for compiler in ["g++", "clang++"].into_iter().filter(|name| has(name)) {

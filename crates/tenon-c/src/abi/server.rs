@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub struct CServer {
     /// What is put together, until it serves.
     builder: Mutex<Option<ServerBuilder>>,
     serving: OnceLock<Serving>,
+    /// It was stopped before it served.
+    is_stopped: AtomicBool,
     /// Handed to each service, which lives as long as a thread that may call its handlers.
     presence: Presence,
     absence: Absence,
@@ -51,7 +54,8 @@ pub struct CCounters {
 }
 
 const NO_SERVER: Report = Report::Caller("the server is NULL");
-const SERVES: Report = Report::Caller("the server serves already, or was not started for an error");
+const SERVES: Report =
+    Report::Caller("the server serves already, was stopped, or was not started for an error");
 
 impl CServer {
     fn new() -> Self {
@@ -59,6 +63,7 @@ impl CServer {
         Self {
             builder: Mutex::new(Some(Server::builder())),
             serving: OnceLock::new(),
+            is_stopped: AtomicBool::new(false),
             presence,
             absence,
         }
@@ -97,17 +102,26 @@ impl CServer {
         Ok(())
     }
 
+    /// Another thread may start it first, or stop it before it has begun: then there is nothing to wait for.
     fn run(&self) -> Result<(), Report> {
-        if self.serving.get().is_none() {
-            self.start()?;
+        let started = self.start();
+        match (self.serving.get(), started) {
+            (Some(serving), _) => serving.server.wait(),
+            (None, Err(_)) if self.is_stopped.load(Ordering::Acquire) => {}
+            (None, started) => return started,
         }
-        let serving = self.serving.get().ok_or(SERVES)?;
-        serving.server.wait();
         Ok(())
     }
 
-    /// A handler cannot wait for itself: then a thread does.
+    /// A handler cannot wait for itself: then a thread does. A server that does not serve will not.
     fn stop(&self, drain: Duration) {
+        if self.serving.get().is_none() {
+            // Whoever starts it has the lock until it serves.
+            let mut builder = self.lock();
+            if builder.take().is_some() {
+                self.is_stopped.store(true, Ordering::Release);
+            }
+        }
         let Some(serving) = self.serving.get() else {
             return;
         };
