@@ -5,6 +5,7 @@
 mod common;
 
 use std::future::poll_fn;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use common::place::fresh_path;
 use common::raw::Raw;
 use common::serving::Serving;
 use common::{
-    ECHO, HOLD, PATIENCE, Patient, call, connect, eventually, every_way, hold, in_time, interface,
-    listening,
+    ECHO, HOLD, PATIENCE, PROGRAM, Patient, VERSION, call, connect, eventually, every_way, hold,
+    in_time, interface, listening,
 };
 use tenon::lean::Interface;
 use tenon::{CallError, Refusal, ServerLimits};
@@ -159,6 +160,67 @@ async fn times_may_be_longer_than_any() {
 #[tokio::test]
 async fn a_peer_that_reads_a_byte_now_and_then_is_closed_in_the_end() {
     assert!(is_closed_for(1, Duration::from_millis(300)).await);
+}
+
+/// A call of ONC RPC with so many bytes of arguments, as a record.
+fn large_call(bytes: usize) -> Vec<u8> {
+    let mark = 1 << 31 | (40 + bytes) as u32;
+    let head = [mark, 1, 0, 2, PROGRAM, VERSION, ECHO.into(), 0, 0, 0, 0];
+    let head = head.iter().flat_map(|word| word.to_be_bytes());
+    head.chain((0..bytes).map(|_| 1)).collect()
+}
+
+/// Sends parts of a large call, and nothing for a moment behind each; says whether the server has had enough, or
+/// else answers.
+async fn is_closed_to(parts: Vec<Vec<u8>>, limit: Duration) -> bool {
+    let path = fresh_path();
+    let limits = ServerLimits {
+        receive: limit,
+        ..ServerLimits::default()
+    };
+    let builder = tenon::Server::builder()
+        .listen(&format!("unix://{}", path.display()))
+        .unwrap()
+        .limits(limits)
+        .service(Serving {
+            interface: interface(),
+            body: |_, arguments: &[u8]| Ok(arguments.to_vec()),
+        });
+    let server = tenon_tokio::Server::start(builder).await.unwrap();
+    let sending = spawn_blocking(move || {
+        let mut peer = UnixStream::connect(path).unwrap();
+        peer.set_read_timeout(Some(PATIENCE)).unwrap();
+        for part in parts {
+            if peer.write_all(&part).is_err() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(40));
+        }
+        peer.read_exact(&mut [0; 28]).is_err()
+    });
+    let is_closed = in_time(sending).await.unwrap();
+    assert_eq!(server.counters().slow_senders, is_closed.into());
+    is_closed
+}
+
+#[tokio::test]
+async fn half_of_a_large_call_is_not_waited_for_long() {
+    let (limit, half) = (
+        Duration::from_millis(300),
+        large_call(LARGE)[..100 << 10].to_vec(),
+    );
+    assert!(is_closed_to(vec![half.clone()], limit).await);
+    let dripping = [half].into_iter().chain((0..1000).map(|_| vec![1]));
+    assert!(is_closed_to(dripping.collect(), limit).await);
+}
+
+#[tokio::test]
+async fn a_large_call_may_take_longer_if_it_goes_on() {
+    let (limit, begin) = (Duration::from_secs(1), Instant::now());
+    let parts = large_call(LARGE);
+    let parts = parts.chunks(64 << 10).map(<[u8]>::to_vec);
+    assert!(!is_closed_to(parts.collect(), limit).await);
+    assert!(begin.elapsed() > limit, "all of it takes longer");
 }
 
 #[tokio::test]

@@ -15,8 +15,8 @@ pub use crate::channel::{
 };
 pub use crate::rpcbind::Registrar;
 pub use crate::server::{
-    Duplicates, Exchange, Execution, Grace, LeanJob, Offer, Origin, Passed, Places, Prepared,
-    Reason, Reception, Request, SEND_PATIENCE, Services, Share, Wanted, execute_inline,
+    Arrival, Duplicates, Exchange, Execution, Grace, LeanJob, Offer, Origin, Passed, Places,
+    Prepared, Reason, Reception, Request, SEND_PATIENCE, Services, Share, Wanted, execute_inline,
     execute_known, note as note_sent, note_panic, note_refusal, preamble, refuse_for_number,
     refuse_lean, stamp_replies, status,
 };

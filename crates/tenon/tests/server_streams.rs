@@ -322,9 +322,52 @@ fn a_peer_that_reads_on_gets_all_of_a_reply_that_takes_longer() {
     assert_eq!(server.counters().slow_readers, 0);
 }
 
+/// Of large requests those that go on are waited for, and of others nothing.
+#[test]
+fn half_of_a_large_request_is_not_waited_for_long() {
+    let limits = limited(|limits| limits.receive = Duration::from_millis(300));
+    let server = builder().limits(limits).start().unwrap();
+    let (small, large) = (vec![1; 1 << 10], vec![1; 200 << 10]);
+    let [small, large] = [small, large].map(|payload| record(&call(1, ECHO, &payload)));
+    let mut patient = Caller::tcp(&server);
+    patient.send_raw(&small[..100]);
+    for mut silent in Caller::on_streams(&server) {
+        silent.send_raw(&large[..100 << 10]);
+        silent.expect_close();
+    }
+    let slow = || server.counters().slow_senders;
+    assert_eq!(slow(), 2);
+    let mut dripping = Caller::tcp(&server);
+    dripping.send_raw(&large[..100 << 10]);
+    eventually("it is closed that sends a byte now and then", || {
+        let _ = dripping.try_send_raw(&[1]);
+        slow() == 3
+    });
+    patient.send_raw(&small[100..]);
+    assert_eq!(patient.receive().len(), 24 + (1 << 10));
+}
+
+#[test]
+fn a_large_request_may_take_longer_if_it_goes_on() {
+    const LIMIT: Duration = Duration::from_secs(1);
+    let limits = limited(|limits| limits.receive = LIMIT);
+    let server = builder().limits(limits).start().unwrap();
+    let (mut steady, begin) = (Caller::tcp(&server), Instant::now());
+    let payload = vec![1; 40 * (64 << 10)];
+    for part in record(&call(1, ECHO, &payload)).chunks(64 << 10) {
+        thread::sleep(LIMIT / 25);
+        steady.send_raw(part);
+    }
+    assert!(begin.elapsed() > LIMIT);
+    assert!(steady.receive() == success(1, &payload));
+    assert_eq!(server.counters().slow_senders, 0);
+}
+
 #[test]
 fn times_may_be_longer_than_any() {
-    let limits = limited(|limits| (limits.send, limits.idle) = (Duration::MAX, Duration::MAX));
+    let limits = limited(|limits| {
+        [limits.send, limits.receive, limits.idle] = [Duration::MAX; 3];
+    });
     let server = builder().limits(limits).start().unwrap();
     for mut caller in Caller::on_streams(&server) {
         // More than fits between the ends, so that the server has to wait.

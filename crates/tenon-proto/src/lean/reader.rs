@@ -228,6 +228,12 @@ impl MessageReader {
         self.at + self.received_of_next().len() as u64
     }
 
+    /// Bytes received that are kept.
+    #[inline]
+    pub fn kept(&self) -> usize {
+        self.storage.end()
+    }
+
     /// Bytes of memory that the reader has.
     #[inline]
     pub fn capacity(&self) -> usize {

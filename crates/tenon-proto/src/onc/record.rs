@@ -243,6 +243,11 @@ impl RecordReader {
         self.state == State::Mark { fresh: true } && self.next == self.storage.end()
     }
 
+    /// Bytes received that are kept.
+    pub fn kept(&self) -> usize {
+        self.storage.end()
+    }
+
     /// Bytes of memory that the reader has.
     pub fn capacity(&self) -> usize {
         self.storage.capacity()

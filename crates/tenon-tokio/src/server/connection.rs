@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tenon::lean::Reason as Farewell;
 use tenon::runtime::{
-    Grace, LeanJob, Reason, Reception, Request, Share, execute_inline, refuse_for_number,
+    Arrival, Grace, LeanJob, Reason, Reception, Request, Share, execute_inline, refuse_for_number,
     stamp_replies,
 };
 use tenon::wire::Buffer;
@@ -61,6 +61,8 @@ pub(super) struct Connection {
     grace: Grace,
     /// Since when no complete request has come.
     silent_since: Instant,
+    /// Of a request that takes memory of all.
+    arrival: Arrival,
     has_memory: bool,
     /// Whether no call is begun before those that were are answered.
     is_in_order: bool,
@@ -95,6 +97,7 @@ impl Connection {
             gives_stamps: false,
             grace: Grace::default(),
             silent_since: Instant::now(),
+            arrival: Arrival::default(),
             has_memory: true,
             is_in_order: false,
             held: None,
@@ -142,20 +145,34 @@ impl Connection {
             let has_room = self.send(cx)?;
             self.mind_time(cx)?;
             match pause {
-                _ if self.ending.is_some() || !has_room => return Ok(()),
+                _ if self.ending.is_some() || !has_room => break,
                 Pause::Replies => {}
-                Pause::Calls => return Ok(()),
+                Pause::Calls => break,
                 Pause::Nothing => match self.receive(cx) {
                     Ok(true) if received == RECEIVES_MAX => {
                         cx.waker().wake_by_ref();
                         return Ok(());
                     }
                     Ok(true) => received += 1,
-                    Ok(false) => return Ok(()),
+                    Ok(false) => return self.wait_for_more(cx),
                     Err(reason) => self.ending = Some(reason),
                 },
             }
         }
+        // Nothing is waited for.
+        self.arrival.clear();
+        Ok(())
+    }
+
+    /// A large request that has begun to come has its time.
+    fn wait_for_more(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
+        if self.share.is_empty() {
+            self.arrival.clear();
+            return Ok(());
+        }
+        let limit = self.shared.offer.limits.receive;
+        self.arrival.note_waiting(self.reception.kept(), limit);
+        self.mind_time(cx)
     }
 
     /// Takes the answers that tasks have left.
@@ -194,6 +211,7 @@ impl Connection {
 
     fn note_request(&mut self) {
         self.silent_since = Instant::now();
+        self.arrival.clear();
         self.has_memory = true;
     }
 
@@ -360,7 +378,7 @@ impl Connection {
         let idle = (!limits.idle.is_zero()).then(|| self.silent_since + limits.idle);
         let has_tasks = self.shared.has_tasks;
         let expiry = has_tasks.then(|| self.line.next_expiry()).flatten();
-        [self.grace.end(), linger, idle, expiry]
+        [self.grace.end(), self.arrival.end(), linger, idle, expiry]
             .into_iter()
             .flatten()
             .min()
@@ -370,6 +388,13 @@ impl Connection {
         let limits = &self.shared.offer.limits;
         if self.grace.end().is_some_and(|end| now >= end) {
             return Err(Reason::SlowReader);
+        }
+        if self.arrival.end().is_some_and(|end| now >= end) {
+            self.arrival.clear();
+            // Whoever does not read has a time for that.
+            if self.replies.is_empty() {
+                return Err(self.farewell(Reason::SlowSender));
+            }
         }
         self.line.give_up_expired(now);
         let silence = now.saturating_duration_since(self.silent_since);
@@ -392,17 +417,17 @@ impl Connection {
             self.silent_since = now;
             return Ok(());
         }
-        self.say_goodbye(Farewell::IDLE);
-        Err(Reason::Idle)
+        Err(self.farewell(Reason::Idle))
     }
 
-    /// Tells a peer that can be told that nothing further is accepted. What does not fit at once is
+    /// Tells a peer that can be told why nothing further is accepted. What does not fit at once is
     /// not said.
-    fn say_goodbye(&mut self, reason: Farewell) {
-        self.reception.goodbye(reason, &mut self.replies);
+    fn farewell(&mut self, reason: Reason) -> Reason {
+        self.reception.goodbye(reason.farewell(), &mut self.replies);
         // Whoever has gone need not be told.
         let _ = self.socket.get_ref().try_send(self.replies.as_slice());
         self.replies.clear();
+        reason
     }
 }
 

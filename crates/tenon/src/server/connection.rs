@@ -13,8 +13,10 @@ use tenon_proto::onc::server::Call;
 use tenon_wire::Buffer;
 
 use super::LINGER;
+use super::arrival::Arrival;
 use super::core::Core;
 use super::lean::{self, Answered};
+use super::limits::ServerLimits;
 use super::line::Line;
 use super::lock;
 use super::memory::Share;
@@ -46,6 +48,8 @@ pub(super) struct Connection {
     looking: Looking,
     /// Since when no complete request has come, as of the last parking.
     silent_since: Instant,
+    /// Of a request that takes memory of all, as of the last parking.
+    arrival: Arrival,
     /// Dropped last: whoever finds the connection gone finds its memory there again.
     pub(super) line: Arc<Line>,
 }
@@ -73,6 +77,7 @@ impl Connection {
             held: None,
             waiter,
             silent_since: Instant::now(),
+            arrival: Arrival::default(),
         }
     }
 
@@ -85,14 +90,31 @@ impl Connection {
         let fate = self.serve(core).unwrap_or_else(Fate::Close);
         if matches!(fate, Fate::Park) {
             self.release_memory();
+            self.note_arrival(core.limits.receive);
         }
         fate
     }
 
+    /// Why the connection is to end by now, which waits for bytes.
+    pub(super) fn lateness(&self, limits: &ServerLimits, now: Instant) -> Option<Reason> {
+        if self.arrival.end().is_some_and(|end| now >= end) {
+            return Some(Reason::SlowSender);
+        }
+        let is_idle = !limits.idle.is_zero() && self.is_idle(limits.idle, now);
+        is_idle.then_some(Reason::Idle)
+    }
+
     /// Whether no complete request has come for `limit` and no reply is due.
-    pub(super) fn is_idle(&self, limit: Duration, now: Instant) -> bool {
+    fn is_idle(&self, limit: Duration, now: Instant) -> bool {
         let silence = now.saturating_duration_since(self.silent_since);
         silence >= limit && self.line.in_flight.load(Ordering::Relaxed) == 0
+    }
+
+    fn note_arrival(&mut self, limit: Duration) {
+        match self.share.is_empty() {
+            true => self.arrival.clear(),
+            false => self.arrival.note_waiting(self.reception.kept(), limit),
+        }
     }
 
     /// Gives back what an idle connection does not need.
@@ -123,6 +145,7 @@ impl Connection {
         }
         if patience.was_renewed {
             self.silent_since = Instant::now();
+            self.arrival.clear();
         }
         Ok(Fate::Park)
     }

@@ -52,6 +52,8 @@ counters! {
     /// Connections closed because requests that have not arrived whole take all the memory there
     /// may be for them.
     memory_exhausted,
+    /// Connections closed because the peer sent a large request too slowly.
+    slow_senders,
     /// Connections closed because no request came for too long.
     idle_connections,
     /// Connections closed because the peer did not read its replies.

@@ -20,6 +20,9 @@ pub struct ServerLimits {
     /// connection are not counted, so small requests are always taken in. Each port of the packet exchange has
     /// as many of its own, for requests and answers.
     pub receive_bytes: usize,
+    /// How long a peer may take to send 64 KiB of a request that needs counted memory, or the rest of it, before its
+    /// connection is closed; zero is for ever.
+    pub receive: Duration,
     /// Calls of one connection that may wait for a worker or be executed by one; the server reads
     /// no further calls from it until one of them is answered. A lean client is told this number, or
     /// 16 if that is more, and what goes beyond is refused.
@@ -47,6 +50,7 @@ impl ServerLimits {
     /// The same with times that a moment can be put off by.
     pub(super) fn computable(self) -> Self {
         Self {
+            receive: self.receive.min(FOR_EVER),
             idle: self.idle.min(FOR_EVER),
             send: self.send.min(FOR_EVER),
             ..self
@@ -60,6 +64,7 @@ impl Default for ServerLimits {
             connections: 10_000,
             record_bytes: 4 << 20,
             receive_bytes: 256 << 20,
+            receive: Duration::from_secs(30),
             connection_calls_in_flight: 64,
             calls_in_flight: 1024,
             idle: Duration::from_secs(15 * 60),

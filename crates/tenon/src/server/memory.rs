@@ -62,6 +62,11 @@ impl Share {
         true
     }
 
+    /// Whether it is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
     /// Gives all of it back.
     pub fn clear(&mut self) {
         self.memory.give_back(self.bytes);

@@ -29,6 +29,7 @@
 //!
 //! There is no signal handling here: a program decides itself when to call [`Server::shutdown`].
 
+mod arrival;
 mod builder;
 mod connection;
 mod core;
@@ -56,6 +57,7 @@ mod workers;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use arrival::Arrival;
 pub use builder::{Places, Prepared, ServerBuilder, StartError};
 pub use counters::ServerCounters;
 pub use datagrams::{Duplicates, SEND_PATIENCE, Wanted, note};

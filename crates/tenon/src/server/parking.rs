@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token, Waker};
 
+use super::limits::ServerLimits;
 use super::lock;
 use super::pool::Guest;
 
@@ -78,14 +79,14 @@ impl Parking {
         let _ = self.registry.deregister(&mut SourceFd(&guest.fd()));
     }
 
-    /// Takes out the connections that have been silent for `limit`.
-    pub(super) fn take_idle(&self, limit: Duration, now: Instant) -> Vec<Guest> {
+    /// Takes out the connections that are to end by now.
+    pub(super) fn take_late(&self, limits: &ServerLimits, now: Instant) -> Vec<Guest> {
         let mut lot = lock(&self.lot);
         let guests = &mut lot.guests;
-        let idle = guests.extract_if(|_, guest| guest.is_idle(limit, now));
-        let idle: Vec<_> = idle.map(|(_, guest)| guest).collect();
-        idle.iter().for_each(|guest| self.forget(guest));
-        idle
+        let late = guests.extract_if(|_, guest| guest.lateness(limits, now).is_some());
+        let late: Vec<_> = late.map(|(_, guest)| guest).collect();
+        late.iter().for_each(|guest| self.forget(guest));
+        late
     }
 
     /// Lets everything that is parked go and takes nothing in any more.

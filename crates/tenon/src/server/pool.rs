@@ -18,6 +18,7 @@ use tenon_proto::lean::Reason as Farewell;
 
 use super::connection::{Connection, Fate};
 use super::core::Core;
+use super::limits::ServerLimits;
 use super::lock;
 use super::port::Port;
 use super::reason::Reason;
@@ -48,12 +49,11 @@ impl Guest {
         }
     }
 
-    /// Whether it is a connection that has sent no complete request for `limit` and waits for no
-    /// reply.
-    pub(super) fn is_idle(&self, limit: Duration, now: Instant) -> bool {
+    /// Why it is to end by now, if it is a connection whose peer sends nothing, or too slowly.
+    pub(super) fn lateness(&self, limits: &ServerLimits, now: Instant) -> Option<Reason> {
         match self {
-            Self::Connection(connection) => connection.is_idle(limit, now),
-            Self::Port(_) => false,
+            Self::Connection(connection) => connection.lateness(limits, now),
+            Self::Port(_) => None,
         }
     }
 
@@ -64,8 +64,9 @@ impl Guest {
         }
     }
 
-    /// Logs and counts the end of a connection.
-    pub(super) fn report(&self, reason: &Reason, core: &Core) {
+    /// Ends a connection, and logs and counts that.
+    pub(super) fn end(mut self, reason: &Reason, core: &Core) {
+        self.say_goodbye(reason.farewell());
         if let Self::Connection(connection) = self {
             connection.line.report(reason, core);
         }
@@ -270,13 +271,12 @@ fn attend(core: &Arc<Core>, guest: Guest) {
         }
         Guest::Connection(mut connection) => match connection.attend(core) {
             // Whoever sends a byte now and then is seldom found parked.
-            Fate::Park if is_silent(&connection, core) => {
-                connection.say_goodbye(Farewell::IDLE);
-                connection.line.report(&Reason::Idle, core);
-            }
-            Fate::Park if connection.line.stream.park() => core.park(Guest::Connection(connection)),
-            // Something came meanwhile, and the poller would not see it.
-            Fate::Park => core.pool.push(core, Guest::Connection(connection)),
+            Fate::Park => match connection.lateness(&core.limits, Instant::now()) {
+                Some(reason) => Guest::Connection(connection).end(&reason, core),
+                None if connection.line.stream.park() => core.park(Guest::Connection(connection)),
+                // Something came meanwhile, and the poller would not see it.
+                None => core.pool.push(core, Guest::Connection(connection)),
+            },
             Fate::Stall => {
                 if let Some(connection) = core.workers.stall(connection) {
                     core.pool.push(core, Guest::Connection(connection));
@@ -285,12 +285,6 @@ fn attend(core: &Arc<Core>, guest: Guest) {
             Fate::Close(reason) => connection.line.report(&reason, core),
         },
     }
-}
-
-/// Whether a connection has sent no complete request for as long as it may.
-fn is_silent(connection: &Connection, core: &Core) -> bool {
-    let limit = core.limits.idle;
-    !limit.is_zero() && connection.is_idle(limit, Instant::now())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use tenon_proto::lean::Reason as Farewell;
 use tenon_proto::onc::message::Violation;
 use tenon_proto::onc::record::RecordError;
 use tenon_proto::sniff::Stranger;
@@ -37,6 +38,9 @@ pub enum Reason {
     /// A message cannot be answered.
     #[error("a message cannot be answered: {0}")]
     Message(Violation),
+    /// The peer sends a large request too slowly.
+    #[error("the peer sends a large request too slowly")]
+    SlowSender,
     /// The peer does not read its replies.
     #[error("the peer does not read its replies")]
     SlowReader,
@@ -60,6 +64,15 @@ impl Reason {
         }
     }
 
+    /// What a peer that can be told is told.
+    pub fn farewell(&self) -> Farewell {
+        match self {
+            Self::Idle => Farewell::IDLE,
+            Self::Stopping => Farewell::STOPPING,
+            _ => Farewell::LIMITS,
+        }
+    }
+
     /// Logs and counts the end of a connection. The peer's faults are warnings.
     pub fn report(&self, id: usize, peer: Option<SocketAddr>, tally: &Tally) {
         match self {
@@ -75,6 +88,10 @@ impl Reason {
             }
             Self::Memory => {
                 tally.memory_exhausted.up();
+                tracing::warn!(id, ?peer, reason = %self, "closing a connection");
+            }
+            Self::SlowSender => {
+                tally.slow_senders.up();
                 tracing::warn!(id, ?peer, reason = %self, "closing a connection");
             }
             Self::SlowReader => {

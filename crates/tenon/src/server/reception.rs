@@ -102,6 +102,11 @@ impl Reception {
         Ok(())
     }
 
+    /// Bytes received that are kept.
+    pub fn kept(&mut self) -> usize {
+        with_reader!(self, reader => reader.kept())
+    }
+
     /// Bytes of memory that the reader has.
     pub fn capacity(&mut self) -> usize {
         with_reader!(self, reader => reader.capacity())

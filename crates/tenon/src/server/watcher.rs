@@ -9,11 +9,9 @@ use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use tenon_net::Listener;
-use tenon_proto::lean::Reason as Farewell;
 
 use super::core::Core;
 use super::pool::Guest;
-use super::reason::Reason;
 
 /// The event that only wakes.
 pub(super) const WAKE: Token = Token(usize::MAX);
@@ -29,8 +27,8 @@ const ACCEPTS_MAX: usize = 32;
 /// next attempt. The connections wait in the kernel.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Looks for silent connections this many times within the time that they are granted.
-const IDLE_CHECKS: u32 = 4;
+/// Looks for connections that are silent or slow this many times within the time that they are granted.
+const LOOKS_FOR_LATE: u32 = 4;
 
 /// The poller and the listeners. One thread at a time has it.
 #[derive(Debug)]
@@ -40,7 +38,7 @@ pub(super) struct Watcher {
     /// Their tokens are their indices.
     listeners: Vec<Listener>,
     accept_again: Option<Instant>,
-    check_idle: Option<Instant>,
+    look_for_late: Option<Instant>,
 }
 
 impl Watcher {
@@ -56,7 +54,7 @@ impl Watcher {
             events: Events::with_capacity(EVENTS_MAX),
             listeners,
             accept_again: None,
-            check_idle: None,
+            look_for_late: None,
         })
     }
 
@@ -85,12 +83,13 @@ impl Watcher {
 
     /// When something is to be done even if nothing happens.
     fn next_duty(&mut self, core: &Core, now: Instant) -> Option<Instant> {
-        let idle = core.limits.idle;
-        if self.check_idle.is_none() && !idle.is_zero() {
-            self.check_idle = Some(now + idle / IDLE_CHECKS);
+        let granted = [core.limits.idle, core.limits.receive].into_iter();
+        let shortest = granted.filter(|time| !time.is_zero()).min();
+        if let (None, Some(shortest)) = (self.look_for_late, shortest) {
+            self.look_for_late = Some(now + shortest / LOOKS_FOR_LATE);
         }
         let exchanges = core.open_ports().map(|port| port.next_timeout());
-        let own = [self.accept_again, self.check_idle];
+        let own = [self.accept_again, self.look_for_late];
         own.into_iter().chain(exchanges).flatten().min()
     }
 
@@ -104,10 +103,11 @@ impl Watcher {
         for port in core.open_ports() {
             port.look_at_time(core, now);
         }
-        if self.check_idle.take_if(|at| *at <= now).is_some() {
-            for mut guest in core.parking.take_idle(core.limits.idle, now) {
-                guest.say_goodbye(Farewell::IDLE);
-                guest.report(&Reason::Idle, core);
+        if self.look_for_late.take_if(|at| *at <= now).is_some() {
+            for guest in core.parking.take_late(&core.limits, now) {
+                if let Some(reason) = guest.lateness(&core.limits, now) {
+                    guest.end(&reason, core);
+                }
             }
         }
     }
