@@ -140,6 +140,22 @@ fn what_c_has_no_word_for_is_refused() {
             "`value` is a variable of C's stubs where they need what the interface calls so",
         ),
         (
+            "struct i { int a; }; struct s { i x<>; };",
+            "`i` is a variable of C's stubs where they need what the interface calls so",
+        ),
+        (
+            "enum e { A = 1 }; typedef e number;",
+            "`number` is a variable of C's stubs where they need what the interface calls so",
+        ),
+        (
+            "struct count { int a; count *next; };",
+            "`count` is a variable of C's stubs where they need what the interface calls so",
+        ),
+        (
+            "struct at { int a; at *next; };",
+            "`at` is a variable of C's stubs where they need what the interface calls so",
+        ),
+        (
             "enum e { A = 1 }; struct A { int a; };",
             "two things would be called `A` in C",
         ),

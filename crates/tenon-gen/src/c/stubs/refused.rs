@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use tenon_plan::PlanError;
-use tenon_schema::{ConstantValue, Schema, Type, TypeKind};
+use tenon_plan::links::is_link;
+use tenon_schema::{ConstantValue, Schema, Type, TypeId, TypeKind};
 
 use super::Stubs;
 use super::library;
@@ -118,7 +119,13 @@ const WORDS: [&str; 61] = [
 ];
 
 /// Variables of codecs, where types are named too.
-const BESIDE_TYPES: [&str; 6] = ["in", "out", "it", "from", "value", "swapped"];
+const BESIDE_TYPES: [&str; 9] = ["in", "out", "it", "from", "value", "swapped", "i", "j", "k"];
+
+/// The one of them that numbers become enums from.
+const BESIDE_ENUMS: &str = "number";
+
+/// Variables of functions that go along linked lists, where the type of the links is named too.
+const BESIDE_LINKS: [&str; 2] = ["at", "count"];
 
 /// Variables of codecs, where members of enums are named too.
 const BESIDE_MEMBERS: [&str; 8] = [
@@ -155,7 +162,22 @@ fn hidden(schema: &Schema) -> Option<&str> {
         BESIDE_TYPES.contains(name) || (has_procedures && OWN_PARAMETERS.contains(name))
     };
     let hidden = types(schema).find(is_hidden);
+    let hidden = hidden.or_else(|| hidden_by_kind(schema));
     hidden.or_else(|| members(schema).find(|name| BESIDE_MEMBERS.contains(name)))
+}
+
+/// A type that has the name of a variable of what is made for its kind alone.
+fn hidden_by_kind(schema: &Schema) -> Option<&str> {
+    let is_enum = |id| match schema.resolve(&Type::Named(id)) {
+        Type::Named(id) => matches!(schema.type_def(*id).kind, TypeKind::Enum(_)),
+        _ => false,
+    };
+    let names = types(schema).zip((0..).map(TypeId));
+    let mut hidden = names.filter(|(name, id)| {
+        (*name == BESIDE_ENUMS && is_enum(*id))
+            || (BESIDE_LINKS.contains(name) && is_link(schema, *id))
+    });
+    hidden.next().map(|(name, _)| name)
 }
 
 /// Refuses names that stubs need and the interface or other stubs have.
