@@ -120,6 +120,18 @@ fn stubs_are_as_they_were() {
 }
 
 #[test]
+fn numbers_are_computed_from_macros() {
+    let text = "const A = 1 << 4; const B = A + 1; struct s { opaque x[A * 2]; int y[2 * B]; }; \
+                enum e { Q = A, R = 2 * B }; \
+                union u switch (int q) { case A: void; case (A + 1): int v; case 3 * A: e w; };";
+    let parsed = tenon_idl::parse_text("it.x", text, &tenon_idl::Options::default());
+    let (schema, written) = parsed.schema.zip(parsed.written).expect("an interface");
+    let stubs = stubs::generate(&schema, &written, "it.x").expect("stubs");
+    assert!(stubs.header.contains("uint8_t x[(A * 2)];"));
+    assert!(stubs.source.contains("case (3 * A):"));
+}
+
+#[test]
 fn what_c_has_no_word_for_is_refused() {
     for (text, why) in [
         (
@@ -174,6 +186,10 @@ fn what_c_has_no_word_for_is_refused() {
         (
             "const value = 5; struct s { int x<>; };",
             "`value` would be a number wherever C's stubs have that name for something else",
+        ),
+        (
+            "const x = 5; struct s { int y[2 * x]; int x; };",
+            "`x` would be a number wherever C's stubs have that name for something else",
         ),
         (
             "const x_len = 5; struct s { int x<>; };",

@@ -40,12 +40,7 @@ fn is_exempt(line: &str, file: File) -> bool {
 fn misread_in_line<'a>(defined: &BTreeSet<&'a str>, line: &str, file: File) -> Option<&'a str> {
     let mut at = 0;
     for word in line.split(|char: char| !char.is_ascii_alphanumeric() && char != '_') {
-        let before = line[..at].trim_end();
-        let is_number = match file {
-            File::Header => before.ends_with(['[', '=']),
-            File::Source => before.ends_with('[') || before.trim_start() == "case",
-        };
-        if let (Some(name), false) = (defined.get(word), is_number) {
+        if let (Some(name), false) = (defined.get(word), is_number(&line[..at], file)) {
             return Some(name);
         }
         // What separates two words is a character of its own.
@@ -53,6 +48,16 @@ fn misread_in_line<'a>(defined: &BTreeSet<&'a str>, line: &str, file: File) -> O
         at += line[at..].chars().next().map_or(0, char::len_utf8);
     }
     None
+}
+
+/// Whether what stands behind `before` in a line is a number, or what one is computed from.
+fn is_number(before: &str, file: File) -> bool {
+    let count = |mark| before.matches(mark).count();
+    let is_behind = match file {
+        File::Header => before.contains('='),
+        File::Source => before.trim_start().starts_with("case ") && !before.contains(':'),
+    };
+    is_behind || count('[') > count(']')
 }
 
 /// The text without comments and literals, in as many lines.
