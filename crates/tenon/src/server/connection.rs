@@ -104,6 +104,11 @@ impl Connection {
         is_idle.then_some(Reason::Idle)
     }
 
+    /// When the time is over of a large request that has begun to come, if there is one.
+    pub(super) fn end_of_arrival(&self) -> Option<Instant> {
+        self.arrival.end()
+    }
+
     /// Whether no complete request has come for `limit` and no reply is due.
     fn is_idle(&self, limit: Duration, now: Instant) -> bool {
         let silence = now.saturating_duration_since(self.silent_since);

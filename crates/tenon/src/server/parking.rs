@@ -28,6 +28,8 @@ pub(super) struct Parking {
 #[derive(Debug, Default)]
 struct Lot {
     guests: HashMap<usize, Guest>,
+    /// When the time is over of a request that has begun to come; not later than that of the first.
+    next_end: Option<Instant>,
     is_closed: bool,
 }
 
@@ -62,7 +64,14 @@ impl Parking {
         // The lock is held until both are done: an event finds the guest.
         self.registry
             .register(&mut SourceFd(&guest.fd()), token, Interest::READABLE)?;
+        let end = guest.end_of_arrival();
         lot.guests.insert(token.0, guest);
+        if end.is_some_and(|end| lot.next_end.is_none_or(|next| end < next)) {
+            lot.next_end = end;
+            drop(lot);
+            // It may have gone to sleep for longer.
+            self.wake();
+        }
         Ok(())
     }
 
@@ -86,7 +95,13 @@ impl Parking {
         let late = guests.extract_if(|_, guest| guest.lateness(limits, now).is_some());
         let late: Vec<_> = late.map(|(_, guest)| guest).collect();
         late.iter().for_each(|guest| self.forget(guest));
+        lot.next_end = lot.guests.values().filter_map(Guest::end_of_arrival).min();
         late
+    }
+
+    /// When to look for those again whose requests come too slowly.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        lock(&self.lot).next_end
     }
 
     /// Lets everything that is parked go and takes nothing in any more.

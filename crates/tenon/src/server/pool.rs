@@ -57,6 +57,14 @@ impl Guest {
         }
     }
 
+    /// When the time is over of a request that has begun to come, if it is a connection with such a one.
+    pub(super) fn end_of_arrival(&self) -> Option<Instant> {
+        match self {
+            Self::Connection(connection) => connection.end_of_arrival(),
+            Self::Port(_) => None,
+        }
+    }
+
     /// Tells the peer of a connection that it ends, if it can be told.
     pub(super) fn say_goodbye(&mut self, reason: Farewell) {
         if let Self::Connection(connection) = self {

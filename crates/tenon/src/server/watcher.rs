@@ -27,8 +27,8 @@ const ACCEPTS_MAX: usize = 32;
 /// next attempt. The connections wait in the kernel.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Looks for connections that are silent or slow this many times within the time that they are granted.
-const LOOKS_FOR_LATE: u32 = 4;
+/// Looks for silent connections this many times within the time that they are granted.
+const IDLE_CHECKS: u32 = 4;
 
 /// The poller and the listeners. One thread at a time has it.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Watcher {
     /// Their tokens are their indices.
     listeners: Vec<Listener>,
     accept_again: Option<Instant>,
-    look_for_late: Option<Instant>,
+    check_idle: Option<Instant>,
 }
 
 impl Watcher {
@@ -54,7 +54,7 @@ impl Watcher {
             events: Events::with_capacity(EVENTS_MAX),
             listeners,
             accept_again: None,
-            look_for_late: None,
+            check_idle: None,
         })
     }
 
@@ -83,13 +83,12 @@ impl Watcher {
 
     /// When something is to be done even if nothing happens.
     fn next_duty(&mut self, core: &Core, now: Instant) -> Option<Instant> {
-        let granted = [core.limits.idle, core.limits.receive].into_iter();
-        let shortest = granted.filter(|time| !time.is_zero()).min();
-        if let (None, Some(shortest)) = (self.look_for_late, shortest) {
-            self.look_for_late = Some(now + shortest / LOOKS_FOR_LATE);
+        let idle = core.limits.idle;
+        if self.check_idle.is_none() && !idle.is_zero() {
+            self.check_idle = Some(now + idle / IDLE_CHECKS);
         }
         let exchanges = core.open_ports().map(|port| port.next_timeout());
-        let own = [self.accept_again, self.look_for_late];
+        let own = [self.accept_again, self.check_idle, core.parking.next_end()];
         own.into_iter().chain(exchanges).flatten().min()
     }
 
@@ -103,7 +102,8 @@ impl Watcher {
         for port in core.open_ports() {
             port.look_at_time(core, now);
         }
-        if self.look_for_late.take_if(|at| *at <= now).is_some() {
+        let has_late = core.parking.next_end().is_some_and(|at| at <= now);
+        if self.check_idle.take_if(|at| *at <= now).is_some() || has_late {
             for guest in core.parking.take_late(&core.limits, now) {
                 if let Some(reason) = guest.lateness(&core.limits, now) {
                     guest.end(&reason, core);
