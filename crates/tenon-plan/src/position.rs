@@ -3,7 +3,7 @@
 
 use crate::item::Scalar;
 use crate::op::{Count, Op};
-use crate::representation::COUNT_BYTES;
+use crate::representation::{COUNT_BYTES, MESSAGE_ALIGN};
 use crate::size::Sizes;
 
 /// A position, counted from the beginning of the message, modulo a power of two.
@@ -32,6 +32,14 @@ impl Position {
     pub fn hole(self, to: u32, before: u32) -> Option<u32> {
         let known = self.modulus >= to;
         known.then(|| (to - (self.rest + before) % to) % to)
+    }
+
+    /// The positions that this may be, each as well known as that of a message.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        let (modulus, step) = (MESSAGE_ALIGN, self.modulus as usize);
+        (self.rest..modulus)
+            .step_by(step)
+            .map(move |rest| Self { modulus, rest })
     }
 
     /// Whether an item may lie here.

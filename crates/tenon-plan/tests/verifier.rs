@@ -29,6 +29,9 @@ const SPOILS: &[Spoil] = &[
     ("of another length", |body, at| {
         another_length(&mut body[at])
     }),
+    ("of twice the length", |body, at| {
+        twice_the_length(&mut body[at])
+    }),
     ("of another type", |body, at| another_type(&mut body[at])),
     ("with other elements", |body, at| {
         other_elements(&mut body[at])
@@ -95,6 +98,12 @@ fn another_length(op: &mut Op) {
         }
         Op::List { first_bare, .. } => *first_bare = !*first_bare,
         _ => {}
+    }
+}
+
+fn aligned_to_more(op: &mut Op) {
+    if let Op::Align { to, .. } = op {
+        *to *= 2;
     }
 }
 

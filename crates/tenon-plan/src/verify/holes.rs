@@ -11,16 +11,16 @@ pub(super) struct Holes {
     /// What there has to be a position that is a multiple of, before the next item: structs of
     /// fixed size have ended, each with a hole behind it, so that its like may follow.
     due: u32,
-    /// Padding that is for none of those structs: where it begins, and of how many bytes it is, or
-    /// one if that is not known.
-    before: Option<(Position, u32)>,
+    /// Padding that is for none of those structs: for each position where it may begin, how many
+    /// bytes it is then. None if there is no such padding.
+    before: Vec<(Position, u32)>,
 }
 
 impl Holes {
     pub fn none() -> Self {
         Self {
             due: 1,
-            before: None,
+            before: Vec::new(),
         }
     }
 
@@ -32,16 +32,21 @@ impl Holes {
     /// Takes an operation at `position` that may pad, or does nothing there.
     ///
     /// # Errors
-    /// A struct has no hole behind it.
+    /// A struct has no hole behind it, or nothing can be aligned so.
     pub fn pad(&mut self, op: &Op, position: Position) -> Result<(), Problem> {
         let due = position.hole(self.due, 0).ok_or(Problem::Alignment)?;
-        match op {
+        match *op {
             // A struct inside another may have ended with it: then they have a hole each.
-            Op::Zero { bytes, .. } if *bytes < due => return Ok(()),
-            Op::Zero { bytes, .. } if *bytes > due => self.grow(position, due, *bytes),
+            Op::Zero { bytes, .. } if bytes < due => return Ok(()),
+            Op::Zero { bytes, .. } if bytes > due => {
+                self.grow(position.plus(due.into()), |_| bytes - due)
+            }
+            Op::Align { to, before } if !matches!(to, 2 | 4 | 8) || before >= to => {
+                return Err(Problem::Alignment);
+            }
             Op::Align { .. } if due > 0 => return Err(Problem::Alignment),
-            Op::Align { to, before } if position.hole(*to, *before) != Some(0) => {
-                self.grow(position, 0, 1);
+            Op::Align { to, before } if position.hole(to, before) != Some(0) => {
+                self.grow(position, |at| at.hole(to, before).unwrap_or(0));
             }
             Op::Zero { .. } | Op::Align { .. } => {}
             _ => return Ok(()),
@@ -50,10 +55,15 @@ impl Holes {
         Ok(())
     }
 
-    /// Takes what is behind the first `due` of so many bytes at `position`.
-    fn grow(&mut self, position: Position, due: u32, bytes: u32) {
-        let (_, known) = self.before.get_or_insert((position.plus(due.into()), 0));
-        *known = known.saturating_add(bytes - due);
+    /// Takes padding that begins at `position`, or behind what is there already; `bytes` says how many
+    /// bytes it is from a position on that is known.
+    fn grow(&mut self, position: Position, bytes: impl Fn(Position) -> u32) {
+        if self.before.is_empty() {
+            self.before = position.each().map(|begin| (begin, 0)).collect();
+        }
+        for (begin, known) in &mut self.before {
+            *known = known.saturating_add(bytes(begin.plus((*known).into())));
+        }
     }
 
     /// Whether what comes next may begin at `position`, and no earlier.
@@ -64,6 +74,6 @@ impl Holes {
             let mut earlier = 0..bytes.min(MESSAGE_ALIGN);
             earlier.any(|bytes| is_aligned(begin.plus(bytes.into())))
         };
-        position.is_multiple_of(due) && is_aligned(position) && !before.is_some_and(is_early)
+        position.is_multiple_of(due) && is_aligned(position) && !before.into_iter().any(is_early)
     }
 }
