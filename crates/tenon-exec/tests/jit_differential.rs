@@ -265,3 +265,17 @@ fn limits_of_depth_are_judged_alike() {
         }
     }
 }
+
+#[test]
+fn arrays_of_structs_of_any_length_hold_together() {
+    for count in [1, 2, 4, 5, 8, 9, 3000_u32] {
+        let interface = interface(&format!(
+            "struct p {{ hyper a; int b; int c; }};
+             struct all {{ int before; p one; p ps[{count}]; int behind; p last; }};"
+        ));
+        for case in cases(&interface) {
+            let bytes = case.check(&(case.random)(u64::from(count)));
+            case.judge(&bytes[..bytes.len() - 1], Limits::default());
+        }
+    }
+}

@@ -23,17 +23,55 @@ struct Piece {
 }
 
 /// The plain items of a block: neighbours on both sides are moved together.
-#[derive(Debug, Default)]
-pub(super) struct Plain(Vec<Piece>);
+#[derive(Debug)]
+pub(super) struct Plain {
+    swapped: bool,
+    pieces: Vec<Piece>,
+    arrays: Vec<Array>,
+}
+
+/// Many items of several runs, whose numbers change their order. Code that spelt them out would be as long
+/// as the array.
+#[derive(Debug)]
+struct Array {
+    memory: u64,
+    wire: u64,
+    item: Blittable,
+    count: u32,
+}
 
 impl Plain {
+    /// None yet; whether the order of the bytes of a number changes.
+    pub fn none(swapped: bool) -> Self {
+        Self {
+            swapped,
+            pieces: Vec::new(),
+            arrays: Vec::new(),
+        }
+    }
+
     /// Adds `count` items, so far from the beginning of what the body is about and of the block.
     pub fn add(&mut self, memory: u64, wire: u64, item: &Blittable, count: u32) {
+        if let [run] = item.runs.as_slice() {
+            let units = run.units.saturating_mul(count);
+            return self.add_run(memory, wire, Run { units, ..*run });
+        }
+        let bytes = item.bytes() * u64::from(count);
+        if !self.swapped {
+            // No plan has a block of more.
+            let units = u32::try_from(bytes).unwrap_or(u32::MAX);
+            return self.add_run(memory, wire, Run { unit: 1, units });
+        }
+        if count > 1 && bytes > MAX_INLINE {
+            let item = item.clone();
+            return self.arrays.push(Array {
+                memory,
+                wire,
+                item,
+                count,
+            });
+        }
         for index in 0..u64::from(count) {
-            if let [run] = item.runs.as_slice() {
-                let units = run.units.saturating_mul(count);
-                return self.add_run(memory, wire, Run { units, ..*run });
-            }
             let mut distance = index * item.bytes();
             for run in &item.runs {
                 self.add_run(memory + distance, wire + distance, *run);
@@ -43,7 +81,7 @@ impl Plain {
     }
 
     fn add_run(&mut self, memory: u64, wire: u64, run: Run) {
-        if let Some(last) = self.0.last_mut() {
+        if let Some(last) = self.pieces.last_mut() {
             let bytes: u64 = last.item.iter().map(bytes_of).sum();
             if (last.memory + bytes, last.wire + bytes) == (memory, wire) {
                 match last.item.last_mut() {
@@ -53,7 +91,7 @@ impl Plain {
                 return;
             }
         }
-        self.0.push(Piece {
+        self.pieces.push(Piece {
             memory,
             wire,
             item: vec![run],
@@ -64,8 +102,15 @@ impl Plain {
 impl Emitter<'_, '_> {
     /// Moves the plain items of a block.
     pub fn blit_plain(&mut self, plain: Plain, it: Spot, block: Spot) {
-        for piece in plain.0 {
+        for piece in plain.pieces {
             self.blit(&piece.item, it.plus(piece.memory), block.plus(piece.wire));
+        }
+        for array in plain.arrays {
+            let firsts = [it.plus(array.memory), block.plus(array.wire)];
+            let steps = [array.item.bytes(); 2];
+            self.each(array.count, firsts, steps, |this, [memory, wire]| {
+                this.blit(&array.item.runs, memory, wire);
+            });
         }
     }
 
@@ -295,6 +340,22 @@ mod tests {
             at = start + bytes;
         }
         to
+    }
+
+    #[test]
+    fn a_long_array_is_not_spelt_out() {
+        let runs = [(8, 1), (4, 2)].map(|(unit, units)| Run { unit, units });
+        let item = Blittable {
+            runs: runs.to_vec(),
+        };
+        for swapped in [false, true] {
+            let mut plain = Plain::none(swapped);
+            for count in [1, 3, 100_000, 8] {
+                plain.add(0, 0, &item, count);
+            }
+            let runs: usize = plain.pieces.iter().map(|piece| piece.item.len()).sum();
+            assert!(runs + plain.arrays.len() < 32, "{runs}");
+        }
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl<'a> Emitter<'a, '_> {
 
     /// Reads items of fixed size from the block at `block`.
     fn get_items(&mut self, items: &'a [Op], layout: Layout<'a>, it: Spot, block: Spot) {
-        let mut plain = Plain::default();
+        let mut plain = Plain::none(self.way.swapped());
         for op in items {
             let place = op.place();
             let at = place.map(|place| self.locate(layout, place, Spot { offset: 0, ..it }).1);

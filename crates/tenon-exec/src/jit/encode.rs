@@ -149,7 +149,7 @@ impl<'a> Emitter<'a, '_> {
 
     /// Writes items of fixed size to the block at `block`.
     fn put_items(&mut self, items: &'a [Op], layout: Layout<'a>, it: Spot, block: Spot) {
-        let mut plain = Plain::default();
+        let mut plain = Plain::none(self.way.swapped());
         for op in items {
             let place = op.place();
             let at = place.map(|place| self.locate(layout, place, Spot { offset: 0, ..it }).1);
