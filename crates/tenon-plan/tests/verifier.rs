@@ -29,8 +29,8 @@ const SPOILS: &[Spoil] = &[
     ("of another length", |body, at| {
         another_length(&mut body[at])
     }),
-    ("of twice the length", |body, at| {
-        twice_the_length(&mut body[at])
+    ("aligned to twice as much", |body, at| {
+        aligned_to_more(&mut body[at])
     }),
     ("of another type", |body, at| another_type(&mut body[at])),
     ("with other elements", |body, at| {
