@@ -210,7 +210,7 @@ tenon_channel *tenon_connect(const char *address, const tenon_interface *interfa
 tenon_channel *tenon_channel_share(const tenon_channel *channel, const tenon_interface *interface,
                                    tenon_error *error);
 
-/* The same connection and interface, with another time for every call. */
+/* The same connection and interface, with another time for every call: 0 is none at all, and not the usual one. */
 tenon_channel *tenon_channel_timeout(const tenon_channel *channel, uint64_t timeout_ms,
                                      tenon_error *error);
 
