@@ -279,3 +279,20 @@ fn arrays_of_structs_of_any_length_hold_together() {
         }
     }
 }
+
+/// An element of such a list is an array and no more; as a whole message, one kernel would move it.
+#[test]
+fn lists_of_arrays_are_no_arrays() {
+    let types = ["int n<>", "int n<5>", "hyper n<>", "opaque n<>", "bool n<>"];
+    for ty in types {
+        let interface = interface(&format!("struct l {{ {ty}; l *next; }};"));
+        for case in cases(&interface) {
+            for seed in 0..20 {
+                let bytes = case.check(&(case.random)(seed));
+                for length in 0..bytes.len() {
+                    case.judge(&bytes[..length], Limits::default());
+                }
+            }
+        }
+    }
+}

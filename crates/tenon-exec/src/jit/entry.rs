@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
-use tenon_plan::{Body, Count, Layout, Op, Plan};
+use tenon_plan::{Body, Count, Op, Plan};
 
 use super::context::{Cursor, Decoding, Encoding};
 use super::emit::{Around, Emitter, Registers, Spot};
@@ -206,7 +206,7 @@ impl Manner {
 impl Given {
     /// The entry for a message of so many bytes that is there before anything is made.
     pub fn ready_entry(&self, way: Way, routine: Routine, bytes: u32) -> Option<*const u8> {
-        let array = self.whole(way, self.routine(routine), bytes)?;
+        let array = self.whole(way, routine, bytes)?;
         match way {
             Way::Encode { .. } => array.put_plain().map(|put| put as *const u8),
             Way::Decode { .. } => array.get_plain().map(|get| get as *const u8),
@@ -214,8 +214,7 @@ impl Given {
     }
 
     fn manner(&self, way: Way, routine: Routine, bytes: u32) -> Manner {
-        let (plan, layout) = self.routine(routine);
-        let whole = self.whole(way, (plan, layout), bytes);
+        let whole = self.whole(way, routine, bytes);
         let address = whole.and_then(|array| match way {
             Way::Encode { .. } => array.put().map(|put| put as *const u8),
             Way::Decode { .. } => array.get().map(|get| get as *const u8),
@@ -229,7 +228,7 @@ impl Given {
             return Manner::Array(array, helper);
         }
         let is_list = matches!(routine, Routine::List(_));
-        if !is_list && self.is_alone(way, plan) {
+        if !is_list && self.is_alone(way, self.routine(routine).0) {
             return Manner::Registers;
         }
         match self.is_called(routine) {
@@ -239,7 +238,12 @@ impl Given {
     }
 
     /// The array that a message of so many bytes is, if it is that alone and one kernel moves it.
-    fn whole(&self, way: Way, (plan, layout): (&Plan, Layout<'_>), bytes: u32) -> Option<Whole> {
+    fn whole(&self, way: Way, routine: Routine, bytes: u32) -> Option<Whole> {
+        // What a list's plan moves is one of its elements, which may be such an array.
+        if matches!(routine, Routine::List(_)) {
+            return None;
+        }
+        let (plan, layout) = self.routine(routine);
         let [op] = plan.body.as_slice() else {
             return None;
         };
