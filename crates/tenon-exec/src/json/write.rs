@@ -114,15 +114,7 @@ impl Writer<'_> {
         let mut written = Map::new();
         let discriminant = self.discriminant(union, value.discriminant);
         written.insert(union.discriminant.clone(), discriminant);
-        let selects = |arm: &&tenon_schema::Arm| {
-            arm.cases
-                .iter()
-                .any(|case| case.value == value.discriminant)
-        };
-        let field = match union.arms.iter().find(selects) {
-            Some(arm) => arm.field.as_ref(),
-            None => union.default.as_ref().ok_or_else(shape)?.as_ref(),
-        };
+        let field = union.selected(value.discriminant).ok_or_else(shape)?;
         if let Some(field) = field {
             let held = self.field(field, &value.value)?;
             written.insert(arm_key(union, &field.name), held);
