@@ -121,6 +121,24 @@ fn what_is_quick_needs_no_place_to_be_kept_in() {
 }
 
 #[test]
+fn what_cannot_be_kept_is_shown_all_the_same() {
+    let nowhere = [("XDG_CACHE_HOME", "/dev/null"), ("HOME", "")];
+    let arguments = ["cost", "interfaces/demo.x", "AVERAGE", "--engine", "interp"];
+    let run = tenon_with(&arguments, &nowhere);
+    assert!(
+        run.stderr.contains("/dev/null/tenon/cost.json"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("measured again next time"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.ok().contains("the arguments of AVERAGE"));
+}
+
+#[test]
 fn predictions_are_held_against_measurements() {
     let cache = Cache::new("check");
     for engine in ["compiled", "machine", "interp"] {

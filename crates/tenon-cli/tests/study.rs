@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{tenon, tenon_with};
+use common::tenon;
 use roxmltree::Document;
 use serde_json::Value as Json;
 
@@ -130,14 +130,6 @@ fn a_file_that_cannot_be_written_is_named() {
         !stderr.contains("designs take turns"),
         "it is said first: {stderr}"
     );
-}
-
-#[test]
-fn where_nothing_can_be_kept_of_the_model_it_is_said_first() {
-    let nowhere = [("HOME", ""), ("XDG_CACHE_HOME", "")];
-    let stderr = tenon_with(&["study"], &nowhere).fails_with(1);
-    assert!(stderr.contains("XDG_CACHE_HOME"), "{stderr}");
-    assert!(!stderr.contains("designs take turns"), "{stderr}");
 }
 
 #[test]
