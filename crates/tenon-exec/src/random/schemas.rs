@@ -29,6 +29,7 @@ pub fn schema(random: &mut Random) -> Schema {
     Generator {
         random,
         scalars: &SCALARS,
+        enums: Vec::new(),
         is_for_c: false,
     }
     .schema()
@@ -40,6 +41,7 @@ pub fn schema_for_c(random: &mut Random) -> Schema {
     Generator {
         random,
         scalars: &SCALARS[..11],
+        enums: Vec::new(),
         is_for_c: true,
     }
     .schema()
@@ -48,6 +50,8 @@ pub fn schema_for_c(random: &mut Random) -> Schema {
 struct Generator<'a> {
     random: &'a mut Random,
     scalars: &'static [Type],
+    /// Those that there are so far, and their members.
+    enums: Vec<(TypeId, Vec<EnumMember>)>,
     is_for_c: bool,
 }
 
@@ -94,12 +98,14 @@ impl Generator<'_> {
     }
 
     fn members(&mut self, id: u32) -> Vec<EnumMember> {
-        let values = (0..=self.below(4)).map(|member| EnumMember {
+        let members = (0..=self.below(4)).map(|member| EnumMember {
             name: format!("TYPE{id}_MEMBER{member}"),
             doc: String::new(),
             value: member as i32 * 3 - 2,
         });
-        values.collect()
+        let members: Vec<_> = members.collect();
+        self.enums.push((TypeId(id), members.clone()));
+        members
     }
 
     fn fields(&mut self, id: u32) -> Vec<Field> {
@@ -124,22 +130,59 @@ impl Generator<'_> {
     }
 
     fn union(&mut self, id: u32) -> Union {
-        let discriminant_type = [Type::Int, Type::Uint][self.below(2) as usize].clone();
-        let cases = [-7, 0, 1, 9];
-        let count = 1 + self.below(4) as usize;
-        let arms = cases.iter().take(count).enumerate().map(|(at, value)| Arm {
-            cases: vec![Case {
-                label: value.to_string(),
-                value: *value,
-            }],
+        let (discriminant_type, mut cases) = self.discriminant();
+        let all = cases.len();
+        cases.truncate(1 + self.below(4) as usize);
+        let has_others = cases.len() < all;
+        let arms = cases.into_iter().enumerate().map(|(at, case)| Arm {
+            cases: vec![case],
             field: (self.below(4) > 0).then(|| field(&format!("arm{at}"), self.anywhere(id))),
         });
+        let arms = arms.collect();
+        let default = match self.below(4) {
+            0 if has_others => Some(Some(field("other", self.anywhere(id)))),
+            1 if has_others => Some(None),
+            _ => None,
+        };
         Union {
             discriminant: "on".to_owned(),
             discriminant_type,
-            arms: arms.collect(),
-            default: (self.below(2) == 0).then_some(None),
+            arms,
+            default,
         }
+    }
+
+    /// A type that an arm can be chosen by, and five of its values or all that there are.
+    fn discriminant(&mut self) -> (Type, Vec<Case>) {
+        let ty = match self.below(8) {
+            0 => Type::Bool,
+            1 if !self.is_for_c => Type::Short,
+            2 if !self.is_for_c => Type::Uchar,
+            3 | 4 if !self.enums.is_empty() => return self.discriminating_enum(),
+            5 | 6 => Type::Uint,
+            _ => Type::Int,
+        };
+        let values: &[(&str, i32)] = match ty {
+            Type::Bool => &[("FALSE", 0), ("TRUE", 1)],
+            Type::Uchar => &[("0", 0), ("1", 1), ("9", 9), ("127", 127), ("200", 200)],
+            Type::Uint => &[("4294967289", -7), ("0", 0), ("1", 1), ("9", 9), ("10", 10)],
+            _ => &[("-7", -7), ("0", 0), ("1", 1), ("9", 9), ("10", 10)],
+        };
+        let cases = values.iter().map(|&(label, value)| Case {
+            label: label.to_owned(),
+            value,
+        });
+        (ty, cases.collect())
+    }
+
+    fn discriminating_enum(&mut self) -> (Type, Vec<Case>) {
+        let which = self.below(self.enums.len() as u64) as usize;
+        let (id, members) = &self.enums[which];
+        let cases = members.iter().map(|member| Case {
+            label: member.name.clone(),
+            value: member.value,
+        });
+        (Type::Named(*id), cases.collect())
     }
 
     /// A type for a place where the type `id` may occur again.

@@ -75,14 +75,10 @@ impl Writer<'_> {
     }
 
     fn union(&mut self, name: &str, union: &Union) -> Option<String> {
-        let is_unsigned = union.discriminant_type == Type::Uint;
         let mut arms = String::new();
         for arm in &union.arms {
             for case in &arm.cases {
-                let _ = match is_unsigned {
-                    true => write!(arms, "case {}: ", case.value as u32),
-                    false => write!(arms, "case {}: ", case.value),
-                };
+                let _ = write!(arms, "case {}: ", case.label);
             }
             arms += &self.arm(name, arm.field.as_ref())?;
         }
