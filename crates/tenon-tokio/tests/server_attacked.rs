@@ -21,7 +21,7 @@ use common::raw::Raw;
 use common::serving::Serving;
 use common::{
     ECHO, HOLD, PATIENCE, PROGRAM, Patient, VERSION, call, connect, eventually, every_way, hold,
-    in_time, interface, listening,
+    in_time, interface, listening, serving_at,
 };
 use tenon::lean::Interface;
 use tenon::{CallError, Refusal, ServerLimits};
@@ -64,14 +64,7 @@ fn serve_in_one_thread(path: &Path) -> thread::JoinHandle<()> {
         ring_bytes: 4 << 20,
         ..ServerLimits::default()
     };
-    let builder = tenon::Server::builder()
-        .listen(&format!("shm://{}", path.display()))
-        .unwrap()
-        .limits(limits)
-        .service(Serving {
-            interface: interface(),
-            body,
-        });
+    let builder = serving_at(&format!("shm://{}", path.display()), limits, body);
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let server = runtime.block_on(tenon_tokio::Server::start(builder));
     let server = server.unwrap();
@@ -118,14 +111,7 @@ async fn is_closed_for(at_a_time: usize, limit: Duration) -> bool {
         idle: limit.saturating_mul(1000),
         ..ServerLimits::default()
     };
-    let builder = tenon::Server::builder()
-        .listen(&address)
-        .unwrap()
-        .limits(limits)
-        .service(Serving {
-            interface: interface(),
-            body: |_, _: &[u8]| Ok(vec![7; LARGE]),
-        });
+    let builder = serving_at(&address, limits, |_, _| Ok(vec![7; LARGE]));
     let server = Arc::new(tenon_tokio::Server::start(builder).await.unwrap());
     let seen = Arc::clone(&server);
     let is_closed = move || seen.counters().slow_readers > 0;
@@ -178,14 +164,8 @@ async fn is_closed_to(parts: Vec<Vec<u8>>, limit: Duration) -> bool {
         receive: limit,
         ..ServerLimits::default()
     };
-    let builder = tenon::Server::builder()
-        .listen(&format!("unix://{}", path.display()))
-        .unwrap()
-        .limits(limits)
-        .service(Serving {
-            interface: interface(),
-            body: |_, arguments: &[u8]| Ok(arguments.to_vec()),
-        });
+    let address = format!("unix://{}", path.display());
+    let builder = serving_at(&address, limits, |_, arguments| Ok(arguments.to_vec()));
     let server = tenon_tokio::Server::start(builder).await.unwrap();
     let sending = spawn_blocking(move || {
         let mut peer = UnixStream::connect(path).unwrap();

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::place::fresh_path;
 use common::raw::Raw;
-use common::serving::Serving;
-use common::{ECHO, PATIENCE, in_time, interface};
+use common::{ECHO, PATIENCE, in_time, interface, serving_at};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tenon::ServerLimits;
 use tenon_tokio::Server;
@@ -68,15 +67,9 @@ async fn replies_that_were_sent_take_no_memory_while_others_are() {
         ring_bytes: RING,
         ..ServerLimits::default()
     };
-    let builder = tenon::Server::builder()
-        .listen(&address)
-        .unwrap()
-        .limits(limits)
-        .service(Serving {
-            interface: interface(),
-            body,
-        });
-    let server = Server::start(builder).await.unwrap();
+    let server = Server::start(serving_at(&address, limits, body))
+        .await
+        .unwrap();
     let before = taken();
     in_time(spawn_blocking(move || call_on(&address)))
         .await

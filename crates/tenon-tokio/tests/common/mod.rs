@@ -36,7 +36,7 @@ use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
 use tenon::{
     Address, CallError, ChannelOptions, LeanInput, Protocol, Refusal, Server, ServerBuilder,
-    Service,
+    ServerLimits, Service,
 };
 use tenon_tokio::{Answer, AsyncService, Call, Client};
 
@@ -49,6 +49,16 @@ pub const PANIC: u16 = 3;
 pub const FAIL: u16 = 8;
 /// Returns its argument, a gate, when that is open. Few bits that flip make none of the others this.
 pub const HOLD: u16 = 0x5a5a;
+
+/// A server of [`interface`] at this address alone, which answers where it receives.
+pub fn serving_at<F>(address: &str, limits: ServerLimits, body: F) -> ServerBuilder
+where
+    F: Fn(u32, &[u8]) -> Result<Vec<u8>, Refusal> + Send + Sync + 'static,
+{
+    let interface = interface();
+    let builder = Server::builder().listen(address).unwrap().limits(limits);
+    builder.service(Serving { interface, body })
+}
 
 /// Bounds every wait that is meant to succeed.
 pub const PATIENCE: Duration = Duration::from_secs(60);

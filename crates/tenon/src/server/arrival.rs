@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Bytes that a peer has to send within [`ServerLimits::receive`](super::ServerLimits::receive), or all that is
-/// lacking.
-const STRETCH: usize = 64 << 10;
+use super::limits::STRETCH;
 
 /// A large request that has not arrived whole, if there is one.
 #[derive(Debug, Default)]

@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Bytes that a peer has to read within [`ServerLimits::send`](super::ServerLimits::send), or all that is left. So
-/// a large reply may take longer, but whoever reads a byte now and then does not hold its memory for ever.
-const STRETCH: usize = 64 << 10;
+use super::limits::STRETCH;
 
 /// How long a connection still waits for its peer to read.
 #[derive(Debug, Default)]

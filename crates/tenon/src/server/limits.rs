@@ -6,6 +6,10 @@ use tenon_net::Listener;
 
 use crate::options::FOR_EVER;
 
+/// Bytes that a peer has to send within [`ServerLimits::receive`], or to read within [`ServerLimits::send`], or all
+/// that is left. So what is large may take longer, but a byte now and then does not hold its memory for ever.
+pub(super) const STRETCH: usize = 64 << 10;
+
 /// Bounds on what peers can make a server spend. Change what you need and take the rest from
 /// [`Default`].
 #[derive(Debug, Clone, PartialEq, Eq)]
