@@ -97,6 +97,12 @@ impl<T> InFlight<T> {
         calls.into_iter().flatten()
     }
 
+    /// The calls in flight and their numbers, in no order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, &T)> {
+        let slots = self.slots.iter().flatten();
+        slots.map(|(number, call)| (*number, call))
+    }
+
     /// The numbers in flight, in no order.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
         self.slots.iter().flatten().map(|(number, _)| *number)

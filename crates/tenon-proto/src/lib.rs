@@ -5,11 +5,11 @@
 //! Tenon, over a stream, and [`exchange`] carries its messages in datagrams. [`sniff`] tells the one
 //! from the other by the first bytes of a connection.
 
+pub mod codec;
+pub mod config;
+pub mod connection;
 pub mod exchange;
 mod in_flight;
-pub mod lean;
-pub mod onc;
-pub mod sniff;
-mod storage;
 
-pub use storage::ROOM_FIRST;
+pub use codec::{lean, onc, sniff};
+pub use connection::framing::ROOM_FIRST;

@@ -131,6 +131,7 @@ fn a_warm_call_allocates_nothing_and_is_two_packets() {
     let timed = Extras {
         time_left: Some(Duration::from_secs(1)),
         extensions: &[],
+        ..Extras::default()
     };
     for extras in [Extras::default(), timed] {
         let mut ends = Ends::new();

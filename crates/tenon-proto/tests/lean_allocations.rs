@@ -129,6 +129,7 @@ fn a_warm_call_allocates_nothing() {
     let all = Extras {
         time_left: Some(Duration::from_secs(1)),
         extensions: &stamps,
+        ..Extras::default()
     };
     for (procedure, extras) in [(1, Extras::default()), (1, all), (0, Extras::default())] {
         let mut ends = Ends::new();

@@ -224,6 +224,7 @@ impl Caller {
         let extras = Extras {
             time_left: self.tells_timeout.then_some(self.timeout),
             extensions,
+            ..Extras::default()
         };
         Ok(LeanForm {
             draft: Draft::call(message, ByteOrder::NATIVE, procedure, &extras),

@@ -320,6 +320,7 @@ fn a_call_that_waits_for_a_worker_is_not_begun_once_it_is_cancelled_or_late() {
     let soon = Extras {
         time_left: Some(limit),
         extensions: &[],
+        ..Extras::default()
     };
     lean.start(&interface, PANIC, b"", &soon, "late");
     lean.cancel(id);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::sending::{FRAGMENT_MIN, WINDOW};
 use super::spare::Spare;
-use crate::storage::Storage;
+use crate::connection::framing::Storage;
 
 /// Every message begins at a multiple of so many bytes in memory.
 const ALIGNMENT: usize = 8;

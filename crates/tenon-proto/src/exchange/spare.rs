@@ -3,7 +3,7 @@
 
 use tenon_wire::Buffer;
 
-use crate::storage::Storage;
+use crate::connection::framing::Storage;
 
 /// Bytes that are kept by each lane of a client that has sent a message; what is larger is spared for others.
 pub(super) const KEPT_BY_CLIENT: usize = 64 << 10;

@@ -2,8 +2,8 @@
 
 use super::PREFIX_MAX;
 use super::assembly::{Assembly, whole};
+use crate::connection::framing::Storage;
 use crate::lean::Preamble;
-use crate::storage::Storage;
 
 /// Where a message is put together that comes in several packets, outside of the engine: an answer, or a request.
 #[derive(Debug)]

@@ -331,11 +331,7 @@ fn a_server_that_breaks_the_protocol_is_named_with_the_place() {
         ),
         (head(Kind::Bound, 0, 0, 0, 4).into(), 16, short(8, 4)),
         (head(Kind::Ping, 0, 0, 0, 3).into(), 16, Fault::Long(3)),
-        (
-            head(Kind::Goodbye, 1, 0, 0, 16).into(),
-            24,
-            Fault::NotZero(1),
-        ),
+        (head(Kind::Close, 1, 0, 0, 16).into(), 24, Fault::NotZero(1)),
         (
             [&head(Kind::Exception, 1, 0, 1, 8)[..], &[W(4), W(9), D(0)]].concat(),
             24,

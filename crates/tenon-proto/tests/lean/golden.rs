@@ -73,6 +73,7 @@ fn what_a_client_sends() {
         let extras = Extras {
             time_left: Some(Duration::from_millis(1500)),
             extensions: &[],
+            ..Extras::default()
         };
         let (id, call) = pair.call_with(&known(5), 8, b"x", &extras, "deadline");
         let expected = [word(1, 1), W(id), H(0), H(8), W(9), D(1_500_000)];
@@ -91,6 +92,7 @@ fn what_a_client_sends() {
                     content: b"abc",
                 },
             ],
+            ..Extras::default()
         };
         let (id, call) = pair.call_with(&known(5), 9, b"", &extras, "extensions");
         let expected = [
@@ -169,6 +171,7 @@ fn what_a_server_sends() {
         let extras = Extras {
             time_left: Some(Duration::ZERO),
             extensions: &stamps,
+            ..Extras::default()
         };
         let reply = answered(&|out| Reply::begin_with(out, caller, &extras).seal(out));
         let expected = [word(2, 2), W(first), H(0), H(7), W(8), H(1), H(0), W(0)];
@@ -273,6 +276,7 @@ fn what_one_writes_the_other_reads() {
                         content: b"",
                     },
                 ],
+                ..Extras::default()
             };
             let (id, call) = pair.call_with(&known(5), 300, b"arguments", &extras, "call");
             let answer = |_: &mut _, received: Received<'_>, out: &mut Buffer| {

@@ -44,6 +44,7 @@ fn a_call_whose_time_is_over_is_not_begun() {
     let time_left = |micros| Extras {
         time_left: Some(Duration::from_micros(micros)),
         extensions: &[],
+        ..Extras::default()
     };
     let refused = ["call failed: the time of the call ran out: it had run out when the call came"];
     assert_eq!(echo(1, b"", &time_left(0)), refused);
@@ -61,6 +62,7 @@ fn an_extension_that_must_be_understood_is_refused_and_another_skipped() {
         let extras = Extras {
             time_left: None,
             extensions,
+            ..Extras::default()
         };
         echo(1, b"arguments", &extras)
     };
@@ -148,14 +150,14 @@ fn a_client_that_breaks_the_protocol_is_named_with_the_place() {
         (head(Kind::Bind, 0, 1, 0, 12).into(), 24, short(8, 4)),
         (head(Kind::Bind, 0, 1, 0, 24).into(), 32, Fault::Long(8)),
         (head(Kind::Bind, 0, 5, 0, 16).into(), 8, number(1, 5)),
-        (head(Kind::Goodbye, 0, 0, 0, 0).into(), 16, short(4, 0)),
+        (head(Kind::Close, 0, 0, 0, 0).into(), 16, short(4, 0)),
         (
-            [&head(Kind::Goodbye, 0, 0, 0, 16)[..], &[W(0), W(2), D(0)]].concat(),
+            [&head(Kind::Close, 0, 0, 0, 16)[..], &[W(0), W(2), D(0)]].concat(),
             24,
             Fault::NotZero(2),
         ),
         (
-            [&head(Kind::Goodbye, 0, 0, 0, 16)[..], &[W(0), W(0), W(3)]].concat(),
+            [&head(Kind::Close, 0, 0, 0, 16)[..], &[W(0), W(0), W(3)]].concat(),
             28,
             Fault::NotZero(3),
         ),
@@ -243,7 +245,7 @@ fn behind_its_goodbye_a_client_may_cancel_and_ping_but_not_call() {
         other.call(&known(5), 1, b"", "second")
     };
     let outcome = pair.send_to_server(&call, |_, _, _| {});
-    let fault = Fault::AfterGoodbye(Kind::Call);
+    let fault = Fault::AfterClose(Kind::Call);
     assert_eq!(outcome, Err(Violation { at, fault }));
 }
 
@@ -300,6 +302,7 @@ fn a_deadline_counts_from_when_the_call_came() {
     let extras = Extras {
         time_left: Some(SECOND),
         extensions: &[],
+        ..Extras::default()
     };
     let (_, stream) = pair.call_with(&known(5), 1, b"", &extras, "call");
     let now = pair.now;
@@ -314,6 +317,7 @@ fn a_deadline_counts_from_when_the_call_came() {
     let longest = Extras {
         time_left: Some(Duration::MAX),
         extensions: &[],
+        ..Extras::default()
     };
     let (_, stream) = pair.call_with(&known(5), 1, b"", &longest, "call");
     pair.send_to_server(&stream, |_, received, _| {
@@ -334,6 +338,7 @@ fn a_call_that_waited_to_be_sent_says_what_is_left_of_its_time() {
         let extras = Extras {
             time_left: before,
             extensions: &[],
+            ..Extras::default()
         };
         let draft = Draft::call(&mut buffer, order, 1, &extras);
         buffer.extend(b"arguments");

@@ -183,6 +183,7 @@ impl Simulation {
         let extras = Extras {
             time_left: self.random.per_mille(300).then_some(limit),
             extensions: &stamp[..self.random.below(2)],
+            ..Extras::default()
         };
         let procedure = 1 + self.random.below(5) as u16;
         let mut call = Buffer::default();

@@ -59,6 +59,7 @@ fn asking_of(procedure: u16, pair: &mut Pair) -> Vec<u8> {
     let extras = Extras {
         time_left: None,
         extensions: &[Stamps::REQUEST],
+        ..Extras::default()
     };
     pair.call_with(&known(5), procedure, b"", &extras, "call").1
 }
@@ -203,6 +204,7 @@ fn found(order: ByteOrder, extensions: &[Extension<'_>]) -> Option<Stamps> {
     let extras = Extras {
         time_left: None,
         extensions,
+        ..Extras::default()
     };
     pair.send_to_server(&stream, |_, received, out| match received {
         Received::Call(call) => {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tenon_proto::lean::Reason as Farewell;
 use tenon_proto::onc::message::Violation;
 use tenon_proto::onc::record::RecordError;
-use tenon_proto::sniff::Stranger;
+use tenon_proto::sniff::UnknownPeer;
 use tenon_proto::{lean, lean::Refused};
 
 use super::counters::Tally;
@@ -25,7 +25,7 @@ pub enum Reason {
     Record(RecordError),
     /// The peer speaks neither protocol.
     #[error("{0}")]
-    Stranger(Stranger),
+    Stranger(UnknownPeer),
     /// The peer was refused, and told so.
     #[error("the connection was refused: {0}")]
     Refused(Refused),

@@ -115,7 +115,7 @@ impl<W> Core<W> {
         };
         lane.sending.restart(open.fragment_bytes(), |prefix| {
             if let Some(interface) = unbound {
-                Bind::of(interface).encode(prefix, order, service);
+                Bind::of(interface).encode(prefix, order, service, false);
             }
         });
         self.make_ready(number);

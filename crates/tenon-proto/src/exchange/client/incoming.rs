@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::lane::{Lane, Stage};
 use super::{Answer, BindingState, CallId, Complete, Core, Link};
+use crate::connection::framing::Storage;
 use crate::exchange::ack::{Arrived, Progress};
 use crate::exchange::assembly::{NotTaken, Taken, whole};
 use crate::exchange::content::Answered;
@@ -14,7 +15,6 @@ use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind, decode};
 use crate::exchange::sending::Learnt;
 use crate::lean::client::ReplyError;
 use crate::lean::{BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind};
-use crate::storage::Storage;
 
 /// An answer that is sent later than so many microseconds after its call says so by this number.
 const HELD_LONG: u16 = u16::MAX;

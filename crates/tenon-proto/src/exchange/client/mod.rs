@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
+use crate::connection::framing::Storage;
 use crate::exchange::assembly::Assembly;
 use crate::exchange::congestion::Congestion;
 use crate::exchange::datagram_max;
@@ -29,7 +30,6 @@ use crate::exchange::time::{Chance, Patience, RoundTrip};
 use crate::exchange::whole::{Whole, content_max};
 use crate::lean::client::{BindError, NotStarted, ReplyError};
 use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
-use crate::storage::Storage;
 use lane::Lane;
 
 /// What a client takes.

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::conversation::{Lane, Stage};
 use super::{Address, CallKey, Complete, Core, ServerEvent, ServerLimits};
+use crate::connection::framing::Storage;
 use crate::exchange::ack::{Arrived, Progress};
 use crate::exchange::assembly::{NotTaken, Taken};
 use crate::exchange::packet::{ASKS, Header, Ignored, PacketKind};
 use crate::exchange::whole::content_max;
-use crate::storage::Storage;
 
 impl<A: Address> Core<A> {
     #[inline]

@@ -279,7 +279,7 @@ impl<A> Conversation<A> {
         let bound = lane.bound.take();
         lane.sending.begin(message, self.fragment_bytes, |prefix| {
             if let Some((number, fingerprint)) = bound {
-                put_bound(prefix, order, number, fingerprint);
+                put_bound(prefix, order, number, fingerprint, false);
             }
         });
         lane.stage = Stage::Answered;

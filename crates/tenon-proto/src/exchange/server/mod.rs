@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
+use crate::connection::framing::Storage;
 use crate::exchange::assembly::{Assembly, whole};
 use crate::exchange::cookie::Cookies;
 use crate::exchange::datagram_max;
@@ -31,7 +32,6 @@ use crate::exchange::time::{Chance, Patience};
 use crate::exchange::whole::{Whole, content_max};
 use crate::lean::Preamble;
 use crate::lean::server::{Call, Catalog};
-use crate::storage::Storage;
 use conversations::Conversations;
 
 /// The address of a peer.

@@ -43,7 +43,7 @@ impl<A: Address> Core<A> {
             let found = catalog.find(bind);
             if let Err(unbound) = found.and_then(|found| conversation.bind(index, number, found)) {
                 self.scratch.clear();
-                unbound.encode(&mut self.scratch, self.preamble.order, number);
+                unbound.encode(&mut self.scratch, self.preamble.order, number, false);
                 return self.refuse(key, caller, &Exception::new(Status::UNBOUND, ""));
             }
         }

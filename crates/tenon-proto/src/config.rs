@@ -1,0 +1,84 @@
+//! The limits of a connection, with their defaults. Drivers for threads and for tasks take them from here.
+
+use std::time::Duration;
+
+use crate::codec::lean::{ByteOrder, Features, Preamble};
+use crate::codec::onc::record::FRAGMENT_MAX;
+
+/// What one end of a connection grants and how it sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionConfig {
+    /// Bytes of the largest message that this end sends, its header included.
+    pub send_max: usize,
+    /// Bytes of the largest message that this end accepts, its header included. Lean peers are told, and 64 KiB at
+    /// least are accepted of them.
+    pub receive_max: usize,
+    /// Calls of this end that may wait for their replies.
+    pub outgoing_calls_max: usize,
+    /// Calls of the peer that may wait for their replies. Lean peers are told, 16 at least.
+    pub incoming_calls_max: usize,
+    /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11).
+    pub fragment_max: usize,
+    /// What this end can do beside what every end can.
+    pub features: Features,
+    /// The order of the bytes of lean messages that this end sends. Only tests choose another than the machine's.
+    pub byte_order: ByteOrder,
+}
+
+impl ConnectionConfig {
+    /// Time that a call has by default.
+    pub const CALL_TIMEOUT: Duration = Duration::from_secs(25);
+
+    /// The defaults of an end that begins connections.
+    pub fn client() -> Self {
+        Self {
+            send_max: 64 << 20,
+            receive_max: 64 << 20,
+            outgoing_calls_max: 4096,
+            incoming_calls_max: 0,
+            fragment_max: FRAGMENT_MAX,
+            features: Features::all(),
+            byte_order: ByteOrder::NATIVE,
+        }
+    }
+
+    /// The defaults of an end that accepts connections.
+    pub fn server() -> Self {
+        Self {
+            send_max: usize::MAX,
+            receive_max: 4 << 20,
+            outgoing_calls_max: 4096,
+            incoming_calls_max: 1024,
+            fragment_max: FRAGMENT_MAX,
+            features: Features::all(),
+            byte_order: ByteOrder::NATIVE,
+        }
+    }
+
+    /// The preamble of an end with these limits.
+    pub(crate) fn preamble(&self, role: Role) -> Preamble {
+        let clamp = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+        let receive_max = clamp(self.receive_max);
+        let grants = match role {
+            Role::Client => Preamble {
+                calls_max: clamp(self.incoming_calls_max),
+                ..Preamble::client(receive_max)
+            },
+            Role::Server => Preamble::server(receive_max, clamp(self.incoming_calls_max)),
+        };
+        Preamble {
+            features: self.features,
+            order: self.byte_order,
+            ..grants
+        }
+    }
+}
+
+/// Which end of a connection this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It has begun the connection.
+    Client,
+    /// It has accepted the connection.
+    Server,
+}

@@ -1,0 +1,20 @@
+//! How a connection ends: what each end has said about it.
+
+/// What is known of the end of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Closing {
+    /// This end has said that it begins no calls any more and accepts none.
+    pub(super) is_closed: bool,
+    /// What the peer has said of itself: the last call that it has accepted, if it has accepted any.
+    pub(super) peer: Option<Option<u32>>,
+    /// The connection is of no use any more.
+    pub(super) is_lost: bool,
+}
+
+impl Closing {
+    /// Whether this end may begin calls.
+    #[inline]
+    pub(super) fn may_begin(&self) -> bool {
+        !self.is_closed && self.peer.is_none() && !self.is_lost
+    }
+}

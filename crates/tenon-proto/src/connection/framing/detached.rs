@@ -1,0 +1,61 @@
+//! A message that was taken out of the memory that a connection receives into.
+
+use std::ops::Range;
+
+use super::Frame;
+use super::storage::Storage;
+use crate::codec::lean::{ByteOrder, Header, Message};
+
+/// A message with the memory that it was received in. The connection that it came over goes on receiving elsewhere,
+/// so the message stays valid for as long as a handler needs it.
+#[derive(Debug)]
+pub struct Detached {
+    storage: Storage,
+    frame: Option<DetachedFrame>,
+}
+
+/// What a detached message is, and where.
+#[derive(Debug, Clone)]
+pub(super) enum DetachedFrame {
+    Record(Range<usize>),
+    Message {
+        header: Header,
+        at: u64,
+        order: ByteOrder,
+        in_pieces: bool,
+        begin: usize,
+    },
+}
+
+impl Detached {
+    pub(super) fn new(storage: Storage, frame: Option<DetachedFrame>) -> Self {
+        Self { storage, frame }
+    }
+
+    /// Returns the message.
+    #[inline]
+    pub fn frame(&self) -> Option<Frame<'_>> {
+        Some(match self.frame.as_ref()? {
+            DetachedFrame::Record(place) => Frame::Record(self.storage.get(place.clone())),
+            DetachedFrame::Message {
+                header,
+                at,
+                order,
+                in_pieces,
+                begin,
+            } => {
+                let content = self.storage.get(*begin..begin + header.length as usize);
+                let message = Message::new(*header, *at, *order, content);
+                Frame::Message(if *in_pieces {
+                    message.joined()
+                } else {
+                    message
+                })
+            }
+        })
+    }
+
+    pub(super) fn into_storage(self) -> Storage {
+        self.storage
+    }
+}

@@ -1,0 +1,671 @@
+//! Finds the preamble and the messages of the lean protocol in the bytes of a stream, and joins messages that come
+//! in pieces.
+
+use super::Frame;
+use super::detached::{Detached, DetachedFrame};
+use super::storage::Storage;
+use crate::codec::lean::{
+    ALIGNMENT, ByteOrder, CommonHeader, Fault, Flags, HEADER, Header, Kind, Message, PIECE,
+    PREAMBLE, Preamble, Violation, check_magic, padding_of,
+};
+
+/// Messages of one direction that may be begun and not complete at the same time.
+pub const PARTIAL_MESSAGES_MAX: usize = 16;
+
+/// Bytes received at once while it is not known what comes: a piece, and the header of the next.
+const RECEIVE_MAX: usize = PIECE + 2 * HEADER;
+
+/// Finds the preamble and the messages in the bytes of a stream.
+///
+/// The owner receives into [`room_within`](Self::room_within), reports the number of bytes to
+/// [`handle_received`](Self::handle_received), and takes what is complete with
+/// [`next_frame`](Self::next_frame) until there is nothing. A message is handed out where it was received, at a
+/// multiple of 8 in memory; the pieces of a message are received one behind the other, without a copy as long as
+/// nothing comes between them.
+#[derive(Debug)]
+pub struct MessageReader {
+    storage: Storage,
+    /// The first byte that was not handed out.
+    start: usize,
+    /// The position of `start` in the stream.
+    at: u64,
+    state: State,
+    /// The message that was handed out last.
+    last: Option<Last>,
+    /// Messages whose next piece has not begun to arrive, while something else arrives.
+    suspended: Vec<Suspended>,
+    order: ByteOrder,
+    limit: usize,
+}
+
+/// What begins at `start`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Preamble,
+    Header,
+    /// The rest of a message of `length` bytes.
+    Rest {
+        header: Header,
+        length: usize,
+    },
+    /// A message in pieces.
+    Joining(Joining),
+}
+
+/// A message of which a piece is being received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Joining {
+    /// The header of the message as if it had come whole; its length covers the pieces that have begun.
+    header: Header,
+    /// Bytes of the present piece, its padding included, that have not arrived.
+    left: usize,
+    /// Another piece follows.
+    has_more: bool,
+    /// Bytes of the stream that the message has taken, headers of pieces included.
+    wire_bytes: u64,
+}
+
+/// A message that waits for its next piece, in a storage of its own.
+#[derive(Debug)]
+struct Suspended {
+    joining: Joining,
+    storage: Storage,
+    start: usize,
+}
+
+/// The message that was handed out last.
+#[derive(Debug)]
+struct Last {
+    in_pieces: bool,
+    /// Where the bytes behind its header begin.
+    begin: usize,
+    /// Bytes of its body, if nothing stands in front of it.
+    body: Option<usize>,
+    /// Its own storage, if it was completed while other messages arrived between its pieces.
+    storage: Option<Storage>,
+}
+
+impl Last {
+    fn whole(begin: usize, body: Option<usize>) -> Self {
+        Self {
+            in_pieces: false,
+            begin,
+            body,
+            storage: None,
+        }
+    }
+
+    fn joined(begin: usize, storage: Option<Storage>) -> Self {
+        Self {
+            in_pieces: true,
+            begin,
+            body: None,
+            storage,
+        }
+    }
+}
+
+impl Joining {
+    fn of(header: Header, offset: u64) -> Result<Self, Violation> {
+        let has_more = header.flags.has(Flags::MORE);
+        check_piece(&header, offset)?;
+        let whole = Header {
+            flags: Flags(header.flags.0 & !Flags::MORE),
+            ..header
+        };
+        Ok(Self {
+            header: whole,
+            left: header.length as usize + padding_of(header.length as usize),
+            has_more,
+            wire_bytes: header.message_length(),
+        })
+    }
+
+    /// Whether `header` is that of a piece of this message.
+    fn continues_with(&self, header: &Header) -> bool {
+        let is_reverse = |header: &Header| header.flags.has(Flags::REVERSE);
+        header.id == self.header.id && is_reverse(header) == is_reverse(&self.header)
+    }
+
+    /// Goes on with the piece that has this header.
+    fn go_on(&mut self, piece: &Header, limit: usize, offset: u64) -> Result<(), Violation> {
+        check_piece(piece, offset)?;
+        let length = u64::from(self.header.length) + u64::from(piece.length);
+        let (whole, limit) = (HEADER as u64 + length, limit as u64);
+        if whole > limit {
+            return Err(Fault::TooLong {
+                length: whole,
+                limit,
+            }
+            .at(offset + 12));
+        }
+        // Not more than `limit`, which a header can express.
+        self.header.length = length as u32;
+        self.left = piece.length as usize + padding_of(piece.length as usize);
+        self.has_more = piece.flags.has(Flags::MORE);
+        self.wire_bytes += piece.message_length();
+        Ok(())
+    }
+}
+
+/// A piece that is not the last consists of whole words, and of one at least: an endless row of empty pieces would
+/// be an attack.
+fn check_piece(header: &Header, offset: u64) -> Result<(), Violation> {
+    let length = header.length;
+    if header.flags.has(Flags::MORE)
+        && (length == 0 || !(length as usize).is_multiple_of(ALIGNMENT))
+    {
+        return Err(Fault::PieceLength(length).at(offset + 12));
+    }
+    Ok(())
+}
+
+impl MessageReader {
+    /// A reader of a stream from its beginning, whose messages have at most `limit` bytes. It takes
+    /// no memory before the first [`room_within`](Self::room_within).
+    pub fn new(limit: usize) -> Self {
+        Self {
+            storage: Storage::new(ALIGNMENT, limit.saturating_add(ALIGNMENT + HEADER)),
+            start: 0,
+            at: 0,
+            state: State::Preamble,
+            last: None,
+            suspended: Vec::new(),
+            order: ByteOrder::NATIVE,
+            limit,
+        }
+    }
+
+    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the reader has then.
+    /// The room is not empty once [`next_frame`](Self::next_frame) has returned nothing: it grows with what has
+    /// arrived, up to the limit.
+    #[inline]
+    pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
+        self.rewind();
+        let wanted = self.wanted();
+        let lacks_room = self.storage.lacks(wanted);
+        let own = if lacks_room {
+            self.storage.capacity_with_room(self.start)
+        } else {
+            self.storage.capacity()
+        };
+        if !may_have(own + self.capacity_of_suspended()) {
+            return None;
+        }
+        if lacks_room {
+            self.start = self.storage.make_room(self.start);
+        }
+        let most = self.receive_max();
+        let room = self.storage.room();
+        let most = most.min(room.len());
+        Some(&mut room[..most])
+    }
+
+    /// Reports that the first `bytes` of the [room](Self::room_within) have been received.
+    ///
+    /// # Panics
+    /// There was less room.
+    #[inline]
+    pub fn handle_received(&mut self, bytes: usize) {
+        self.storage.fill(bytes);
+    }
+
+    /// Returns what is complete next. It stays where it is until the next call of this reader.
+    ///
+    /// # Errors
+    /// The stream cannot be read on; the same error comes again.
+    #[inline]
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Violation> {
+        let (header, length) = match self.state {
+            State::Rest { header, length } => (header, length),
+            State::Header => match self.next_header()? {
+                Some((header, length)) if !is_piece(&header) => {
+                    if header.kind == Kind::Cancel {
+                        self.forget_partial(&header);
+                    }
+                    (header, length)
+                }
+                Some((header, _)) => return self.next_of_pieces(header),
+                None => return Ok(None),
+            },
+            State::Joining(_) => return self.join(),
+            State::Preamble => return self.next_preamble(),
+        };
+        if self.received_of_next().len() < length {
+            self.state = State::Rest { header, length };
+            return Ok(None);
+        }
+        self.state = State::Header;
+        let begin = self.start + HEADER;
+        self.last = Some(Last::whole(begin, None));
+        self.start += length;
+        self.at += length as u64;
+        let at = self.at - length as u64;
+        Ok(Some(Frame::Message(message(
+            &self.storage,
+            header,
+            begin,
+            at,
+            self.order,
+        ))))
+    }
+
+    /// Returns the header of the next message, if that is complete and of the commonest form. The message stays the
+    /// next until it is [taken](Self::take_common) or handed out by [`next_frame`](Self::next_frame).
+    #[inline]
+    pub fn find_common(&self) -> Option<CommonHeader> {
+        let received = self.received_of_next();
+        if !matches!(self.state, State::Header) {
+            return None;
+        }
+        let header = CommonHeader::of(received.first_chunk()?, self.order)?;
+        let length = header.message_length();
+        (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)
+    }
+
+    /// Takes the next message, whose header was [found](Self::find_common) to be this, and returns its body. It
+    /// stays where it is until the next call of this reader.
+    ///
+    /// # Panics
+    /// The message is not complete.
+    #[inline]
+    pub fn take_common(&mut self, header: CommonHeader) -> &[u8] {
+        let begin = self.start + HEADER;
+        let length = header.message_length();
+        let body = header.length() as usize;
+        self.last = Some(Last::whole(begin, Some(body)));
+        self.start += length as usize;
+        self.at += length;
+        self.storage.get(begin..begin + body)
+    }
+
+    /// Returns the message that was handed out last, as long as nothing was received since.
+    pub fn last_message(&self) -> Option<Message<'_>> {
+        let last = self.last.as_ref()?;
+        let storage = last.storage.as_ref().unwrap_or(&self.storage);
+        let bytes = storage.get(last.begin - HEADER..last.begin).first_chunk()?;
+        let header = Header::decode(bytes, self.order).ok()?;
+        let at = self.at.saturating_sub(header.message_length());
+        let message = message(storage, header, last.begin, at, self.order);
+        Some(if last.in_pieces {
+            message.joined()
+        } else {
+            message
+        })
+    }
+
+    /// Returns the body of that message; nothing if there is none.
+    #[inline]
+    pub fn last_body(&self) -> &[u8] {
+        match &self.last {
+            Some(Last {
+                begin,
+                body: Some(bytes),
+                ..
+            }) => self.storage.get(*begin..begin + bytes),
+            Some(_) => self.body_of_message(),
+            None => &[],
+        }
+    }
+
+    fn body_of_message(&self) -> &[u8] {
+        let parts = self.last_message().and_then(|message| message.parts().ok());
+        parts.map_or(&[], |parts| parts.body)
+    }
+
+    /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
+    #[inline]
+    pub fn is_between_frames(&self) -> bool {
+        self.start == self.storage.end() && self.suspended.is_empty()
+    }
+
+    /// Bytes of the stream that were received.
+    pub fn received(&self) -> u64 {
+        self.at + self.received_of_next().len() as u64
+    }
+
+    /// Bytes received that are kept.
+    #[inline]
+    pub fn kept(&self) -> usize {
+        let suspended = self.suspended.iter();
+        self.storage.end() + suspended.map(|other| other.storage.end()).sum::<usize>()
+    }
+
+    /// Bytes of memory that the reader has.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.storage.capacity() + self.capacity_of_suspended()
+    }
+
+    #[inline]
+    fn capacity_of_suspended(&self) -> usize {
+        let suspended = self.suspended.iter();
+        suspended.map(|other| other.storage.capacity()).sum()
+    }
+
+    /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
+    #[inline]
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if self.is_between_frames() && self.storage.capacity() > bytes {
+            self.storage.release();
+            self.start = 0;
+            self.last = None;
+        }
+    }
+
+    /// Takes the message that was handed out last out of this reader, which can receive further while the message
+    /// is used. Nothing is copied unless more has been received behind the message; then the shorter of both is.
+    /// `None` if no message was handed out since something was received.
+    pub(super) fn detach(&mut self, spare: Storage) -> Option<Detached> {
+        let mut last = self.last.take()?;
+        let begin = last.begin - HEADER;
+        let in_pieces = last.in_pieces;
+        if let Some(storage) = last.storage.take() {
+            return Some(self.detached(storage, begin, in_pieces));
+        }
+        let rest = self.start..self.storage.end();
+        if rest.is_empty() {
+            let storage = std::mem::replace(&mut self.storage, spare);
+            self.start = self.storage.base();
+            self.storage.truncate(self.start);
+            return Some(self.detached(storage, begin, in_pieces));
+        }
+        let mut copy = spare;
+        copy.clear();
+        let end = self.start;
+        if rest.len() <= end - begin {
+            copy.append(self.storage.get(rest));
+            self.start = copy.base();
+            let storage = std::mem::replace(&mut self.storage, copy);
+            Some(self.detached(storage, begin, in_pieces))
+        } else {
+            copy.append(self.storage.get(begin..end));
+            let begin = copy.base();
+            Some(self.detached(copy, begin, in_pieces))
+        }
+    }
+
+    fn detached(&self, storage: Storage, begin: usize, in_pieces: bool) -> Detached {
+        let bytes = storage.get(begin..begin + HEADER).first_chunk();
+        let header = bytes.and_then(|bytes| Header::decode(bytes, self.order).ok());
+        let frame = header.map(|header| DetachedFrame::Message {
+            header,
+            at: self.at.saturating_sub(header.message_length()),
+            order: self.order,
+            in_pieces,
+            begin: begin + HEADER,
+        });
+        Detached::new(storage, frame)
+    }
+
+    /// An empty storage for detached messages.
+    pub(super) fn fresh_storage(&self) -> Storage {
+        self.storage.fresh()
+    }
+
+    /// Gives the storage of a detached message back; returns it if this reader has one.
+    pub(super) fn reattach(&mut self, mut storage: Storage) -> Option<Storage> {
+        if self.storage.capacity() > 0 {
+            return Some(storage);
+        }
+        storage.clear();
+        self.start = storage.base();
+        self.storage = storage;
+        None
+    }
+
+    /// Takes out what was received and not handed out.
+    pub(super) fn take_unread(&mut self, take: impl FnOnce(&[u8])) {
+        take(self.received_of_next());
+        self.storage.truncate(self.start);
+    }
+
+    /// Says that bytes which were received before the protocol was known come first.
+    pub(super) fn preload(&mut self, bytes: &[u8]) {
+        self.storage.append(bytes);
+        self.start = self.storage.base();
+    }
+
+    #[inline]
+    fn received_of_next(&self) -> &[u8] {
+        self.storage.received(self.start)
+    }
+
+    #[cold]
+    fn next_preamble(&mut self) -> Result<Option<Frame<'_>>, Violation> {
+        check_magic(self.received_of_next())?;
+        let Some(bytes) = self.received_of_next().first_chunk() else {
+            return Ok(None);
+        };
+        let preamble = Preamble::decode(bytes)?;
+        self.order = preamble.order;
+        self.state = State::Header;
+        self.start += PREAMBLE;
+        self.at += PREAMBLE as u64;
+        Ok(Some(Frame::Preamble(preamble)))
+    }
+
+    /// The next header, if it is there, and the bytes of its message.
+    #[inline]
+    fn next_header(&self) -> Result<Option<(Header, usize)>, Violation> {
+        let Some(bytes) = self.received_of_next().first_chunk() else {
+            return Ok(None);
+        };
+        let header = self.decode(bytes, self.at)?;
+        Ok(Some((header, header.message_length() as usize)))
+    }
+
+    #[inline]
+    fn decode(&self, bytes: &[u8; HEADER], at: u64) -> Result<Header, Violation> {
+        let header = Header::decode(bytes, self.order)
+            .map_err(|(fault, offset)| fault.at(at + offset as u64))?;
+        let (length, limit) = (header.message_length(), self.limit as u64);
+        if length > limit {
+            return Err(Fault::TooLong { length, limit }.at(at + 12));
+        }
+        Ok(header)
+    }
+
+    /// Goes on where the header of a piece is the next.
+    #[cold]
+    fn next_of_pieces(&mut self, header: Header) -> Result<Option<Frame<'_>>, Violation> {
+        let mine = |other: &Suspended| other.joining.continues_with(&header);
+        let found = self.suspended.iter().position(mine);
+        match (header.kind, found) {
+            (Kind::Piece, Some(index)) => self.resume(index, &header),
+            (Kind::Piece, None) => Err(Fault::StrayPiece(header.id).at(self.at + 4)),
+            (_, Some(_)) => Err(Fault::PiecesMissing(header.id).at(self.at + 4)),
+            (_, None) if self.suspended.len() >= PARTIAL_MESSAGES_MAX => {
+                Err(Fault::TooManyPartial.at(self.at))
+            }
+            (_, None) => {
+                self.state = State::Joining(Joining::of(header, self.at)?);
+                self.join()
+            }
+        }
+    }
+
+    /// Takes what has arrived of the message in pieces at `start`; returns it when it is complete.
+    #[cold]
+    fn join(&mut self) -> Result<Option<Frame<'_>>, Violation> {
+        loop {
+            let State::Joining(mut joining) = self.state else {
+                return Ok(None);
+            };
+            let end = self.joined_end(&joining);
+            let available = self.storage.end() - end;
+            let taken = joining.left.min(available);
+            joining.left -= taken;
+            self.state = State::Joining(joining);
+            if joining.left > 0 {
+                return Ok(None);
+            }
+            let end = end + taken;
+            if !joining.has_more {
+                return Ok(Some(self.complete_here(joining, end)));
+            }
+            let Some(bytes) = self.storage.received(end).first_chunk() else {
+                return Ok(None);
+            };
+            let at = self.at + joining.wire_bytes;
+            let header = self.decode(bytes, at)?;
+            if header.kind == Kind::Piece && joining.continues_with(&header) {
+                joining.go_on(&header, self.limit, at)?;
+                self.storage
+                    .move_down(end + HEADER..self.storage.end(), end);
+                self.storage.truncate(self.storage.end() - HEADER);
+                self.state = State::Joining(joining);
+            } else {
+                self.suspend(joining, end);
+                return self.next_frame();
+            }
+        }
+    }
+
+    /// Drops a message whose further pieces will not come, as its call is cancelled.
+    fn forget_partial(&mut self, cancel: &Header) {
+        self.suspended
+            .retain(|other| !other.joining.continues_with(cancel));
+    }
+
+    /// Behind the bytes of a message in pieces that have arrived.
+    fn joined_end(&self, joining: &Joining) -> usize {
+        let length = joining.header.length as usize;
+        self.start + HEADER + length + padding_of(length) - joining.left
+    }
+
+    /// Lets the message at `start`, of which a piece ends at `end`, wait while something else arrives.
+    fn suspend(&mut self, joining: Joining, end: usize) {
+        let mut other = self.storage.fresh();
+        other.append(self.storage.received(end));
+        self.storage.truncate(end);
+        let storage = std::mem::replace(&mut self.storage, other);
+        let start = std::mem::replace(&mut self.start, self.storage.base());
+        self.at += joining.wire_bytes;
+        self.state = State::Header;
+        self.suspended.push(Suspended {
+            joining,
+            storage,
+            start,
+        });
+    }
+
+    /// Goes on with a suspended message, the header of whose next piece is at `start`.
+    fn resume(&mut self, index: usize, header: &Header) -> Result<Option<Frame<'_>>, Violation> {
+        let mut other = self.suspended.swap_remove(index);
+        other.joining.go_on(header, self.limit, self.at)?;
+        let begin = self.start + HEADER;
+        let arrived = &self.storage.received(begin);
+        let taken = other.joining.left.min(arrived.len());
+        let base = other.storage.base();
+        other.storage.append(&arrived[..taken]);
+        // Grown memory may be aligned at another place.
+        other.start = other.start - base + other.storage.base();
+        other.joining.left -= taken;
+        if other.joining.left > 0 {
+            // All that was received belongs to this piece; the rest of it is received right behind.
+            self.at = self.at + header.message_length() - other.joining.wire_bytes;
+            self.storage = other.storage;
+            self.start = other.start;
+            self.state = State::Joining(other.joining);
+            return Ok(None);
+        }
+        self.start = begin + taken;
+        self.at += header.message_length();
+        if other.joining.has_more {
+            self.suspended.push(other);
+            return self.next_frame();
+        }
+        let begin = other.start + HEADER;
+        let whole = other.joining.header;
+        other
+            .storage
+            .get_mut(other.start..begin)
+            .copy_from_slice(&whole.encode(self.order));
+        let last = self.last.insert(Last::joined(begin, Some(other.storage)));
+        let storage = last.storage.as_ref().unwrap_or(&self.storage);
+        let at = self.at.saturating_sub(whole.message_length());
+        let message = message(storage, whole, begin, at, self.order);
+        Ok(Some(Frame::Message(message.joined())))
+    }
+
+    /// Hands out the message at `start`, the last of whose pieces ends at `end`.
+    fn complete_here(&mut self, joining: Joining, end: usize) -> Frame<'_> {
+        let begin = self.start + HEADER;
+        let header = joining.header;
+        self.storage
+            .get_mut(self.start..begin)
+            .copy_from_slice(&header.encode(self.order));
+        self.last = Some(Last::joined(begin, None));
+        let at = self.at;
+        self.at += joining.wire_bytes;
+        self.start = end;
+        self.state = State::Header;
+        Frame::Message(message(&self.storage, header, begin, at, self.order).joined())
+    }
+
+    /// Begins at the front again if nothing is left.
+    #[inline]
+    fn rewind(&mut self) {
+        self.last = None;
+        if self.start == self.storage.end() {
+            self.start = self.storage.base();
+            self.storage.truncate(self.start);
+        }
+    }
+
+    /// Bytes that are known to be missing.
+    #[inline]
+    fn wanted(&self) -> usize {
+        let received = self.received_of_next().len();
+        match self.state {
+            State::Preamble => PREAMBLE.saturating_sub(received),
+            State::Header => HEADER.saturating_sub(received),
+            State::Rest { length, .. } => length.saturating_sub(received),
+            State::Joining(joining) => self.missing_of(&joining),
+        }
+    }
+
+    /// Bytes that are missing of a piece, and of the header of the next.
+    fn missing_of(&self, joining: &Joining) -> usize {
+        if !joining.has_more {
+            return joining.left;
+        }
+        let ahead = self.storage.end() - self.joined_end(joining);
+        (joining.left + HEADER).saturating_sub(ahead)
+    }
+
+    /// Bytes that are received at once at most: what follows a piece is known only behind its header.
+    #[inline]
+    fn receive_max(&self) -> usize {
+        match self.state {
+            State::Preamble | State::Header => RECEIVE_MAX,
+            State::Rest { .. } => usize::MAX,
+            State::Joining(joining) => {
+                if joining.has_more {
+                    self.missing_of(&joining)
+                } else {
+                    usize::MAX
+                }
+            }
+        }
+    }
+}
+
+/// Whether a message comes in pieces.
+#[inline]
+fn is_piece(header: &Header) -> bool {
+    header.kind == Kind::Piece || header.flags.has(Flags::MORE)
+}
+
+#[inline]
+fn message(
+    storage: &Storage,
+    header: Header,
+    begin: usize,
+    at: u64,
+    order: ByteOrder,
+) -> Message<'_> {
+    let content = storage.get(begin..begin + header.length as usize);
+    Message::new(header, at, order, content)
+}

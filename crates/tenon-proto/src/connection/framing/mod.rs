@@ -1,0 +1,388 @@
+//! The receiving half of a connection: which protocol the peer speaks, and where its messages begin and end in the
+//! bytes of the stream.
+//!
+//! A [`Receiver`] belongs to the thread or task that receives, which needs no lock for it: what it finds is handed to
+//! the [`Connection`](super::Connection).
+
+mod detached;
+mod messages;
+mod records;
+mod storage;
+
+use crate::codec::lean::{self, CommonHeader, Message, Preamble};
+use crate::codec::onc::record::RecordError;
+use crate::codec::sniff::{Sniffed, UnknownPeer, sniff};
+
+pub use detached::Detached;
+pub use messages::{MessageReader, PARTIAL_MESSAGES_MAX};
+pub use records::RecordReader;
+pub use storage::ROOM_FIRST;
+pub(crate) use storage::Storage;
+
+/// Bytes that are received at once while the protocol is not known: the first storage of either reader holds them.
+const FIRST_RECEIVE_MAX: usize = 8 << 10;
+
+/// What has been received as a whole.
+#[derive(Debug, Clone, Copy)]
+pub enum Frame<'m> {
+    /// A message of ONC RPC.
+    Record(&'m [u8]),
+    /// The first that comes by the lean protocol.
+    Preamble(Preamble),
+    /// A message of the lean protocol.
+    Message(Message<'m>),
+}
+
+/// Why a stream cannot be read on: the peer's fault, and the end of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FramingError {
+    /// The peer speaks neither protocol.
+    #[error(transparent)]
+    UnknownPeer(#[from] UnknownPeer),
+    /// The peer broke record marking, or a limit.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The peer broke the lean protocol.
+    #[error(transparent)]
+    Lean(#[from] lean::Violation),
+}
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    reader: Reader,
+    /// Bytes of the longest message that is accepted.
+    limit: usize,
+    /// Memory for messages that are [detached](Self::detach).
+    spare: Option<Storage>,
+    /// What a [layer](super::ByteLayer) below has to take in, and what it has found.
+    layered: Option<Box<Layered>>,
+}
+
+/// The bytes on both sides of a layer.
+#[derive(Debug)]
+struct Layered {
+    wire: Storage,
+    /// Plain bytes for which the reader has had no room.
+    plain: Vec<u8>,
+    /// Of those, the first that the reader has not.
+    next: usize,
+}
+
+#[derive(Debug)]
+enum Reader {
+    /// Too little has come to know the protocol.
+    Unknown(RecordReader),
+    Onc(RecordReader),
+    Lean(Box<MessageReader>),
+}
+
+/// Does the same with the present reader.
+macro_rules! with_reader {
+    ($reader:expr, $name:ident => $do:expr) => {
+        match $reader {
+            Reader::Unknown($name) | Reader::Onc($name) => $do,
+            Reader::Lean($name) => $do,
+        }
+    };
+}
+
+impl Layered {
+    fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
+        if self.wire.lacks(1) {
+            let capacity = self.wire.capacity_with_room(self.wire.base());
+            if !may_have(capacity + self.plain.capacity()) {
+                return None;
+            }
+            self.wire.make_room(self.wire.base());
+        }
+        Some(self.wire.room())
+    }
+}
+
+impl Receiver {
+    /// A receiver of records of ONC RPC of at most `limit` bytes.
+    pub fn onc(limit: usize) -> Self {
+        Self::with(Reader::Onc(RecordReader::new(limit)), limit)
+    }
+
+    /// A receiver of messages of the lean protocol of at most `limit` bytes.
+    pub fn lean(limit: usize) -> Self {
+        Self::with(Reader::Lean(Box::new(MessageReader::new(limit))), limit)
+    }
+
+    /// A receiver that finds out by the first bytes which protocol the peer speaks.
+    pub fn sniffing(limit: usize) -> Self {
+        Self::with(Reader::Unknown(RecordReader::new(limit)), limit)
+    }
+
+    fn with(reader: Reader, limit: usize) -> Self {
+        Self {
+            reader,
+            limit,
+            spare: None,
+            layered: None,
+        }
+    }
+
+    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the receiver has then.
+    #[inline]
+    pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
+        if let Some(layered) = &mut self.layered {
+            return layered.room_within(may_have);
+        }
+        match &mut self.reader {
+            Reader::Lean(reader) => reader.room_within(may_have),
+            Reader::Onc(reader) => reader.room_within(may_have),
+            Reader::Unknown(reader) => {
+                let room = reader.room_within(may_have)?;
+                let most = room.len().min(FIRST_RECEIVE_MAX);
+                Some(&mut room[..most])
+            }
+        }
+    }
+
+    /// Returns where to put received bytes, however much memory that takes within the limit of a message.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        self.room_within(|_| true).unwrap_or_default()
+    }
+
+    /// Reports that the first `bytes` of the [room](Self::room_within) have been received.
+    ///
+    /// # Errors
+    /// The peer speaks neither protocol.
+    ///
+    /// # Panics
+    /// There was less room.
+    #[inline]
+    pub fn handle_received(&mut self, bytes: usize) -> Result<(), FramingError> {
+        if let Some(layered) = &mut self.layered {
+            layered.wire.fill(bytes);
+            return Ok(());
+        }
+        self.fill(bytes)
+    }
+
+    #[inline]
+    fn fill(&mut self, bytes: usize) -> Result<(), FramingError> {
+        match &mut self.reader {
+            Reader::Lean(reader) => reader.handle_received(bytes),
+            Reader::Onc(reader) => reader.handle_received(bytes),
+            Reader::Unknown(reader) => {
+                reader.handle_received(bytes);
+                return self.identify();
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn identify(&mut self) -> Result<(), FramingError> {
+        let Reader::Unknown(reader) = &mut self.reader else {
+            return Ok(());
+        };
+        self.reader = match sniff(reader.unread(), self.limit)? {
+            Sniffed::TooFew => return Ok(()),
+            Sniffed::Onc => Reader::Onc(std::mem::replace(reader, RecordReader::new(self.limit))),
+            Sniffed::Lean => {
+                let mut messages = MessageReader::new(self.limit);
+                messages.preload(reader.unread());
+                Reader::Lean(Box::new(messages))
+            }
+        };
+        Ok(())
+    }
+
+    /// Returns what is complete next. It stays where it is until the next call of this receiver.
+    ///
+    /// # Errors
+    /// The stream cannot be read on; the same error comes again.
+    #[inline]
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FramingError> {
+        if self.layered.is_some() {
+            return self.next_layered_frame();
+        }
+        match &mut self.reader {
+            Reader::Lean(reader) => Ok(reader.next_frame()?),
+            Reader::Onc(reader) => Ok(reader.next_record()?.map(Frame::Record)),
+            Reader::Unknown(_) => Ok(None),
+        }
+    }
+
+    // ---- A layer below ----
+
+    /// Receives for a layer from now on: what was received and not handed out goes through it, too.
+    pub(super) fn put_layer(&mut self) {
+        let mut wire = Storage::new(1, ROOM_FIRST);
+        with_reader!(&mut self.reader, reader => reader.take_unread(|bytes| wire.append(bytes)));
+        self.layered = Some(Box::new(Layered {
+            wire,
+            plain: Vec::new(),
+            next: 0,
+        }));
+    }
+
+    /// Whether what is received is to go through a layer:
+    /// [`Connection::handle_layer_input`](super::Connection::handle_layer_input).
+    #[inline]
+    pub fn has_layer(&self) -> bool {
+        self.layered.is_some()
+    }
+
+    /// What the layer has to take in.
+    pub(super) fn wire_bytes(&self) -> &[u8] {
+        let layered = self.layered.as_ref();
+        layered.map_or(&[], |layered| layered.wire.received(layered.wire.base()))
+    }
+
+    /// The layer has taken everything in.
+    pub(super) fn clear_wire_bytes(&mut self) {
+        if let Some(layered) = &mut self.layered {
+            layered.wire.clear();
+        }
+    }
+
+    /// Takes in plain bytes that the layer has found.
+    pub(super) fn handle_plain(&mut self, bytes: &[u8]) -> Result<(), FramingError> {
+        if let Some(layered) = &mut self.layered {
+            layered.plain.extend_from_slice(bytes);
+        }
+        self.feed().map(drop)
+    }
+
+    /// Hands plain bytes to the reader, as many as it has room for; returns whether there were any.
+    fn feed(&mut self) -> Result<bool, FramingError> {
+        let Some(mut layered) = self.layered.take() else {
+            return Ok(false);
+        };
+        let room = with_reader!(&mut self.reader, reader => reader.room_within(|_| true));
+        let room = room.unwrap_or_default();
+        let rest = &layered.plain[layered.next..];
+        let step = room.len().min(rest.len());
+        room[..step].copy_from_slice(&rest[..step]);
+        layered.next += step;
+        if layered.next == layered.plain.len() {
+            layered.plain.clear();
+            layered.next = 0;
+        }
+        let filled = self.fill(step);
+        self.layered = Some(layered);
+        filled.map(|()| step > 0)
+    }
+
+    #[cold]
+    fn next_layered_frame(&mut self) -> Result<Option<Frame<'_>>, FramingError> {
+        loop {
+            let found = match &mut self.reader {
+                Reader::Lean(reader) => match reader.next_frame()? {
+                    Some(Frame::Preamble(preamble)) => {
+                        return Ok(Some(Frame::Preamble(preamble)));
+                    }
+                    found => found.is_some(),
+                },
+                Reader::Onc(reader) => reader.next_record()?.is_some(),
+                Reader::Unknown(_) => false,
+            };
+            if found {
+                return Ok(self.last_frame());
+            }
+            if !self.feed()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Returns the reader of the lean protocol, if the peer speaks that.
+    #[inline]
+    pub fn lean_reader(&mut self) -> Option<&mut MessageReader> {
+        match &mut self.reader {
+            Reader::Lean(reader) => Some(reader),
+            Reader::Onc(_) | Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the reader of ONC RPC, if the peer speaks that.
+    #[inline]
+    pub fn onc_reader(&mut self) -> Option<&mut RecordReader> {
+        match &mut self.reader {
+            Reader::Onc(reader) => Some(reader),
+            Reader::Lean(_) | Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the header of the next message if that is a lean one, complete and of the commonest form.
+    #[inline]
+    pub fn find_common(&self) -> Option<CommonHeader> {
+        match &self.reader {
+            Reader::Lean(reader) => reader.find_common(),
+            Reader::Onc(_) | Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the frame that was handed out last, as long as nothing was received since.
+    pub fn last_frame(&self) -> Option<Frame<'_>> {
+        match &self.reader {
+            Reader::Lean(reader) => reader.last_message().map(Frame::Message),
+            Reader::Onc(reader) => Some(Frame::Record(reader.last_record())),
+            Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Takes the frame that was handed out last out of this receiver, which can receive further while the frame is
+    /// used. Nothing is copied unless more has been received behind it; then the shorter of both is. `None` if no
+    /// frame was handed out since something was received.
+    #[inline]
+    pub fn detach(&mut self) -> Option<Detached> {
+        let spare = self.spare.take();
+        match &mut self.reader {
+            Reader::Lean(reader) => {
+                let spare = spare.unwrap_or_else(|| reader.fresh_storage());
+                reader.detach(spare)
+            }
+            Reader::Onc(reader) => {
+                let spare = spare.unwrap_or_else(|| reader.fresh_storage());
+                Some(reader.detach(spare))
+            }
+            Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Gives the memory of a detached frame back.
+    #[inline]
+    pub fn reattach(&mut self, detached: Detached) {
+        let storage = detached.into_storage();
+        let rest = match &mut self.reader {
+            Reader::Lean(reader) => reader.reattach(storage),
+            Reader::Onc(reader) => reader.reattach(storage),
+            Reader::Unknown(_) => None,
+        };
+        if let Some(storage) = rest
+            && storage.capacity() <= ROOM_FIRST
+        {
+            self.spare = Some(storage);
+        }
+    }
+
+    /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
+    #[inline]
+    pub fn is_between_frames(&self) -> bool {
+        with_reader!(&self.reader, reader => reader.is_between_frames())
+    }
+
+    /// Bytes received that are kept.
+    pub fn kept(&self) -> usize {
+        with_reader!(&self.reader, reader => reader.kept())
+    }
+
+    /// Bytes of memory that the receiver has.
+    pub fn capacity(&self) -> usize {
+        with_reader!(&self.reader, reader => reader.capacity())
+    }
+
+    /// Gives memory back if nothing is in it and it has grown beyond `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        with_reader!(&mut self.reader, reader => reader.shrink_to(bytes));
+        self.spare = self.spare.take().filter(|spare| spare.capacity() <= bytes);
+    }
+}

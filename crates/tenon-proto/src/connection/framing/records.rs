@@ -1,0 +1,315 @@
+//! Finds the records of ONC RPC in the bytes of a stream (RFC 5531 section 11).
+
+use std::ops::Range;
+
+use super::detached::{Detached, DetachedFrame};
+use super::storage::Storage;
+use crate::codec::onc::record::{EMPTY_FRAGMENTS_MAX, LAST_FRAGMENT, MARK, RecordError};
+
+/// Finds records in the bytes of a stream.
+///
+/// The owner receives into [`room_within`](Self::room_within), reports the number of bytes to
+/// [`handle_received`](Self::handle_received), and takes records with [`next_record`](Self::next_record) until there
+/// is none. A record of one fragment is handed out where it was received. Fragments are moved together where they
+/// lie. The storage follows what has arrived and not what a mark promises.
+#[derive(Debug)]
+pub struct RecordReader {
+    storage: Storage,
+    /// The bytes of the present record that are in their place.
+    record: Range<usize>,
+    /// Where the next byte to be looked at is; at `record.end` but for a mark in between.
+    next: usize,
+    state: State,
+    empty_fragments: u32,
+    limit: usize,
+}
+
+/// What the next byte belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// A mark; `fresh` if it begins a record.
+    Mark { fresh: bool },
+    /// A fragment of which `left` bytes are still to come.
+    Fragment { left: usize, last: bool },
+}
+
+impl RecordReader {
+    /// A reader of records of at most `limit` bytes, however many fragments they are in. It takes
+    /// no memory before the first [`room_within`](Self::room_within).
+    pub fn new(limit: usize) -> Self {
+        Self {
+            // The record, its mark and the next one's.
+            storage: Storage::new(1, limit.saturating_add(2 * MARK)),
+            record: 0..0,
+            next: 0,
+            state: State::Mark { fresh: true },
+            empty_fragments: 0,
+            limit,
+        }
+    }
+
+    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the reader has then.
+    /// The room is not empty once [`next_record`](Self::next_record) has returned nothing: it grows with what has
+    /// arrived, up to the limit.
+    #[inline]
+    pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
+        self.close_gaps();
+        let lacks_room = self.storage.lacks(self.wanted());
+        let capacity = if lacks_room {
+            self.storage.capacity_with_room(self.kept_from())
+        } else {
+            self.storage.capacity()
+        };
+        if !may_have(capacity) {
+            return None;
+        }
+        if lacks_room {
+            self.make_room();
+        }
+        Some(self.storage.room())
+    }
+
+    /// Reports that the first `bytes` of the [room](Self::room_within) have been received.
+    ///
+    /// # Panics
+    /// There was less room.
+    #[inline]
+    pub fn handle_received(&mut self, bytes: usize) {
+        self.storage.fill(bytes);
+    }
+
+    /// Returns the next complete record, which stays where it is until the next call of this reader.
+    ///
+    /// # Errors
+    /// The stream cannot be read on; the same error comes again.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<&[u8]>, RecordError> {
+        match self.find_whole().map(<[u8]>::len) {
+            Some(bytes) => Ok(Some(self.take_whole(bytes))),
+            None if self.is_between_frames() => Ok(None),
+            None => self.join_fragments(),
+        }
+    }
+
+    /// Returns the record that begins next, if it has one fragment and is complete, as most are. It stays
+    /// the next until it is [taken](Self::take_whole) or handed out by [`next_record`](Self::next_record).
+    #[inline]
+    pub fn find_whole(&self) -> Option<&[u8]> {
+        let (mark, rest) = self.unread().split_first_chunk()?;
+        let mark = u32::from_be_bytes(*mark);
+        let length = (mark & !LAST_FRAGMENT) as usize;
+        let is_only = mark & LAST_FRAGMENT != 0 && self.state == (State::Mark { fresh: true });
+        let record = rest.get(..length)?;
+        (is_only && length <= self.limit).then_some(record)
+    }
+
+    /// Takes the record that was [found](Self::find_whole) to have so many `bytes`. It stays where it
+    /// is until the next call of this reader.
+    #[inline]
+    pub fn take_whole(&mut self, bytes: usize) -> &[u8] {
+        let begin = self.next + MARK;
+        self.next = begin + bytes;
+        self.record = begin..self.next;
+        self.last_record()
+    }
+
+    fn join_fragments(&mut self) -> Result<Option<&[u8]>, RecordError> {
+        loop {
+            match self.state {
+                State::Mark { fresh } => {
+                    if self.unread().len() < MARK {
+                        return Ok(None);
+                    }
+                    self.read_mark(fresh)?;
+                }
+                State::Fragment { left, last } => {
+                    let left = self.take_in(left);
+                    self.state = State::Fragment { left, last };
+                    if left > 0 {
+                        return Ok(None);
+                    }
+                    self.state = State::Mark { fresh: last };
+                    if last {
+                        return Ok(Some(self.last_record()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the record that was handed out last, as long as nothing was received since.
+    #[inline]
+    pub fn last_record(&self) -> &[u8] {
+        self.storage.get(self.record.clone())
+    }
+
+    /// Returns what has arrived and was not looked at: everything, before the first
+    /// [`next_record`](Self::next_record).
+    #[inline]
+    pub fn unread(&self) -> &[u8] {
+        self.storage.received(self.next)
+    }
+
+    /// Takes out what was received and not handed out.
+    pub(super) fn take_unread(&mut self, take: impl FnOnce(&[u8])) {
+        take(self.unread());
+        self.storage.truncate(self.next);
+    }
+
+    /// Whether nothing of a record has arrived that was not handed out: the stream may end here.
+    #[inline]
+    pub fn is_between_frames(&self) -> bool {
+        self.state == State::Mark { fresh: true } && self.next == self.storage.end()
+    }
+
+    /// Bytes received that are kept.
+    pub fn kept(&self) -> usize {
+        self.storage.end()
+    }
+
+    /// Bytes of memory that the reader has.
+    pub fn capacity(&self) -> usize {
+        self.storage.capacity()
+    }
+
+    /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if self.is_between_frames() && self.storage.capacity() > bytes {
+            self.storage.release();
+            (self.record, self.next) = (0..0, 0);
+        }
+    }
+
+    /// Takes the record that was handed out last out of this reader, as [`Receiver::detach`](super::Receiver::detach) does.
+    pub(super) fn detach(&mut self, spare: Storage) -> Detached {
+        let record = self.record.clone();
+        let rest = self.next..self.storage.end();
+        if rest.is_empty() {
+            let storage = std::mem::replace(&mut self.storage, spare);
+            self.storage.clear();
+            self.restart();
+            return Detached::new(storage, Some(DetachedFrame::Record(record)));
+        }
+        let mut copy = spare;
+        copy.clear();
+        if rest.len() <= record.len() {
+            copy.append(self.storage.get(rest));
+            let storage = std::mem::replace(&mut self.storage, copy);
+            self.restart();
+            Detached::new(storage, Some(DetachedFrame::Record(record)))
+        } else {
+            copy.append(self.storage.get(record));
+            let place = copy.base()..copy.end();
+            Detached::new(copy, Some(DetachedFrame::Record(place)))
+        }
+    }
+
+    /// An empty storage for detached records.
+    pub(super) fn fresh_storage(&self) -> Storage {
+        self.storage.fresh()
+    }
+
+    /// Gives the storage of a detached record back; returns it if this reader has one.
+    pub(super) fn reattach(&mut self, mut storage: Storage) -> Option<Storage> {
+        if self.storage.capacity() > 0 {
+            return Some(storage);
+        }
+        storage.clear();
+        self.storage = storage;
+        self.restart();
+        None
+    }
+
+    /// A record begins next, at the front of the storage.
+    fn restart(&mut self) {
+        self.next = self.storage.base();
+        self.record = self.next..self.next;
+    }
+
+    fn read_mark(&mut self, fresh: bool) -> Result<(), RecordError> {
+        if fresh {
+            self.empty_fragments = 0;
+            self.record = self.next + MARK..self.next + MARK;
+        }
+        let (last, left) = self.check_mark()?;
+        self.next += MARK;
+        self.state = State::Fragment { left, last };
+        Ok(())
+    }
+
+    /// Whether the fragment is the last and how long it is, when the record may have it.
+    fn check_mark(&mut self) -> Result<(bool, usize), RecordError> {
+        let mut mark = [0; MARK];
+        mark.copy_from_slice(self.storage.get(self.next..self.next + MARK));
+        let mark = u32::from_be_bytes(mark);
+        let (last, left) = (mark & LAST_FRAGMENT != 0, mark & !LAST_FRAGMENT);
+        let length = self.record.len() as u64 + u64::from(left);
+        if length > self.limit as u64 {
+            let limit = self.limit;
+            return Err(RecordError::TooLong { length, limit });
+        }
+        if left == 0 && !last {
+            if self.empty_fragments == EMPTY_FRAGMENTS_MAX {
+                return Err(RecordError::EmptyFragments);
+            }
+            self.empty_fragments += 1;
+        }
+        Ok((last, left as usize))
+    }
+
+    /// Takes what has arrived of a fragment into the record; returns how much of it is missing.
+    fn take_in(&mut self, left: usize) -> usize {
+        let taken = left.min(self.unread().len());
+        if self.next != self.record.end {
+            let fragment = self.next..self.next + taken;
+            self.storage.move_down(fragment, self.record.end);
+        }
+        self.record.end += taken;
+        self.next += taken;
+        left - taken
+    }
+
+    /// Moves what was not looked at, a part of a mark at most if the owner has taken all records,
+    /// right behind the present record, so that what comes next is received in its place.
+    fn close_gaps(&mut self) {
+        if self.state == (State::Mark { fresh: true }) {
+            self.record = self.next..self.next;
+        }
+        let end = self.storage.end();
+        if self.record.start == end {
+            self.storage.truncate(0);
+            (self.record, self.next) = (0..0, 0);
+        } else if self.record.end < self.next {
+            self.storage.move_down(self.next..end, self.record.end);
+            self.storage.truncate(end - (self.next - self.record.end));
+            self.next = self.record.end;
+        }
+    }
+
+    /// Bytes that are known to be missing.
+    fn wanted(&self) -> usize {
+        match self.state {
+            State::Mark { .. } => MARK,
+            State::Fragment { left, .. } => left,
+        }
+    }
+
+    /// Where what is still needed begins: the mark of the present record is kept with it, unless nothing of the
+    /// record had come when the storage was emptied, and the mark with it.
+    fn kept_from(&self) -> usize {
+        match self.state {
+            State::Mark { fresh: true } => self.record.start,
+            State::Mark { fresh: false } | State::Fragment { .. } => {
+                self.record.start.saturating_sub(MARK)
+            }
+        }
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        let from = self.kept_from();
+        let gone = from - self.storage.make_room(from);
+        self.record = self.record.start - gone..self.record.end - gone;
+        self.next -= gone;
+    }
+}

@@ -1,0 +1,179 @@
+//! The memory that received bytes of a stream are kept in.
+
+use std::ops::Range;
+
+/// Bytes of a storage that has grown for the first time; most messages need no more.
+pub const ROOM_FIRST: usize = 16 << 10;
+
+/// Memory for received bytes of a stream. It follows what has arrived and not what a message
+/// promises: it is doubled when it is full.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    /// All of it is initialised; what is behind `filled` is stale.
+    bytes: Vec<u8>,
+    /// The first place that is aligned.
+    base: usize,
+    /// Behind the last byte received.
+    filled: usize,
+    alignment: usize,
+    capacity_max: usize,
+}
+
+impl Storage {
+    /// Storage whose [`base`](Self::base) is a multiple of `alignment` in memory, and which grows up
+    /// to `capacity_max` or [`ROOM_FIRST`]. It takes no memory yet.
+    pub(crate) fn new(alignment: usize, capacity_max: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            base: 0,
+            filled: 0,
+            alignment,
+            capacity_max: capacity_max.max(ROOM_FIRST),
+        }
+    }
+
+    /// Where what is received goes if nothing is kept.
+    #[inline]
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Behind the last byte received.
+    #[inline]
+    pub(crate) fn end(&self) -> usize {
+        self.filled
+    }
+
+    /// What was received from `from` on; nothing if that is not there.
+    #[inline]
+    pub(crate) fn received(&self, from: usize) -> &[u8] {
+        self.bytes.get(from..self.filled).unwrap_or_default()
+    }
+
+    /// # Panics
+    /// If that is not there.
+    #[inline]
+    pub(crate) fn get(&self, range: Range<usize>) -> &[u8] {
+        &self.bytes[range]
+    }
+
+    /// # Panics
+    /// If that is not there.
+    pub(crate) fn get_mut(&mut self, range: Range<usize>) -> &mut [u8] {
+        &mut self.bytes[range]
+    }
+
+    /// Moves what is in `range` to `to`, which is in front of it.
+    pub(crate) fn move_down(&mut self, range: Range<usize>, to: usize) {
+        self.bytes.copy_within(range, to);
+    }
+
+    /// Forgets what was received from `end` on, which is not before the base.
+    #[inline]
+    pub(crate) fn truncate(&mut self, end: usize) {
+        self.filled = end;
+    }
+
+    /// Forgets all that was received.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.filled = self.base;
+    }
+
+    /// Where to put what is received next.
+    #[inline]
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.filled..]
+    }
+
+    /// Says that the first `bytes` of [`room`](Self::room) have been received.
+    ///
+    /// # Panics
+    /// There was less room.
+    #[inline]
+    pub(crate) fn fill(&mut self, bytes: usize) {
+        assert!(bytes <= self.bytes.len() - self.filled);
+        self.filled += bytes;
+    }
+
+    /// Whether there is no room for so many bytes more.
+    #[inline]
+    pub(crate) fn lacks(&self, bytes: usize) -> bool {
+        self.bytes.len() - self.filled < bytes
+    }
+
+    /// Bytes of memory.
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes of memory behind a [`make_room`](Self::make_room) of what is kept from `from` on.
+    pub(crate) fn capacity_with_room(&self, from: usize) -> usize {
+        if from == self.base && self.filled == self.bytes.len() {
+            self.capacity_doubled()
+        } else {
+            self.bytes.len()
+        }
+    }
+
+    /// Moves what is kept, from `from` on, to the base, or doubles the storage if it is full; says
+    /// where the base is.
+    #[cold]
+    pub(crate) fn make_room(&mut self, from: usize) -> usize {
+        if from > self.base {
+            self.bytes.copy_within(from..self.filled, self.base);
+            self.filled -= from - self.base;
+        }
+        if self.filled == self.bytes.len() {
+            self.grow();
+        }
+        self.base
+    }
+
+    /// Appends `bytes`, growing as they need it.
+    pub(crate) fn append(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.lacks(1) {
+                self.make_room(self.base);
+            }
+            let room = self.room();
+            let step = room.len().min(bytes.len());
+            room[..step].copy_from_slice(&bytes[..step]);
+            self.fill(step);
+            bytes = &bytes[step..];
+            if step == 0 {
+                // Larger than it may become: the caller has checked its limit.
+                return;
+            }
+        }
+    }
+
+    /// An empty storage with the limits of this one, which takes no memory yet.
+    pub(crate) fn fresh(&self) -> Self {
+        Self::new(self.alignment, self.capacity_max)
+    }
+
+    /// Gives the memory back; nothing is kept.
+    pub(crate) fn release(&mut self) {
+        self.bytes = Vec::new();
+        (self.base, self.filled) = (0, 0);
+    }
+
+    fn capacity_doubled(&self) -> usize {
+        (self.bytes.len() * 2).clamp(ROOM_FIRST, self.capacity_max)
+    }
+
+    fn grow(&mut self) {
+        let grown = vec![0; self.capacity_doubled()];
+        // It may be that nobody can tell, as when this is run by Miri.
+        let base = match grown.as_ptr().align_offset(self.alignment) {
+            offset if offset < self.alignment => offset,
+            _ => 0,
+        };
+        let before = std::mem::replace(&mut self.bytes, grown);
+        let kept = &before[self.base..self.filled];
+        self.bytes[base..base + kept.len()].copy_from_slice(kept);
+        (self.base, self.filled) = (base, base + kept.len());
+    }
+}

@@ -1,0 +1,273 @@
+//! The calls that the peer has made: what they ask for, and how they are answered.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tenon_wire::Buffer;
+
+use super::counters::IncomingCounters;
+use crate::codec::lean::{self, ByteOrder, Extensions};
+use crate::codec::onc;
+use crate::codec::onc::auth::Credential;
+
+/// The procedure that every program answers without arguments and results.
+pub const NULL_PROCEDURE: u32 = 0;
+
+/// A call for a service.
+#[derive(Debug)]
+pub struct IncomingCall<'m> {
+    /// The index of the service in the [`ServiceTable`](super::ServiceTable).
+    pub service: usize,
+    /// Procedure number. Not 0, unless the call [wants stamps](Self::wants_stamps).
+    pub procedure: u32,
+    /// Who calls, by what the call says.
+    pub credential: Credential<'m>,
+    /// The time that the call has from when it was received, if it has an end.
+    pub time_left: Option<Duration>,
+    /// What it carries beside.
+    pub extensions: Extensions<'m>,
+    /// Whether the client asks for the [time stamps](lean::Stamps) of its way. The connection has no clock, and
+    /// leaves calls of procedure 0 that ask for them to its owner.
+    pub wants_stamps: bool,
+    /// The order of the bytes of the arguments.
+    pub order: ByteOrder,
+    /// The encoded arguments.
+    pub arguments: &'m [u8],
+    /// What the answer is written for.
+    pub caller: Caller,
+}
+
+impl IncomingCall<'_> {
+    /// Returns when the time of the call runs out, if it was received at `now`.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        now.checked_add(self.time_left?)
+    }
+}
+
+/// What is needed to answer a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A client of ONC RPC, and the number of its call.
+    Onc {
+        /// Matches the reply to the call.
+        xid: u32,
+        /// Bytes of the longest fragment that the reply is cut into.
+        fragment_max: usize,
+    },
+    /// A lean client, and its call.
+    Lean(lean::Caller),
+}
+
+impl Caller {
+    /// The number of the call.
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::Onc { xid, .. } => *xid,
+            Self::Lean(caller) => caller.id,
+        }
+    }
+}
+
+/// A reply that is being written at the end of a buffer, which may hold whole messages before it. In the end it is
+/// [sealed](Self::seal).
+#[derive(Debug, Clone, Copy)]
+pub enum ReplyDraft {
+    /// By ONC RPC.
+    Onc {
+        /// The reply.
+        reply: onc::reply::ReplyDraft,
+        /// Bytes of the longest fragment that it is cut into.
+        fragment_max: usize,
+    },
+    /// By the lean protocol.
+    Lean(lean::ReplyDraft),
+}
+
+impl ReplyDraft {
+    /// Appends the header of a result, which is encoded right behind.
+    #[inline]
+    pub fn begin(buffer: &mut Buffer, caller: Caller) -> Self {
+        match caller {
+            Caller::Onc { xid, fragment_max } => Self::Onc {
+                reply: onc::reply::ReplyDraft::begin(buffer, xid),
+                fragment_max,
+            },
+            Caller::Lean(caller) => Self::Lean(lean::ReplyDraft::begin(buffer, caller)),
+        }
+    }
+
+    /// Appends the same, with room for the time stamps that its client asks for. A client of ONC RPC asks for none.
+    pub fn begin_stamped(buffer: &mut Buffer, caller: Caller) -> Self {
+        match caller {
+            Caller::Lean(caller) => Self::Lean(lean::ReplyDraft::begin_stamped(buffer, caller)),
+            Caller::Onc { .. } => Self::begin(buffer, caller),
+        }
+    }
+
+    /// Ends the reply. One that is larger than a lean client accepts becomes an exception.
+    #[inline]
+    pub fn seal(self, buffer: &mut Buffer) {
+        match self {
+            Self::Onc {
+                reply,
+                fragment_max,
+            } => reply.seal(buffer, fragment_max),
+            Self::Lean(reply) => reply.seal(buffer),
+        }
+    }
+
+    /// Ends the reply and writes into it when the call passed which place, if it was
+    /// [begun](Self::begin_stamped) with room for that.
+    pub fn seal_stamped(self, buffer: &mut Buffer, stamps: &lean::Stamps) {
+        match self {
+            Self::Lean(reply) => reply.seal_stamped(buffer, stamps),
+            Self::Onc { .. } => self.seal(buffer),
+        }
+    }
+}
+
+/// What is known of a call that is carried out elsewhere than where it was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallState {
+    /// Its result is waited for.
+    Awaited,
+    /// The client no longer waits for it.
+    Cancelled,
+    /// Its time has run out.
+    Expired,
+}
+
+/// Names a call that is carried out elsewhere, on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DeferredId(u64);
+
+/// The calls that the peer has made.
+#[derive(Debug)]
+pub(super) struct IncomingCalls {
+    /// Those that are carried out elsewhere than where they were received.
+    deferred: HashMap<u64, Deferred>,
+    limit: usize,
+    next_id: u64,
+    /// The last lean call that was accepted.
+    last_call: Option<u32>,
+    pub(super) counters: IncomingCounters,
+}
+
+#[derive(Debug)]
+struct Deferred {
+    /// The number of a lean call, by which it may be cancelled.
+    number: Option<u32>,
+    deadline: Option<Instant>,
+    state: CallState,
+}
+
+impl IncomingCalls {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            deferred: HashMap::new(),
+            limit,
+            next_id: 0,
+            last_call: None,
+            counters: IncomingCounters::default(),
+        }
+    }
+
+    /// Forgets the calls of a connection that is lost.
+    pub(super) fn renew(&mut self) {
+        self.deferred.clear();
+        self.last_call = None;
+    }
+
+    /// Accepts a lean call of this number, if it is ahead of those before; returns the last one if it is not.
+    #[inline]
+    pub(super) fn accept(&mut self, number: u32) -> Result<(), u32> {
+        if let Some(last) = self.last_call
+            && !is_ahead(number, last)
+        {
+            return Err(last);
+        }
+        self.last_call = Some(number);
+        Ok(())
+    }
+
+    /// Whether a lean call of this number was accepted, or one behind it.
+    pub(super) fn is_accepted(&self, number: u32) -> bool {
+        self.last_call.is_some_and(|last| !is_ahead(number, last))
+    }
+
+    pub(super) fn last_call(&self) -> Option<u32> {
+        self.last_call
+    }
+
+    /// Notes that a call is carried out elsewhere. `None` if there are too many of those.
+    pub(super) fn defer(
+        &mut self,
+        caller: &Caller,
+        deadline: Option<Instant>,
+    ) -> Option<DeferredId> {
+        if self.deferred.len() >= self.limit {
+            return None;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let number = match caller {
+            Caller::Onc { .. } => None,
+            Caller::Lean(caller) => Some(caller.id),
+        };
+        let state = CallState::Awaited;
+        self.deferred.insert(
+            id,
+            Deferred {
+                number,
+                deadline,
+                state,
+            },
+        );
+        Some(DeferredId(id))
+    }
+
+    pub(super) fn finish(&mut self, id: DeferredId) -> Option<CallState> {
+        self.deferred.remove(&id.0).map(|call| call.state)
+    }
+
+    pub(super) fn state(&self, id: DeferredId) -> Option<CallState> {
+        self.deferred.get(&id.0).map(|call| call.state)
+    }
+
+    /// Notes that the client no longer waits for a lean call.
+    pub(super) fn cancel(&mut self, number: u32) -> Option<DeferredId> {
+        let mut calls = self.deferred.iter_mut();
+        let (id, call) = calls.find(|(_, call)| call.number == Some(number))?;
+        call.state = CallState::Cancelled;
+        Some(DeferredId(*id))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.deferred.len()
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let awaited = self.deferred.values().filter(|call| call.is_awaited());
+        awaited.filter_map(|call| call.deadline).min()
+    }
+
+    /// Returns a call whose time has run out by `now` and that was not returned before.
+    pub(super) fn poll_expired(&mut self, now: Instant) -> Option<DeferredId> {
+        let is_late = |call: &Deferred| call.deadline.is_some_and(|deadline| deadline <= now);
+        let mut calls = self.deferred.iter_mut();
+        let (id, call) = calls.find(|(_, call)| call.is_awaited() && is_late(call))?;
+        call.state = CallState::Expired;
+        Some(DeferredId(*id))
+    }
+}
+
+impl Deferred {
+    fn is_awaited(&self) -> bool {
+        self.state == CallState::Awaited
+    }
+}
+
+/// Whether `number` is ahead of `last`, where numbers wrap around.
+fn is_ahead(number: u32, last: u32) -> bool {
+    number.wrapping_sub(last).wrapping_sub(1) < i32::MAX as u32
+}

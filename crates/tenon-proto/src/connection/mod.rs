@@ -1,0 +1,633 @@
+//! One connection over a stream of bytes, at either end, by ONC RPC or the lean protocol: which calls are in flight in
+//! both directions, which services are bound, what is sent next, and how it ends.
+//!
+//! A connection has two parts. The [`Receiver`] finds messages in the bytes that arrive; it belongs to the thread or
+//! task that receives, and messages stay in its memory while they are decoded. The [`Connection`] is told of each
+//! message and knows the rest; it does so little at a time that any number of threads may share it under a lock.
+//! Neither has a clock, a socket or a thread.
+//!
+//! ```text
+//! bytes -> Receiver::room, handle_received -> next_frame -> Connection::handle_frame -> Event
+//! Connection::start_call, push_call, push_reply -> poll_transmit -> bytes -> handle_transmitted
+//! ```
+//!
+//! A call from the first byte to the last, over a stream that both ends reach into:
+//! ```
+//! use std::time::{Duration, Instant};
+//! use tenon_proto::config::ConnectionConfig;
+//! use tenon_proto::connection::{
+//!     CallDraft, Connection, Event, ReplyDraft, ServiceTable, TransmitBatch, WireProtocol,
+//! };
+//! use tenon_proto::connection::framing::Receiver;
+//! use tenon_proto::onc::auth::Credential;
+//! use tenon_proto::onc::message::CallTemplate;
+//! use tenon_proto::onc::record;
+//! use tenon_wire::Buffer;
+//!
+//! /// What `send` and `recv` do between two sockets.
+//! fn carry<W>(from: &mut Connection<W>, to: &mut Receiver) {
+//!     let mut batch = TransmitBatch::default();
+//!     while from.poll_transmit(&mut batch) {
+//!         for slice in batch.slices() {
+//!             to.room()[..slice.len()].copy_from_slice(slice);
+//!             to.handle_received(slice.len()).expect("a known protocol");
+//!         }
+//!         batch.advance(batch.remaining());
+//!         from.handle_transmitted(&mut batch);
+//!     }
+//! }
+//!
+//! let services = ServiceTable::default();
+//! let mut served = ServiceTable::default();
+//! served.add(300, 1, None);
+//! let (mut client, mut client_receiver) =
+//!     Connection::client(ConnectionConfig::client(), WireProtocol::Onc, 0x5eed);
+//! let (mut server, mut server_receiver) = Connection::<()>::server(ConnectionConfig::server());
+//!
+//! // The client: a template made once, and for every call its arguments.
+//! let template = CallTemplate::new(300, 1, &Credential::None);
+//! let mut message = Buffer::default();
+//! template.begin(&mut message, 7);
+//! message.extend(b"ping");
+//! record::seal(&mut message, 0, record::FRAGMENT_MAX);
+//! let deadline = Instant::now() + Duration::from_secs(5);
+//! let call = client.start_call(&CallDraft::Onc, &mut message, deadline, "the caller")?;
+//! client.push_call(&call, &mut message);
+//! carry(&mut client, &mut server_receiver);
+//!
+//! // The server: which service is meant, and the result behind a header.
+//! let frame = server_receiver.next_frame()?.expect("a whole message");
+//! let Event::Called(call) = server.handle_frame(frame, &served)? else {
+//!     unreachable!("a call was sent");
+//! };
+//! assert_eq!((call.procedure, call.arguments), (7, &b"ping"[..]));
+//! let mut reply = Buffer::default();
+//! let draft = ReplyDraft::begin(&mut reply, call.caller);
+//! reply.extend(b"pong");
+//! draft.seal(&mut reply);
+//! server.push_reply(&mut reply);
+//! carry(&mut server, &mut client_receiver);
+//!
+//! // The client again: which call is answered, and with what.
+//! let frame = client_receiver.next_frame()?.expect("a whole message");
+//! let Event::Answered(answer) = client.handle_frame(frame, &services)? else {
+//!     unreachable!("a reply was sent");
+//! };
+//! assert_eq!((answer.waiter, answer.outcome), ("the caller", Ok(&b"pong"[..])));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod binding;
+mod byte_layer;
+mod closing;
+mod counters;
+mod error;
+pub mod framing;
+mod incoming_calls;
+mod lean_messages;
+mod onc_messages;
+mod outgoing_calls;
+mod send_queue;
+mod service_table;
+
+use std::time::Instant;
+
+use tenon_wire::Buffer;
+
+use crate::codec::lean::{Close, CloseReason, Features, Preamble, RefusalReason};
+use crate::config::{ConnectionConfig, Role};
+use binding::{BoundServices, RequestedServices};
+use closing::Closing;
+use framing::{Frame, Receiver};
+use incoming_calls::IncomingCalls;
+use outgoing_calls::OutgoingCalls;
+use send_queue::{Removed, SendQueue};
+
+pub use binding::{BindError, SERVICES_MAX};
+pub use byte_layer::{ByteLayer, LayerError};
+pub use counters::{IncomingCounters, OutgoingCounters};
+pub use error::ConnectionError;
+pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
+pub use lean_messages::CommonCall;
+pub use outgoing_calls::{
+    AbandonedCall, Answer, CallDraft, LeanCall, ReplyError, StartError, StartedCall,
+};
+pub use send_queue::TransmitBatch;
+pub use service_table::ServiceTable;
+
+/// What is spoken over a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WireProtocol {
+    /// ONC RPC version 2 (RFC 5531).
+    Onc,
+    /// The lean protocol.
+    Lean,
+}
+
+/// What a message meant.
+#[derive(Debug)]
+pub enum Event<'m, W> {
+    /// A call of this end is answered.
+    Answered(Answer<'m, W>),
+    /// The peer calls a procedure. The call is to be answered with [`Connection::push_reply`].
+    Called(IncomingCall<'m>),
+    /// The peer no longer waits for a call that is [carried out elsewhere](Connection::defer).
+    Cancelled(DeferredId),
+    /// The peer accepts no calls any more.
+    PeerClosing(PeerClosing<'m, W>),
+    /// The peer has answered the ping of this number.
+    Pong(u32),
+    /// The peer has said something that may let calls begin which could not.
+    Progress,
+    /// Nothing for the owner.
+    Handled,
+}
+
+/// The peer accepts no calls any more. What it has accepted it answers.
+#[derive(Debug)]
+pub struct PeerClosing<'m, W> {
+    /// What it said.
+    pub close: Close<'m>,
+    /// Calls of this end that the peer did not begin, in the order in which they were sent. They are no longer in
+    /// flight, and may be sent over another connection.
+    pub unbegun: Vec<AbandonedCall<W>>,
+}
+
+/// What a call is to do at a given time.
+#[derive(Debug, PartialEq, Eq)]
+pub enum CallTimeout<W> {
+    /// Nothing before this time.
+    Wait(Instant),
+    /// The time of the call ran out, and it is no longer in flight.
+    Expired(AbandonedCall<W>),
+}
+
+/// A connection over a stream. `W` is what its owner needs to find the waiter of a call.
+#[derive(Debug)]
+pub struct Connection<W> {
+    role: Role,
+    config: ConnectionConfig,
+    /// `None` until the first bytes of a client are known.
+    protocol: Option<WireProtocol>,
+    /// What this end says of itself by the lean protocol.
+    own: Preamble,
+    has_greeted: bool,
+    /// What the peer has said of itself by the lean protocol.
+    peer: Option<Preamble>,
+    outgoing: OutgoingCalls<W>,
+    requested: RequestedServices,
+    incoming: IncomingCalls,
+    bound: BoundServices,
+    send_queue: SendQueue,
+    closing: Closing,
+    pings: u32,
+    layer: Option<Box<dyn ByteLayer>>,
+    /// An empty buffer.
+    scratch: Buffer,
+}
+
+impl<W> Connection<W> {
+    /// A connection that this end has begun, and its receiving half. `seed` is the number of the first call: choose
+    /// it at random, so that a restarted client does not repeat the numbers of its former life.
+    pub fn client(config: ConnectionConfig, protocol: WireProtocol, seed: u32) -> (Self, Receiver) {
+        let mut connection = Self::new(config, Role::Client, Some(protocol), seed);
+        let receiver = connection.begin();
+        (connection, receiver)
+    }
+
+    /// A connection that this end has accepted, and its receiving half. The first bytes that come say which protocol
+    /// it speaks.
+    pub fn server(config: ConnectionConfig) -> (Self, Receiver) {
+        let connection = Self::new(config, Role::Server, None, 0);
+        let receiver = Receiver::sniffing(connection.config.receive_max);
+        (connection, receiver)
+    }
+
+    fn new(
+        config: ConnectionConfig,
+        role: Role,
+        protocol: Option<WireProtocol>,
+        seed: u32,
+    ) -> Self {
+        Self {
+            role,
+            protocol,
+            own: config.preamble(role),
+            has_greeted: false,
+            peer: None,
+            outgoing: OutgoingCalls::new(seed),
+            requested: RequestedServices::default(),
+            incoming: IncomingCalls::new(config.incoming_calls_max),
+            bound: BoundServices::default(),
+            send_queue: SendQueue::default(),
+            closing: Closing::default(),
+            pings: 0,
+            layer: None,
+            scratch: Buffer::default(),
+            config,
+        }
+    }
+
+    /// Goes on over another stream that this end has begun, in place of the one before, and returns the receiving
+    /// half. Nothing is bound over it. Numbers of calls go on.
+    ///
+    /// # Panics
+    /// Calls are in flight; [abandon](Self::abandon_all) them when the connection is lost.
+    pub fn renew(&mut self) -> Receiver {
+        assert_eq!(
+            self.in_flight(),
+            0,
+            "calls are in flight over a lost connection"
+        );
+        self.has_greeted = false;
+        self.peer = None;
+        self.requested.clear();
+        self.bound.clear();
+        self.incoming.renew();
+        self.send_queue = SendQueue::default();
+        self.closing = Closing::default();
+        self.layer = None;
+        self.begin()
+    }
+
+    fn begin(&mut self) -> Receiver {
+        if self.protocol == Some(WireProtocol::Lean) {
+            self.greet(None);
+            Receiver::lean(self.own.message_max as usize)
+        } else {
+            Receiver::onc(self.config.receive_max)
+        }
+    }
+
+    /// Sends the preamble, once.
+    fn greet(&mut self, refusal: Option<RefusalReason>) {
+        if !std::mem::replace(&mut self.has_greeted, true) {
+            let preamble = Preamble {
+                refusal,
+                ..self.own
+            };
+            self.send_queue.control().extend(&preamble.encode());
+        }
+    }
+
+    /// Which protocol is spoken, once it is known.
+    #[inline]
+    pub fn protocol(&self) -> Option<WireProtocol> {
+        self.protocol
+    }
+
+    /// What the peer has said of itself by the lean protocol; `None` as long as it has said nothing.
+    pub fn peer(&self) -> Option<&Preamble> {
+        self.peer.as_ref()
+    }
+
+    /// What both ends can do beside; nothing before the peer has said what it can.
+    pub fn features(&self) -> Features {
+        let peer = self.peer.map_or(Features::default(), |peer| peer.features);
+        self.own.features.common(peer)
+    }
+
+    // ---- What comes ----
+
+    /// Takes in a message. `services` are those that this end serves.
+    ///
+    /// # Errors
+    /// The peer broke the protocol, or refuses the connection: send what is left, and close it.
+    #[inline]
+    pub fn handle_frame<'m>(
+        &mut self,
+        frame: Frame<'m>,
+        services: &ServiceTable,
+    ) -> Result<Event<'m, W>, ConnectionError> {
+        match frame {
+            Frame::Message(message) => self.handle_message(&message, services),
+            Frame::Record(record) => self.handle_record(record, services),
+            Frame::Preamble(preamble) => self.handle_preamble(&preamble),
+        }
+    }
+
+    // ---- Calls of this end ----
+
+    /// Puts a call in flight, whose whole message is in `message`, and gives it its number. It is to be handed over
+    /// to be sent then, in the order in which calls were started: by [`push_call`](Self::push_call), or directly if
+    /// [nothing waits](Self::is_send_idle).
+    ///
+    /// # Errors
+    /// It cannot be started now, and why. The message is as it was.
+    #[inline]
+    pub fn start_call(
+        &mut self,
+        draft: &CallDraft<'_>,
+        message: &mut Buffer,
+        deadline: Instant,
+        waiter: W,
+    ) -> Result<StartedCall, StartError> {
+        let (service, procedure) = match (draft, self.protocol) {
+            (CallDraft::Lean(call), Some(WireProtocol::Lean)) => {
+                let service = self.check_lean_call(call, message.len())?;
+                (service, call.procedure)
+            }
+            (CallDraft::Onc, Some(WireProtocol::Onc)) if self.closing.may_begin() => (0, 0),
+            (CallDraft::Onc, Some(WireProtocol::Onc)) => return Err(StartError::Closing),
+            (CallDraft::Onc | CallDraft::Lean(_), _) => return Err(StartError::OtherProtocol),
+        };
+        let number = self.outgoing.insert((service, procedure), deadline, waiter);
+        let call = StartedCall {
+            number,
+            service,
+            procedure,
+        };
+        draft.stamp(message, &call);
+        Ok(call)
+    }
+
+    /// Has a call sent that was started. An empty buffer is left in place of its message.
+    #[inline]
+    pub fn push_call(&mut self, call: &StartedCall, message: &mut Buffer) {
+        self.send_queue.push(message, Some(call.number));
+    }
+
+    /// Notes that the owner sends a call itself, which is the first that goes out.
+    #[inline]
+    pub fn mark_sent(&mut self, call: &StartedCall) {
+        self.outgoing.mark_sent(call.number);
+    }
+
+    /// Ends a call whose owner has found a successful reply to it, if it is the one of `is_meant`; returns whether.
+    #[inline]
+    pub fn finish_call(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
+        self.outgoing.finish(number, is_meant)
+    }
+
+    /// Number of calls of this end in flight.
+    #[inline]
+    pub fn in_flight(&self) -> usize {
+        self.outgoing.in_flight()
+    }
+
+    /// When the call is given up; `None` if it is not in flight.
+    #[inline]
+    pub fn call_deadline(&self, number: u32) -> Option<Instant> {
+        self.outgoing.deadline(number)
+    }
+
+    /// What a call is to do at `now`; `None` if it is not in flight. A lean peer is told that a call whose time ran
+    /// out is not waited for any more.
+    pub fn handle_call_timeout(&mut self, number: u32, now: Instant) -> Option<CallTimeout<W>> {
+        let deadline = self.outgoing.deadline(number)?;
+        if now < deadline {
+            return Some(CallTimeout::Wait(deadline));
+        }
+        self.give_up(number, true).map(CallTimeout::Expired)
+    }
+
+    /// Gives a call up: its answer will be ignored, and a lean peer is told so. `None` if it is not in flight.
+    pub fn cancel_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
+        self.give_up(number, false)
+    }
+
+    fn give_up(&mut self, number: u32, is_late: bool) -> Option<AbandonedCall<W>> {
+        let call = self.outgoing.abandon(number, is_late)?;
+        if call.was_sent {
+            self.outgoing.note_given_up();
+            self.tell_cancelled(number);
+        } else if self.send_queue.remove(number) == Removed::Unfinished {
+            self.tell_cancelled(number);
+        }
+        Some(call)
+    }
+
+    /// Takes a call back that was started and not sent, not even in part.
+    pub fn withdraw_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
+        self.outgoing.abandon(number, false)
+    }
+
+    /// Takes all calls of this end out, for when the connection is lost. Those that were not sent whole were not
+    /// carried out.
+    pub fn abandon_all(&mut self) -> impl Iterator<Item = AbandonedCall<W>> + use<W> {
+        self.closing.is_lost = true;
+        self.send_queue.clear();
+        self.outgoing.abandon_all()
+    }
+
+    /// Counts a connection on which the peer broke the protocol.
+    pub fn count_violation(&mut self) {
+        self.outgoing.count_violation();
+    }
+
+    /// What has become of the calls of this end.
+    pub fn outgoing_counters(&self) -> OutgoingCounters {
+        self.outgoing.counters()
+    }
+
+    // ---- Calls of the peer ----
+
+    /// Has a reply sent, which [`ReplyDraft`] has written. An empty buffer is left in its place.
+    #[inline]
+    pub fn push_reply(&mut self, reply: &mut Buffer) {
+        self.send_queue.push(reply, None);
+    }
+
+    /// Notes that a call is carried out elsewhere than where it was received, so that it may be cancelled and counts
+    /// against the limit. `None` if there are too many: it is to be refused, or to wait.
+    pub fn defer(&mut self, caller: &Caller, deadline: Option<Instant>) -> Option<DeferredId> {
+        self.incoming.defer(caller, deadline)
+    }
+
+    /// Notes that a deferred call is over; returns what was known of it.
+    pub fn finish_deferred(&mut self, id: DeferredId) -> Option<CallState> {
+        self.incoming.finish(id)
+    }
+
+    /// What is known of a deferred call; `None` if it is over.
+    pub fn deferred_state(&self, id: DeferredId) -> Option<CallState> {
+        self.incoming.state(id)
+    }
+
+    /// Number of calls that are carried out elsewhere.
+    #[inline]
+    pub fn deferred(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// Returns a deferred call whose time has run out by `now` and that was not returned before. It stays until it
+    /// is [finished](Self::finish_deferred).
+    pub fn poll_expired(&mut self, now: Instant) -> Option<DeferredId> {
+        self.incoming.poll_expired(now)
+    }
+
+    /// What has become of the calls of the peer.
+    pub fn incoming_counters(&self) -> IncomingCounters {
+        self.incoming.counters
+    }
+
+    // ---- What goes out ----
+
+    /// Whether nothing waits to be sent, so that a message may be sent without being queued.
+    #[inline]
+    pub fn is_send_idle(&self) -> bool {
+        self.send_queue.is_empty() && self.layer.is_none()
+    }
+
+    /// Bytes of calls and replies that wait to be sent.
+    #[inline]
+    pub fn queued_bytes(&self) -> usize {
+        self.send_queue.bytes()
+    }
+
+    /// Fills an empty batch with what is to be sent next; returns whether there is anything. Only one batch of a
+    /// connection may be under way: give it [back](Self::handle_transmitted) before the next.
+    #[inline]
+    pub fn poll_transmit(&mut self, batch: &mut TransmitBatch) -> bool {
+        if self.layer.is_some() {
+            return self.poll_layer(batch);
+        }
+        if self.send_queue.is_empty() {
+            return false;
+        }
+        self.send_queue.fill(batch);
+        for number in batch.calls() {
+            self.outgoing.mark_sent(number);
+        }
+        true
+    }
+
+    /// Takes a batch back that was sent.
+    #[inline]
+    pub fn handle_transmitted(&mut self, batch: &mut TransmitBatch) {
+        self.send_queue.recycle(batch);
+    }
+
+    /// Takes a batch back that was not sent whole, as the connection failed: calls of which a part is missing were
+    /// not carried out.
+    pub fn handle_transmit_failed(&mut self, batch: &mut TransmitBatch) {
+        for number in batch.unsent_calls() {
+            self.outgoing.mark_unsent(number);
+        }
+        self.send_queue.recycle(batch);
+    }
+
+    // ---- Time and end ----
+
+    /// When something is to be done even if nothing comes: a call is given up, or a deferred one is late.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let timeouts = [self.outgoing.next_deadline(), self.incoming.next_timeout()];
+        timeouts.into_iter().flatten().min()
+    }
+
+    /// Takes out a call of this end whose time has run out by `now`.
+    pub fn poll_late_call(&mut self, now: Instant) -> Option<AbandonedCall<W>> {
+        let number = self.outgoing.expired(now)?;
+        self.give_up(number, true)
+    }
+
+    /// Tells a lean peer that this end begins no calls any more and accepts none behind those that it has accepted,
+    /// which are still answered. If there was no preamble yet the connection is refused instead.
+    pub fn close(&mut self, reason: CloseReason, text: &str) {
+        if self.protocol != Some(WireProtocol::Lean) {
+            self.closing.is_closed = true;
+            return;
+        }
+        if !self.has_greeted {
+            return self.refuse(refusal_for(reason));
+        }
+        if std::mem::replace(&mut self.closing.is_closed, true) {
+            return;
+        }
+        let close = Close {
+            reason,
+            last_call: self.incoming.last_call(),
+            message: text.into(),
+        };
+        // Behind the calls that were started before.
+        let mut message = std::mem::take(&mut self.scratch);
+        close.encode(&mut message, self.own.order);
+        self.send_queue.push(&mut message, None);
+        self.scratch = message;
+    }
+
+    /// Refuses a lean client before anything has come, or because what has come is no preamble.
+    pub fn refuse(&mut self, reason: RefusalReason) {
+        self.closing.is_closed = true;
+        self.greet(Some(reason));
+    }
+
+    /// Whether the peer has said that it begins nothing any more.
+    pub fn is_peer_closing(&self) -> bool {
+        self.closing.peer.is_some()
+    }
+
+    // ---- The layer below ----
+
+    /// Puts a layer between the stream and the framing. What was queued before goes through it, too; what `receiver`
+    /// has received and not handed out is the first that the layer takes in.
+    ///
+    /// # Errors
+    /// The layer refuses what has been received already.
+    pub fn put_layer(
+        &mut self,
+        layer: Box<dyn ByteLayer>,
+        receiver: &mut Receiver,
+    ) -> Result<(), ConnectionError> {
+        self.layer = Some(layer);
+        receiver.put_layer();
+        self.handle_layer_input(receiver)
+    }
+
+    /// Passes what `receiver` has received through the layer. To be called behind each
+    /// [`Receiver::handle_received`] as long as the receiver [has a layer](Receiver::has_layer).
+    ///
+    /// # Errors
+    /// The peer broke the layer's protocol, or speaks no known protocol in it.
+    pub fn handle_layer_input(&mut self, receiver: &mut Receiver) -> Result<(), ConnectionError> {
+        let Some(layer) = &mut self.layer else {
+            return Ok(());
+        };
+        let taken = layer.handle_received(receiver.wire_bytes(), &mut self.scratch);
+        receiver.clear_wire_bytes();
+        let handed = receiver.handle_plain(self.scratch.as_slice());
+        self.scratch.clear();
+        taken?;
+        Ok(handed?)
+    }
+
+    /// Returns who the peer is, as the layer below has verified it.
+    pub fn peer_identity(&self) -> Option<&str> {
+        self.layer.as_ref()?.peer_identity()
+    }
+
+    /// Whether the stream may end here, as far as the layer below knows.
+    pub fn may_end(&self) -> bool {
+        self.layer.as_ref().is_none_or(|layer| layer.has_ended())
+    }
+
+    #[cold]
+    fn poll_layer(&mut self, batch: &mut TransmitBatch) -> bool {
+        let Some(mut layer) = self.layer.take() else {
+            return false;
+        };
+        let mut wire = Buffer::default();
+        layer.poll_transmit(&mut wire);
+        if layer.is_open() {
+            let mut plain = TransmitBatch::default();
+            while self.poll_transmit(&mut plain) {
+                for slice in plain.slices() {
+                    layer.wrap(slice, &mut wire);
+                }
+                plain.advance(plain.remaining());
+                self.handle_transmitted(&mut plain);
+            }
+        }
+        self.layer = Some(layer);
+        batch.set_wire_bytes(wire)
+    }
+}
+
+/// Why a connection is refused that would have been closed for `reason`.
+fn refusal_for(reason: CloseReason) -> RefusalReason {
+    match reason {
+        CloseReason::VIOLATION => RefusalReason::PREAMBLE,
+        CloseReason::IDLE | CloseReason::LIMITS => RefusalReason::BUSY,
+        _ => RefusalReason::STOPPING,
+    }
+}

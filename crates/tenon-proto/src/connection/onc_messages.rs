@@ -1,0 +1,101 @@
+//! Messages of ONC RPC (RFC 5531 section 9): calls of the peer and replies to calls of this end.
+
+use tenon_wire::{Buffer, Decoder};
+
+use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE, ReplyDraft};
+use super::service_table::ServiceTable;
+use super::{Connection, ConnectionError, Event, WireProtocol};
+use crate::codec::lean::{ByteOrder, Extensions};
+use crate::codec::onc::auth::Credential;
+use crate::codec::onc::message::{BadCall, CallHeader, Refused};
+use crate::codec::onc::reply;
+
+/// How a reply begins: behind its number, one.
+const REPLY: [u8; 4] = [0, 0, 0, 1];
+
+impl<W> Connection<W> {
+    #[inline]
+    pub(super) fn handle_record<'m>(
+        &mut self,
+        record: &'m [u8],
+        services: &ServiceTable,
+    ) -> Result<Event<'m, W>, ConnectionError> {
+        self.protocol = Some(WireProtocol::Onc);
+        let is_reply = record.get(4..8) == Some(&REPLY);
+        if is_reply || self.config.incoming_calls_max == 0 {
+            let answer = self.outgoing.handle_onc_reply(record)?;
+            return Ok(answer.map_or(Event::Handled, Event::Answered));
+        }
+        self.handle_onc_call(record, services)
+    }
+
+    #[inline]
+    fn handle_onc_call<'m>(
+        &mut self,
+        record: &'m [u8],
+        services: &ServiceTable,
+    ) -> Result<Event<'m, W>, ConnectionError> {
+        let fragment_max = self.config.fragment_max;
+        match understand(record, services, fragment_max) {
+            Ok(call) if call.procedure == NULL_PROCEDURE => {
+                self.incoming.counters.pings += 1;
+                let mut reply = std::mem::take(&mut self.scratch);
+                ReplyDraft::begin(&mut reply, call.caller).seal(&mut reply);
+                self.push_own_reply(reply);
+                Ok(Event::Handled)
+            }
+            Ok(call) => {
+                self.incoming.counters.calls += 1;
+                Ok(Event::Called(call))
+            }
+            Err(BadCall::Refuse { xid, refused }) => {
+                self.incoming.counters.refusals += 1;
+                let mut reply = std::mem::take(&mut self.scratch);
+                reply::ReplyDraft::begin(&mut reply, xid)
+                    .refuse(&mut reply, refused)
+                    .seal(&mut reply, fragment_max);
+                self.push_own_reply(reply);
+                Ok(Event::Handled)
+            }
+            Err(BadCall::Unanswerable(violation)) => {
+                self.incoming.counters.violations += 1;
+                Err(violation.into())
+            }
+        }
+    }
+
+    fn push_own_reply(&mut self, mut reply: Buffer) {
+        self.send_queue.push(&mut reply, None);
+        self.scratch = reply;
+    }
+}
+
+/// Finds out what a message of ONC RPC asks for. The credential is judged before the program, as libtirpc does it,
+/// and for procedure 0 as for any other.
+#[inline]
+pub(crate) fn understand<'m>(
+    message: &'m [u8],
+    services: &ServiceTable,
+    fragment_max: usize,
+) -> Result<IncomingCall<'m>, BadCall> {
+    let mut input = Decoder::new(message);
+    let header = CallHeader::decode(&mut input)?;
+    let xid = header.xid;
+    let refuse = |refused| BadCall::Refuse { xid, refused };
+    let credential = Credential::from_opaque(header.credential)
+        .map_err(|stat| refuse(Refused::Authentication(stat)))?;
+    let service = services
+        .find(header.program, header.version)
+        .map_err(refuse)?;
+    Ok(IncomingCall {
+        service,
+        procedure: header.procedure,
+        credential,
+        time_left: None,
+        extensions: Extensions::none(ByteOrder::Big),
+        wants_stamps: false,
+        order: ByteOrder::Big,
+        arguments: input.rest(),
+        caller: Caller::Onc { xid, fragment_max },
+    })
+}

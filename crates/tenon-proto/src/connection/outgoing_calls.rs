@@ -1,0 +1,386 @@
+//! The calls that this end has made: their numbers, their deadlines, and which reply belongs to which.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tenon_wire::{Buffer, Decoder};
+
+use super::ConnectionError;
+use super::binding::{BindError, RequestedServices};
+use super::counters::OutgoingCounters;
+use crate::codec::lean::{
+    BindRefusal, ByteOrder, Exception, Extensions, Fault, Interface, Kind, Message, MessageDraft,
+};
+use crate::codec::onc::message::{Refused, ReplyBody, ReplyHeader, Violation, set_xid};
+use crate::in_flight::InFlight;
+
+/// A call that is written but for what is known only when it is sent: its number, and its service's.
+#[derive(Debug)]
+pub enum CallDraft<'c> {
+    /// A call of ONC RPC, which [`CallTemplate::begin`](crate::onc::message::CallTemplate::begin) began.
+    Onc,
+    /// A call of the lean protocol.
+    Lean(LeanCall<'c>),
+}
+
+/// A call of the lean protocol, and what it is a call of.
+#[derive(Debug)]
+pub struct LeanCall<'c> {
+    /// Where in its buffer it is.
+    pub draft: MessageDraft,
+    /// The version of a program that the service must have been built from.
+    pub interface: &'c Arc<Interface>,
+    /// Procedure number.
+    pub procedure: u16,
+}
+
+/// What identifies a call that was started, and its reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StartedCall {
+    /// Its number: the xid of ONC RPC.
+    pub number: u32,
+    /// The service's number on this connection, by the lean protocol.
+    pub service: u16,
+    /// The procedure's number, by the lean protocol.
+    pub procedure: u16,
+}
+
+/// Why a call cannot be started now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It is larger than the peer accepts.
+    #[error("a call of {size} bytes is over the peer's limit of {limit}")]
+    TooLarge {
+        /// Bytes of the message.
+        size: usize,
+        /// Most bytes that the peer accepts.
+        limit: usize,
+    },
+    /// It is larger than every peer accepts. What this one accepts, its preamble will say.
+    #[error("the peer has not said yet whether it accepts a call of {size} bytes")]
+    AwaitsPreamble {
+        /// Bytes of the message.
+        size: usize,
+    },
+    /// As many calls are in flight as the peer grants. Wait for some to be answered.
+    #[error("in-flight limit {limit} of the peer reached")]
+    TooManyCalls {
+        /// Most calls.
+        limit: usize,
+    },
+    /// The connection takes no further calls. Make another.
+    #[error("the connection takes no further calls")]
+    Closing,
+    /// The connection speaks the other protocol.
+    #[error("the connection speaks the other protocol")]
+    OtherProtocol,
+    /// The service cannot be called.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+}
+
+/// Why a call was answered without results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyError<'m> {
+    /// A peer of ONC RPC did not carry the call out.
+    Refused(Refused),
+    /// A peer of ONC RPC answered what is no reply.
+    Violation(Violation),
+    /// A lean peer says why.
+    Exception(Exception<'m>),
+    /// A lean peer did not bind the service, and so did not carry the call out.
+    Unbound(Arc<BindRefusal>),
+}
+
+/// The answer to a call that was in flight until now.
+#[derive(Debug)]
+pub struct Answer<'m, W> {
+    /// The number of the call.
+    pub number: u32,
+    /// What was handed in with the call.
+    pub waiter: W,
+    /// The order of the bytes of the results.
+    pub order: ByteOrder,
+    /// What the answer carries beside.
+    pub extensions: Extensions<'m>,
+    /// The encoded results, where they were received.
+    pub outcome: Result<&'m [u8], ReplyError<'m>>,
+}
+
+/// A call that ended without an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AbandonedCall<W> {
+    /// Its number.
+    pub number: u32,
+    /// What was handed in with it.
+    pub waiter: W,
+    /// Whether it was sent whole, so that the peer may have carried it out.
+    pub was_sent: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct OutgoingCalls<W> {
+    calls: InFlight<PendingReply<W>>,
+    /// Calls that were given up and not answered yet: a lean peer may still be at them.
+    given_up: usize,
+    counters: OutgoingCounters,
+}
+
+#[derive(Debug)]
+struct PendingReply<W> {
+    deadline: Instant,
+    service: u16,
+    procedure: u16,
+    was_sent: bool,
+    waiter: W,
+}
+
+impl CallDraft<'_> {
+    /// Gives a call its number and its service's.
+    #[inline]
+    pub(super) fn stamp(&self, message: &mut Buffer, call: &StartedCall) {
+        match self {
+            Self::Onc => set_xid(message, call.number),
+            Self::Lean(lean) => lean.draft.stamp(message, call.number, call.service),
+        }
+    }
+}
+
+impl<W> OutgoingCalls<W> {
+    /// No calls yet, the first of which will have the number `seed`.
+    pub(super) fn new(seed: u32) -> Self {
+        Self {
+            calls: InFlight::new(seed),
+            given_up: 0,
+            counters: OutgoingCounters::default(),
+        }
+    }
+
+    /// Puts a call in flight and returns its number.
+    #[inline(always)]
+    pub(super) fn insert(
+        &mut self,
+        (service, procedure): (u16, u16),
+        deadline: Instant,
+        waiter: W,
+    ) -> u32 {
+        self.counters.calls += 1;
+        self.calls.insert(PendingReply {
+            deadline,
+            service,
+            procedure,
+            was_sent: false,
+            waiter,
+        })
+    }
+
+    /// Calls that a lean peer has to be taken to be at.
+    #[inline]
+    pub(super) fn at_peer(&self) -> usize {
+        self.calls.len() + self.given_up
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self) -> usize {
+        self.calls.len()
+    }
+
+    #[inline]
+    pub(super) fn mark_sent(&mut self, number: u32) {
+        if let Some(call) = self.calls.get_mut(number) {
+            call.was_sent = true;
+        }
+    }
+
+    pub(super) fn mark_unsent(&mut self, number: u32) {
+        if let Some(call) = self.calls.get_mut(number) {
+            call.was_sent = false;
+        }
+    }
+
+    /// Ends a call whose owner has found its reply; says whether it was in flight.
+    #[inline]
+    pub(super) fn finish(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
+        let is_meant = |call: &PendingReply<W>| is_meant(&call.waiter);
+        let was_in_flight = self.calls.take_if(number, is_meant).is_some();
+        self.counters.successes += u64::from(was_in_flight);
+        was_in_flight
+    }
+
+    /// Takes in a lean reply.
+    #[inline]
+    pub(super) fn handle_reply<'m>(
+        &mut self,
+        message: &Message<'m>,
+        requested: &RequestedServices,
+    ) -> Result<Option<Answer<'m, W>>, ConnectionError> {
+        let header = message.header;
+        let (extensions, outcome) = if header.kind == Kind::Reply {
+            let parts = message.understood()?;
+            (parts.extensions, Ok(parts.body))
+        } else {
+            let exception = message.read(Exception::decode)?;
+            let error = match requested.refusal(header.service) {
+                Some(refusal) => ReplyError::Unbound(refusal),
+                None => ReplyError::Exception(exception),
+            };
+            (message.parts()?.extensions, Err(error))
+        };
+        let got = (header.service, header.procedure);
+        let is_meant = |call: &PendingReply<W>| got == (call.service, call.procedure);
+        let Some(call) = self.calls.take_if(header.id, is_meant) else {
+            self.handle_unmatched(message)?;
+            return Ok(None);
+        };
+        self.count(&outcome);
+        Ok(Some(Answer {
+            number: header.id,
+            waiter: call.waiter,
+            order: message.order,
+            extensions,
+            outcome,
+        }))
+    }
+
+    #[inline]
+    fn count(&mut self, outcome: &Result<&[u8], ReplyError<'_>>) {
+        match outcome {
+            Ok(_) => self.counters.successes += 1,
+            Err(ReplyError::Violation(_)) => self.counters.violations += 1,
+            Err(_) => self.counters.refusals += 1,
+        }
+    }
+
+    /// Takes in a lean reply to no call in flight.
+    #[cold]
+    fn handle_unmatched(&mut self, message: &Message<'_>) -> Result<(), ConnectionError> {
+        let header = message.header;
+        if let Some(call) = self.calls.get(header.id) {
+            let fault = Fault::OtherProcedure {
+                id: header.id,
+                expected: (call.service, call.procedure),
+                got: (header.service, header.procedure),
+            };
+            return Err(message.header_violation(fault, 8).into());
+        }
+        self.counters.unmatched += 1;
+        self.given_up = self.given_up.saturating_sub(1);
+        Ok(())
+    }
+
+    /// Takes in a reply of ONC RPC. `Ok(None)` if it answers no call in flight. A reply that names a call but is
+    /// malformed behind ends that call.
+    pub(super) fn handle_onc_reply<'m>(
+        &mut self,
+        message: &'m [u8],
+    ) -> Result<Option<Answer<'m, W>>, ConnectionError> {
+        let mut input = Decoder::new(message);
+        let (number, outcome) = match ReplyHeader::decode(&mut input) {
+            Ok(header) => match header.body {
+                ReplyBody::Success(_) => (header.xid, Ok(input.rest())),
+                ReplyBody::Refused(refused) => (header.xid, Err(ReplyError::Refused(refused))),
+            },
+            Err(violation) => {
+                let xid = message.first_chunk().map(|xid| u32::from_be_bytes(*xid));
+                let named = xid.filter(|xid| self.calls.get(*xid).is_some());
+                match named.filter(|_| !matches!(violation, Violation::NotAReply(_))) {
+                    Some(xid) => (xid, Err(ReplyError::Violation(violation))),
+                    None => {
+                        self.counters.violations += 1;
+                        return Err(violation.into());
+                    }
+                }
+            }
+        };
+        let Some(call) = self.calls.take(number) else {
+            self.counters.unmatched += 1;
+            return Ok(None);
+        };
+        self.count(&outcome);
+        Ok(Some(Answer {
+            number,
+            waiter: call.waiter,
+            order: ByteOrder::Big,
+            extensions: Extensions::none(ByteOrder::Big),
+            outcome,
+        }))
+    }
+
+    /// When a call is given up; `None` if it is not in flight.
+    #[inline]
+    pub(super) fn deadline(&self, number: u32) -> Option<Instant> {
+        self.calls.get(number).map(|call| call.deadline)
+    }
+
+    /// When the first of all calls is given up.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.calls.entries().map(|(_, call)| call.deadline).min()
+    }
+
+    /// A call whose time has run out by `now`.
+    pub(super) fn expired(&self, now: Instant) -> Option<u32> {
+        let mut calls = self.calls.entries();
+        let (number, _) = calls.find(|(_, call)| call.deadline <= now)?;
+        Some(number)
+    }
+
+    /// Takes a call out whose time ran out or that is not wanted any more.
+    pub(super) fn abandon(&mut self, number: u32, is_late: bool) -> Option<AbandonedCall<W>> {
+        let call = self.calls.take(number)?;
+        if is_late {
+            self.counters.timeouts += 1;
+        } else {
+            self.counters.cancellations += 1;
+        }
+        Some(abandoned(number, call))
+    }
+
+    /// Counts a call that a lean peer still has to answer though it was given up.
+    pub(super) fn note_given_up(&mut self) {
+        self.given_up += 1;
+    }
+
+    /// Takes all calls out, for when the connection is lost.
+    pub(super) fn abandon_all(&mut self) -> impl Iterator<Item = AbandonedCall<W>> + use<W> {
+        self.counters.cancellations += self.calls.len() as u64;
+        self.given_up = 0;
+        let calls = self.calls.take_all();
+        calls.map(|(number, call)| abandoned(number, call))
+    }
+
+    /// Takes the calls out that were sent behind the call `last`, in the order in which they were sent.
+    pub(super) fn abandon_behind(&mut self, last: Option<u32>) -> Vec<AbandonedCall<W>> {
+        let behind = |number: u32| match last {
+            Some(last) => number.wrapping_sub(last).wrapping_sub(1) < i32::MAX as u32,
+            None => true,
+        };
+        let mut numbers: Vec<u32> = self
+            .calls
+            .numbers()
+            .filter(|number| behind(*number))
+            .collect();
+        let first = last.or(numbers.first().copied()).unwrap_or(0);
+        numbers.sort_unstable_by_key(|number| number.wrapping_sub(first) as i32);
+        let calls = numbers.into_iter();
+        calls
+            .filter_map(|number| Some(abandoned(number, self.calls.take(number)?)))
+            .collect()
+    }
+
+    pub(super) fn counters(&self) -> OutgoingCounters {
+        self.counters
+    }
+
+    pub(super) fn count_violation(&mut self) {
+        self.counters.violations += 1;
+    }
+}
+
+fn abandoned<W>(number: u32, call: PendingReply<W>) -> AbandonedCall<W> {
+    AbandonedCall {
+        number,
+        waiter: call.waiter,
+        was_sent: call.was_sent,
+    }
+}

@@ -1,0 +1,481 @@
+//! What a connection sends next: control messages first, then calls and replies in their order. Long messages go in
+//! pieces that take turns, so that none of them holds up what is short.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use tenon_wire::Buffer;
+
+use super::framing::PARTIAL_MESSAGES_MAX;
+use crate::codec::lean::{ByteOrder, Flags, HEADER, Header, Kind, PIECE};
+
+/// Bytes of the longest message that is copied behind others that wait; longer ones are moved.
+const COPIED_MAX: usize = 4 << 10;
+
+/// Bytes of memory of a buffer that is kept for the next messages.
+const KEPT_MAX: usize = 1 << 20;
+
+/// The messages that wait to be sent.
+#[derive(Debug, Default)]
+pub(super) struct SendQueue {
+    control: Buffer,
+    next: Gathered,
+    later: VecDeque<Waiting>,
+    /// Messages whose first piece was sent.
+    in_pieces: VecDeque<LongMessage>,
+    /// The order of bytes of the headers of pieces, if the peer takes pieces.
+    pieces: Option<ByteOrder>,
+    /// The call that a piece under way belongs to, if others follow it.
+    under_way: Option<u32>,
+    /// Bytes of everything but the control messages.
+    bytes: usize,
+}
+
+/// What was found of a call that is to be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removed {
+    /// Nothing of it was sent.
+    Unsent,
+    /// A part of it was sent, and the rest will not be.
+    Unfinished,
+    /// It is not there any more.
+    Sent,
+}
+
+/// Whole messages, one behind the other.
+#[derive(Debug, Default)]
+struct Gathered {
+    bytes: Buffer,
+    /// The calls among them.
+    calls: Vec<QueuedCall>,
+}
+
+#[derive(Debug)]
+struct QueuedCall {
+    number: u32,
+    range: Range<usize>,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Short(Gathered),
+    Long(LongMessage),
+}
+
+/// A message that is not copied.
+#[derive(Debug)]
+struct LongMessage {
+    bytes: Buffer,
+    /// The number of the call, if it is one.
+    call: Option<u32>,
+    /// Bytes that were handed out to be sent.
+    begun: usize,
+    /// Where its content ends and its padding begins, once a piece was handed out.
+    content_end: usize,
+}
+
+impl LongMessage {
+    fn new(bytes: Buffer, call: Option<u32>) -> Self {
+        Self {
+            bytes,
+            call,
+            begun: 0,
+            content_end: 0,
+        }
+    }
+}
+
+/// Bytes that are to be sent now. The sender owns them during the system call, while others use the connection.
+#[derive(Debug, Default)]
+pub struct TransmitBatch {
+    control: Buffer,
+    short: Gathered,
+    long: Option<Piece>,
+    /// Bytes that were sent.
+    sent: usize,
+    length: usize,
+}
+
+/// What is sent at once of a long message.
+#[derive(Debug)]
+struct Piece {
+    message: LongMessage,
+    /// Stands in front of the bytes, unless the message begins with them.
+    header: Option<[u8; HEADER]>,
+    range: Range<usize>,
+}
+
+impl TransmitBatch {
+    /// Returns the bytes that are still to be sent, in four slices of which some may be empty.
+    #[inline]
+    pub fn slices(&self) -> [&[u8]; 4] {
+        let (header, body): (&[u8], &[u8]) = match &self.long {
+            None => (&[], &[]),
+            Some(piece) => (
+                piece.header.as_ref().map_or(&[], |header| header),
+                &piece.message.bytes.as_slice()[piece.range.clone()],
+            ),
+        };
+        let mut slices = [
+            self.control.as_slice(),
+            self.short.bytes.as_slice(),
+            header,
+            body,
+        ];
+        let mut sent = self.sent;
+        for slice in &mut slices {
+            let step = sent.min(slice.len());
+            *slice = &slice[step..];
+            sent -= step;
+        }
+        slices
+    }
+
+    /// Returns the bytes that are still to be sent, if they lie one behind the other, as most do.
+    #[inline]
+    pub fn single_slice(&self) -> Option<&[u8]> {
+        let mut slices = self.slices().into_iter().filter(|slice| !slice.is_empty());
+        let first = slices.next().unwrap_or_default();
+        slices.next().is_none().then_some(first)
+    }
+
+    /// Reports that so many bytes more were sent.
+    #[inline]
+    pub fn advance(&mut self, bytes: usize) {
+        self.sent += bytes;
+    }
+
+    /// Whether nothing is left to be sent.
+    #[inline]
+    pub fn is_sent(&self) -> bool {
+        self.sent >= self.length
+    }
+
+    /// Bytes that are still to be sent.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.length - self.sent.min(self.length)
+    }
+
+    /// Makes this a batch of bytes that a layer has produced; returns whether there are any.
+    pub(super) fn set_wire_bytes(&mut self, wire: Buffer) -> bool {
+        (self.sent, self.length) = (0, wire.len());
+        self.control = wire;
+        self.length > 0
+    }
+
+    /// The numbers of the calls that are in it, of a long one if this is its end.
+    #[inline]
+    pub(super) fn calls(&self) -> impl Iterator<Item = u32> {
+        let short = self.short.calls.iter().map(|call| call.number);
+        let long = self.long.iter().filter(|piece| piece.is_last());
+        short.chain(long.filter_map(|piece| piece.message.call))
+    }
+
+    /// The numbers of the calls in it that were not sent whole.
+    pub(super) fn unsent_calls(&self) -> impl Iterator<Item = u32> {
+        let front = self.control.len();
+        let short = self.short.calls.iter();
+        let short = short
+            .filter(move |call| front + call.range.end > self.sent)
+            .map(|call| call.number);
+        let long = self.long.iter().filter(|_| !self.is_sent());
+        short.chain(long.filter_map(|piece| piece.message.call))
+    }
+}
+
+impl Piece {
+    fn is_last(&self) -> bool {
+        self.range.end == self.message.bytes.len()
+    }
+
+    fn len(&self) -> usize {
+        self.header.map_or(0, |header| header.len()) + self.range.len()
+    }
+}
+
+impl Gathered {
+    fn push(&mut self, message: &mut Buffer, call: Option<u32>) {
+        let begin = self.bytes.len();
+        if begin == 0 {
+            std::mem::swap(&mut self.bytes, message);
+        } else {
+            self.bytes.extend(message.as_slice());
+        }
+        message.clear();
+        if let Some(number) = call {
+            let range = begin..self.bytes.len();
+            self.calls.push(QueuedCall { number, range });
+        }
+    }
+
+    /// Takes a call out, and returns how many bytes it had.
+    fn remove(&mut self, number: u32) -> Option<usize> {
+        let index = self.calls.iter().position(|call| call.number == number)?;
+        let removed = self.calls.remove(index).range;
+        let end = self.bytes.len();
+        self.bytes
+            .as_mut_slice()
+            .copy_within(removed.end..end, removed.start);
+        self.bytes.truncate(end - removed.len());
+        for call in &mut self.calls[index..] {
+            call.range = call.range.start - removed.len()..call.range.end - removed.len();
+        }
+        Some(removed.len())
+    }
+
+    fn reset(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_MAX);
+        self.calls.clear();
+    }
+}
+
+impl SendQueue {
+    /// Where control messages are appended, which are sent before all others.
+    #[inline]
+    pub(super) fn control(&mut self) -> &mut Buffer {
+        &mut self.control
+    }
+
+    /// Bytes of control messages that wait.
+    pub(super) fn control_bytes(&self) -> usize {
+        self.control.len()
+    }
+
+    /// Sends long messages in pieces from now on, whose headers are in this order of bytes.
+    pub(super) fn use_pieces(&mut self, order: ByteOrder) {
+        self.pieces = Some(order);
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.bytes == 0
+    }
+
+    /// Bytes of calls and replies that wait.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Puts a message behind those that wait; an empty buffer is left in its place. `call` is the number of a call
+    /// of this end.
+    #[inline]
+    pub(super) fn push(&mut self, message: &mut Buffer, call: Option<u32>) {
+        let length = message.len();
+        self.bytes += length;
+        let is_alone = self.next.bytes.is_empty() && length <= PIECE;
+        if self.later.is_empty() && (is_alone || length <= COPIED_MAX) {
+            self.next.push(message, call);
+        } else {
+            self.push_later(message, call);
+        }
+    }
+
+    #[cold]
+    fn push_later(&mut self, message: &mut Buffer, call: Option<u32>) {
+        if message.len() > COPIED_MAX {
+            let bytes = std::mem::take(message);
+            self.later
+                .push_back(Waiting::Long(LongMessage::new(bytes, call)));
+            return;
+        }
+        if !matches!(self.later.back(), Some(Waiting::Short(_))) {
+            self.later.push_back(Waiting::Short(Gathered::default()));
+        }
+        if let Some(Waiting::Short(gathered)) = self.later.back_mut() {
+            gathered.push(message, call);
+        }
+    }
+
+    /// Takes a call out that was not sent whole.
+    #[cold]
+    pub(super) fn remove(&mut self, number: u32) -> Removed {
+        if self.under_way.take_if(|call| *call == number).is_some() {
+            return Removed::Unfinished;
+        }
+        let of_call = |message: &LongMessage| message.call == Some(number);
+        if let Some(index) = self.in_pieces.iter().position(of_call)
+            && let Some(message) = self.in_pieces.remove(index)
+        {
+            self.bytes -= message.bytes.len() - message.begun;
+            return Removed::Unfinished;
+        }
+        match self.remove_unsent(number) {
+            Some(bytes) => {
+                self.bytes -= bytes;
+                Removed::Unsent
+            }
+            None => Removed::Sent,
+        }
+    }
+
+    /// Takes a call out of which nothing was handed out to be sent; returns its bytes.
+    fn remove_unsent(&mut self, number: u32) -> Option<usize> {
+        let is_meant = |waiting: &Waiting| match waiting {
+            Waiting::Short(_) => false,
+            Waiting::Long(long) => long.call == Some(number),
+        };
+        if let Some(bytes) = self.next.remove(number) {
+            return Some(bytes);
+        }
+        for waiting in &mut self.later {
+            if let Waiting::Short(gathered) = waiting
+                && let Some(bytes) = gathered.remove(number)
+            {
+                return Some(bytes);
+            }
+        }
+        let index = self.later.iter().position(is_meant)?;
+        match self.later.remove(index)? {
+            Waiting::Long(long) => Some(long.bytes.len()),
+            Waiting::Short(_) => None,
+        }
+    }
+
+    /// Fills an empty batch with what is to be sent next: all short messages that are in front, and at most one
+    /// piece of a long one. Returns whether there is anything.
+    #[inline]
+    pub(super) fn fill(&mut self, batch: &mut TransmitBatch) -> bool {
+        std::mem::swap(&mut batch.control, &mut self.control);
+        std::mem::swap(&mut batch.short, &mut self.next);
+        batch.sent = 0;
+        batch.length = batch.control.len() + batch.short.bytes.len();
+        if !(self.later.is_empty() && self.in_pieces.is_empty()) {
+            self.add_piece(batch);
+        }
+        self.bytes -= batch.short.bytes.len();
+        batch.length > 0
+    }
+
+    #[cold]
+    fn add_piece(&mut self, batch: &mut TransmitBatch) {
+        if batch.short.bytes.is_empty()
+            && let Some(Waiting::Short(_)) = self.later.front()
+            && let Some(Waiting::Short(mut gathered)) = self.later.pop_front()
+        {
+            std::mem::swap(&mut batch.short, &mut gathered);
+            batch.length += batch.short.bytes.len();
+        }
+        let Some(mut message) = self.next_long() else {
+            return;
+        };
+        let piece = match self.pieces {
+            Some(order) if message.bytes.len() > HEADER + PIECE => next_piece(message, order),
+            _ => {
+                let range = message.begun..message.bytes.len();
+                message.begun = range.end;
+                Piece {
+                    message,
+                    header: None,
+                    range,
+                }
+            }
+        };
+        self.bytes -= piece.range.len();
+        batch.length += piece.len();
+        if !piece.is_last() {
+            self.under_way = piece.message.call;
+        }
+        batch.long = Some(piece);
+    }
+
+    /// The long message whose turn it is: those that have begun and those that wait take turns.
+    fn next_long(&mut self) -> Option<LongMessage> {
+        let may_begin = self.in_pieces.len() < PARTIAL_MESSAGES_MAX;
+        match self.later.front() {
+            Some(Waiting::Long(_)) if may_begin => match self.later.pop_front() {
+                Some(Waiting::Long(message)) => Some(message),
+                _ => None,
+            },
+            _ => self.in_pieces.pop_front(),
+        }
+    }
+
+    /// Takes back what was sent of a batch, or is not to be sent any more, and its memory.
+    #[inline]
+    pub(super) fn recycle(&mut self, batch: &mut TransmitBatch) {
+        batch.control.clear();
+        batch.short.reset();
+        if let Some(piece) = batch.long.take() {
+            self.go_on(piece, batch.is_sent());
+        }
+        (batch.sent, batch.length) = (0, 0);
+    }
+
+    #[cold]
+    fn go_on(&mut self, piece: Piece, is_sent: bool) {
+        if piece.is_last() {
+            return;
+        }
+        let is_wanted = piece.message.call.is_none() || self.under_way.take().is_some();
+        if is_sent && is_wanted {
+            self.in_pieces.push_back(piece.message);
+        } else {
+            self.bytes -= piece.message.bytes.len() - piece.message.begun;
+        }
+    }
+
+    /// Forgets all that waits.
+    pub(super) fn clear(&mut self) {
+        self.control.clear();
+        self.next.reset();
+        self.later.clear();
+        self.in_pieces.clear();
+        self.under_way = None;
+        self.bytes = 0;
+    }
+}
+
+/// Cuts the next piece off a message: its own header becomes that of the first piece. Nothing is cut off a message
+/// without a header, which is sent as it is.
+fn next_piece(mut message: LongMessage, order: ByteOrder) -> Piece {
+    let bytes = message.bytes.as_mut_slice();
+    let length = bytes.len();
+    let decoded = bytes
+        .first_chunk()
+        .map(|bytes| Header::decode(bytes, order));
+    let Some(Ok(header)) = decoded else {
+        message.begun = length;
+        let range = 0..length;
+        return Piece {
+            message,
+            header: None,
+            range,
+        };
+    };
+    if message.begun == 0 {
+        message.content_end = HEADER + header.length as usize;
+    }
+    let begin = message.begun.max(HEADER);
+    let end = (begin + PIECE).min(message.content_end);
+    let is_last = end == message.content_end;
+    let more = if is_last { 0 } else { Flags::MORE };
+    let piece_header = Header {
+        flags: Flags(header.flags.0 & !Flags::MORE | more),
+        length: (end - begin) as u32,
+        ..header
+    };
+    // Behind the last piece follows the padding of the message.
+    let end = if is_last { length } else { end };
+    let (header, range) = if message.begun == 0 {
+        bytes[..HEADER].copy_from_slice(&piece_header.encode(order));
+        (None, 0..end)
+    } else {
+        let continued = Header {
+            kind: Kind::Piece,
+            flags: Flags(piece_header.flags.0 & (Flags::MORE | Flags::REVERSE)),
+            service: 0,
+            procedure: 0,
+            ..piece_header
+        };
+        (Some(continued.encode(order)), begin..end)
+    };
+    message.begun = end;
+    Piece {
+        message,
+        header,
+        range,
+    }
+}

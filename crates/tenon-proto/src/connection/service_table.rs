@@ -1,0 +1,95 @@
+//! The programs and versions that an end serves, which peers of both protocols look up.
+
+use std::sync::Arc;
+
+use crate::codec::lean::{Bind, Interface, Unbound};
+use crate::codec::onc::message::Refused;
+
+/// The versions of programs that an end serves. It is made once and shared by all connections.
+#[derive(Debug, Clone, Default)]
+pub struct ServiceTable {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    program: u32,
+    version: u32,
+    /// What lean clients may bind; `None` if the service speaks ONC RPC only.
+    interface: Option<Arc<Interface>>,
+}
+
+impl ServiceTable {
+    /// Adds a version of a program and returns its index: how many were added before it. `None` if it is there
+    /// already. Lean clients may bind it if it has an `interface`.
+    pub fn add(
+        &mut self,
+        program: u32,
+        version: u32,
+        interface: Option<Arc<Interface>>,
+    ) -> Option<usize> {
+        if self.position(program, version).is_some() {
+            return None;
+        }
+        self.entries.push(Entry {
+            program,
+            version,
+            interface,
+        });
+        Some(self.entries.len() - 1)
+    }
+
+    /// Returns the index of a version of a program.
+    ///
+    /// # Errors
+    /// What a client of ONC RPC is told: the program is unavailable, or has other versions.
+    #[inline]
+    pub fn find(&self, program: u32, version: u32) -> Result<usize, Refused> {
+        self.position(program, version)
+            .ok_or_else(|| self.onc_refusal(program))
+    }
+
+    #[inline]
+    fn position(&self, program: u32, version: u32) -> Option<usize> {
+        let mut entries = self.entries.iter();
+        entries.position(|entry| (entry.program, entry.version) == (program, version))
+    }
+
+    #[cold]
+    fn onc_refusal(&self, program: u32) -> Refused {
+        match self.versions(program, |_| true) {
+            Some((low, high)) => Refused::ProgramMismatch { low, high },
+            None => Refused::ProgramUnavailable,
+        }
+    }
+
+    /// Finds what a lean client asks for.
+    pub(crate) fn bind(&self, bind: &Bind) -> Result<(usize, &Interface), Unbound<'_>> {
+        let index = self.position(bind.program, bind.version);
+        let found =
+            index.and_then(|index| Some((index, self.entries[index].interface.as_deref()?)));
+        match found {
+            Some((index, interface)) if interface.agrees_with(bind.fingerprint) => {
+                Ok((index, interface))
+            }
+            Some((_, interface)) => Err(Unbound::OtherInterface(interface)),
+            None => {
+                let versions = self.versions(bind.program, |entry| entry.interface.is_some());
+                Err(match versions {
+                    Some((low, high)) => Unbound::NoVersion { low, high },
+                    None => Unbound::NoProgram,
+                })
+            }
+        }
+    }
+
+    /// The lowest and the highest version of a program among those entries.
+    fn versions(&self, program: u32, is_meant: impl Fn(&Entry) -> bool) -> Option<(u32, u32)> {
+        let of_program = |entry: &&Entry| entry.program == program && is_meant(entry);
+        let versions = || {
+            let entries = self.entries.iter().filter(of_program);
+            entries.map(|entry| entry.version)
+        };
+        versions().min().zip(versions().max())
+    }
+}

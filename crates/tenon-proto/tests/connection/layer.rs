@@ -1,0 +1,191 @@
+//! A layer below the framing: one that scrambles bytes behind a handshake of two round trips.
+
+use std::time::{Duration, Instant};
+
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::{ByteLayer, ConnectionError, Event, LayerError, WireProtocol};
+use tenon_wire::Buffer;
+
+use crate::ends::{End, pair};
+
+/// What each end says in each of the two round trips.
+const GREETING: [u8; 2] = [0xa1, 0xa2];
+
+/// What ends the stream in order.
+const END: u8 = 0xff;
+
+/// Exchanges two bytes each way, one behind the other, and scrambles all that follows.
+#[derive(Debug)]
+pub struct Scrambler {
+    is_server: bool,
+    /// Greetings of the peer that have come.
+    greeted: usize,
+    /// Greetings of this end that were sent.
+    sent: usize,
+    out: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Scrambler {
+    pub fn new(is_server: bool) -> Self {
+        Self {
+            is_server,
+            greeted: 0,
+            sent: 0,
+            out: Vec::new(),
+            has_ended: false,
+        }
+    }
+}
+
+impl ByteLayer for Scrambler {
+    fn handle_received(&mut self, wire: &[u8], plain: &mut Buffer) -> Result<(), LayerError> {
+        for byte in wire {
+            if self.greeted < GREETING.len() {
+                if *byte != GREETING[self.greeted] {
+                    return Err(LayerError(format!("no greeting: {byte:#x}")));
+                }
+                self.greeted += 1;
+            } else {
+                plain.extend(&[byte ^ 0x55]);
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self, wire: &mut Buffer) {
+        // The client begins; each end goes on when the other has.
+        let may_send = if self.is_server {
+            self.greeted
+        } else {
+            self.greeted + 1
+        };
+        while self.sent < may_send.min(GREETING.len()) {
+            wire.extend(&[GREETING[self.sent]]);
+            self.sent += 1;
+        }
+        wire.extend(&std::mem::take(&mut self.out));
+    }
+
+    fn is_open(&self) -> bool {
+        self.greeted == GREETING.len() && self.sent == GREETING.len()
+    }
+
+    fn wrap(&mut self, plain: &[u8], wire: &mut Buffer) {
+        let scrambled: Vec<u8> = plain.iter().map(|byte| byte ^ 0x55).collect();
+        wire.extend(&scrambled);
+    }
+
+    fn peer_identity(&self) -> Option<&str> {
+        self.is_open().then_some("the other end")
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+}
+
+fn carry(from: &mut End, to: &mut End) -> usize {
+    let bytes = from.transmit_all();
+    let mut taken = 0;
+    while taken < bytes.len() {
+        taken += to.receive(&bytes[taken..]).unwrap();
+    }
+    bytes.len()
+}
+
+/// Makes a call that is answered at once.
+fn exchange(client: &mut End, server: &mut End, protocol: WireProtocol, arguments: &[u8]) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    client.call(protocol, arguments, deadline, 7).unwrap();
+    for _ in 0..10 {
+        carry(client, server);
+        while let Some(frame) = server.receiver.next_frame().unwrap() {
+            let event = server.connection.handle_frame(frame, &server.services);
+            if let Event::Called(call) = event.unwrap() {
+                let mut reply = End::reply(call.caller, call.arguments);
+                server.connection.push_reply(&mut reply);
+            }
+        }
+        carry(server, client);
+        while let Some(frame) = client.receiver.next_frame().unwrap() {
+            let event = client.connection.handle_frame(frame, &client.services);
+            if let Event::Answered(answer) = event.unwrap() {
+                assert_eq!(answer.outcome, Ok(arguments));
+                return;
+            }
+        }
+    }
+    panic!("no answer");
+}
+
+fn both(protocol: WireProtocol) -> (End, End) {
+    pair(
+        protocol,
+        ConnectionConfig::client(),
+        ConnectionConfig::server(),
+    )
+}
+
+#[test]
+fn a_layer_holds_messages_back_until_its_handshake_is_over() {
+    for protocol in [WireProtocol::Onc, WireProtocol::Lean] {
+        let (mut client, mut server) = both(protocol);
+        for end in [&mut client, &mut server] {
+            let layer = Box::new(Scrambler::new(end.is_server));
+            end.connection.put_layer(layer, &mut end.receiver).unwrap();
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        client.call(protocol, b"ping", deadline, 1).unwrap();
+        assert_eq!(client.transmit_all(), [GREETING[0]]);
+        assert_eq!(client.connection.peer_identity(), None);
+        server.receive(&GREETING[..1]).unwrap();
+        carry(&mut server, &mut client);
+        assert_eq!(client.transmit_all(), [GREETING[1]], "two round trips");
+        server.receive(&GREETING[1..]).unwrap();
+        carry(&mut server, &mut client);
+        assert_eq!(client.connection.peer_identity(), Some("the other end"));
+        assert!(client.connection.queued_bytes() > 0);
+        assert!(carry(&mut client, &mut server) > 0);
+        assert_eq!(client.connection.queued_bytes(), 0);
+        assert!(server.receiver.next_frame().unwrap().is_some());
+        assert!(!client.connection.may_end(), "it would be cut off");
+    }
+}
+
+#[test]
+fn a_layer_may_be_put_in_the_middle_of_a_stream() {
+    for protocol in [WireProtocol::Onc, WireProtocol::Lean] {
+        let (mut client, mut server) = both(protocol);
+        exchange(&mut client, &mut server, protocol, b"plain");
+        // The client goes on at once: what it sends arrives before the server has put its layer in.
+        let layer = Box::new(Scrambler::new(false));
+        client
+            .connection
+            .put_layer(layer, &mut client.receiver)
+            .unwrap();
+        carry(&mut client, &mut server);
+        let layer = Box::new(Scrambler::new(true));
+        server
+            .connection
+            .put_layer(layer, &mut server.receiver)
+            .unwrap();
+        exchange(&mut client, &mut server, protocol, b"scrambled");
+        let long: Vec<u8> = (0..200_000_u32).map(|n| n as u8).collect();
+        exchange(&mut client, &mut server, protocol, &long);
+        assert!(client.receiver.is_between_frames());
+    }
+}
+
+#[test]
+fn a_peer_that_breaks_the_layer_ends_the_connection() {
+    let (_, mut server) = both(WireProtocol::Onc);
+    let layer = Box::new(Scrambler::new(true));
+    server
+        .connection
+        .put_layer(layer, &mut server.receiver)
+        .unwrap();
+    let error = server.receive(&[END]).unwrap_err();
+    assert!(matches!(error, ConnectionError::Layer(_)), "{error}");
+    assert_eq!(error.to_string(), "no greeting: 0xff");
+}
