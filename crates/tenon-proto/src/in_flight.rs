@@ -46,12 +46,6 @@ impl<T> InFlight<T> {
         number
     }
 
-    /// The number of the next call, if none is in flight: every slot is free then.
-    #[inline]
-    pub(crate) fn next_of_none(&self) -> u32 {
-        self.next
-    }
-
     /// How many there are.
     #[inline]
     pub(crate) fn len(&self) -> usize {

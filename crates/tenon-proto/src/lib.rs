@@ -1,15 +1,19 @@
-//! Protocol engines without input or output: no socket, no clock, no thread. Bytes and the time
-//! are handed in (`handle_*`), what is to be done next is asked for (`poll_*`, `next_*`).
+//! The protocols without input or output: no socket, no clock, no thread. Bytes and the time are handed in
+//! (`handle_*`), what is to be done next is asked for (`poll_*`, `next_*`).
 //!
-//! [`onc`] is ONC RPC version 2 (RFC 5531); [`lean`] is the protocol between two ends that are both
-//! Tenon, over a stream, and [`exchange`] carries its messages in datagrams. [`sniff`] tells the one
-//! from the other by the first bytes of a connection.
+//! | room | what it holds |
+//! | --- | --- |
+//! | [`config`] | limits, with their defaults |
+//! | [`codec`] | messages as bytes, without any state: [`onc`] (RFC 5531), [`lean`] (`docs/lean-protocol.md`), and how [the first bytes](sniff) of a connection tell them apart |
+//! | [`connection`] | one connection over a stream, at either end: calls in both directions, services, what is sent next |
+//! | [`endpoint`] | one socket for datagrams: calls of ONC RPC at most once, and the packet [`exchange`] (`docs/exchange.md`) |
 
 pub mod codec;
 pub mod config;
 pub mod connection;
-pub mod exchange;
+pub mod endpoint;
 mod in_flight;
 
 pub use codec::{lean, onc, sniff};
 pub use connection::framing::ROOM_FIRST;
+pub use endpoint::exchange;

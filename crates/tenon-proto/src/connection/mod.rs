@@ -87,6 +87,7 @@ mod incoming_calls;
 mod lean_messages;
 mod onc_messages;
 mod outgoing_calls;
+mod received_call;
 mod send_queue;
 mod service_table;
 
@@ -109,9 +110,11 @@ pub use counters::{IncomingCounters, OutgoingCounters};
 pub use error::ConnectionError;
 pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
 pub use lean_messages::CommonCall;
+pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
     AbandonedCall, Answer, CallDraft, LeanCall, ReplyError, StartError, StartedCall,
 };
+pub use received_call::{Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
 

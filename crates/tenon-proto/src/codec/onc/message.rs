@@ -175,6 +175,20 @@ impl<'a> CallHeader<'a> {
         })
     }
 
+    /// Returns who calls by what a call says that was accepted.
+    pub(crate) fn credential_of(message: &'a [u8]) -> Credential<'a> {
+        let header = Self::decode(&mut Decoder::new(message)).ok();
+        let credential = header.map(|header| Credential::from_opaque(header.credential));
+        credential.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Whether a message looks like a call of another procedure than 0.
+    #[inline]
+    pub(crate) fn may_be_service_call(message: &[u8]) -> bool {
+        let word = |at: usize| message.get(at..at + 4);
+        word(4) == Some(&CALL.to_be_bytes()) && word(20).is_some_and(|word| word != [0; 4])
+    }
+
     /// Appends the header.
     pub fn encode(&self, out: &mut Encoder<'_>) {
         for word in [

@@ -55,6 +55,18 @@ impl Detached {
         })
     }
 
+    /// Returns what stands behind the header of a lean message, or a whole message of ONC RPC.
+    #[inline]
+    pub(in crate::connection) fn content(&self) -> &[u8] {
+        match &self.frame {
+            Some(DetachedFrame::Record(place)) => self.storage.get(place.clone()),
+            Some(DetachedFrame::Message { header, begin, .. }) => {
+                self.storage.get(*begin..begin + header.length as usize)
+            }
+            None => &[],
+        }
+    }
+
     pub(super) fn into_storage(self) -> Storage {
         self.storage
     }

@@ -347,9 +347,7 @@ impl MessageReader {
     #[inline]
     pub fn shrink_to(&mut self, bytes: usize) {
         if self.is_between_frames() && self.storage.capacity() > bytes {
-            self.storage.release();
-            self.start = 0;
-            self.last = None;
+            self.release();
         }
     }
 
@@ -412,6 +410,23 @@ impl MessageReader {
         self.start = storage.base();
         self.storage = storage;
         None
+    }
+
+    /// Takes memory over, if this reader has none.
+    #[inline]
+    pub(super) fn adopt(&mut self, memory: &mut Vec<u8>) {
+        if self.storage.capacity() == 0 && !memory.is_empty() {
+            self.storage.adopt(std::mem::take(memory));
+            self.start = self.storage.base();
+        }
+    }
+
+    /// Gives the memory back, in which nothing is left.
+    pub(super) fn release(&mut self) -> Vec<u8> {
+        self.last = None;
+        let memory = self.storage.release();
+        self.start = self.storage.base();
+        memory
     }
 
     /// Takes out what was received and not handed out.

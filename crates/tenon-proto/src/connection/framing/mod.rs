@@ -9,7 +9,8 @@ mod messages;
 mod records;
 mod storage;
 
-use crate::codec::lean::{self, CommonHeader, Message, Preamble};
+use crate::codec::lean::{self, CommonHeader, Kind, Message, Preamble};
+use crate::codec::onc::message::CallHeader;
 use crate::codec::onc::record::RecordError;
 use crate::codec::sniff::{Sniffed, UnknownPeer, sniff};
 
@@ -32,6 +33,22 @@ pub enum Frame<'m> {
     /// A message of the lean protocol.
     Message(Message<'m>),
 }
+
+impl Frame<'_> {
+    /// Whether it looks like a call of a service.
+    #[inline]
+    pub(super) fn may_be_call(&self) -> bool {
+        match self {
+            Self::Record(record) => CallHeader::may_be_service_call(record),
+            Self::Message(message) => message.header.kind == Kind::Call,
+            Self::Preamble(_) => false,
+        }
+    }
+}
+
+/// Memory that a connection receives into, and that may be lent from one to another.
+#[derive(Debug, Default)]
+pub struct ReceiveMemory(Vec<u8>);
 
 /// Why a stream cannot be read on: the peer's fault, and the end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -320,6 +337,19 @@ impl Receiver {
         }
     }
 
+    /// Takes the next message, whose header was [found](Self::find_common) to be this, and returns the bytes of its
+    /// body.
+    ///
+    /// # Panics
+    /// The message is not complete.
+    #[inline]
+    pub(super) fn take_common(&mut self, header: CommonHeader) -> usize {
+        match &mut self.reader {
+            Reader::Lean(reader) => reader.take_common(header).len(),
+            Reader::Onc(_) | Reader::Unknown(_) => 0,
+        }
+    }
+
     /// Returns the frame that was handed out last, as long as nothing was received since.
     pub fn last_frame(&self) -> Option<Frame<'_>> {
         match &self.reader {
@@ -361,6 +391,20 @@ impl Receiver {
             && storage.capacity() <= ROOM_FIRST
         {
             self.spare = Some(storage);
+        }
+    }
+
+    /// Receives into memory that belongs to the thread which receives, if this receiver has none.
+    #[inline]
+    pub fn lend(&mut self, memory: &mut ReceiveMemory) {
+        with_reader!(&mut self.reader, reader => reader.adopt(&mut memory.0));
+    }
+
+    /// Gives lent memory back, unless something is in it or it has grown.
+    #[inline]
+    pub fn reclaim(&mut self, memory: &mut ReceiveMemory) {
+        if memory.0.is_empty() && self.is_between_frames() && self.capacity() == ROOM_FIRST {
+            memory.0 = with_reader!(&mut self.reader, reader => reader.release());
         }
     }
 

@@ -150,6 +150,22 @@ impl RecordReader {
         self.storage.received(self.next)
     }
 
+    /// Takes memory over, if this reader has none.
+    #[inline]
+    pub(super) fn adopt(&mut self, memory: &mut Vec<u8>) {
+        if self.storage.capacity() == 0 && !memory.is_empty() {
+            self.storage.adopt(std::mem::take(memory));
+            self.restart();
+        }
+    }
+
+    /// Gives the memory back, in which nothing is left.
+    pub(super) fn release(&mut self) -> Vec<u8> {
+        let memory = self.storage.release();
+        self.restart();
+        memory
+    }
+
     /// Takes out what was received and not handed out.
     pub(super) fn take_unread(&mut self, take: impl FnOnce(&[u8])) {
         take(self.unread());
@@ -175,8 +191,7 @@ impl RecordReader {
     /// Gives the storage back to the allocator if nothing is in it and it has grown beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         if self.is_between_frames() && self.storage.capacity() > bytes {
-            self.storage.release();
-            (self.record, self.next) = (0..0, 0);
+            self.release();
         }
     }
 

@@ -155,9 +155,16 @@ impl Storage {
     }
 
     /// Gives the memory back; nothing is kept.
-    pub(crate) fn release(&mut self) {
-        self.bytes = Vec::new();
+    pub(crate) fn release(&mut self) -> Vec<u8> {
         (self.base, self.filled) = (0, 0);
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Takes memory over that another storage has given back; that of this one must be none.
+    pub(crate) fn adopt(&mut self, bytes: Vec<u8>) {
+        self.base = aligned(&bytes, self.alignment);
+        self.filled = self.base;
+        self.bytes = bytes;
     }
 
     fn capacity_doubled(&self) -> usize {
@@ -166,14 +173,18 @@ impl Storage {
 
     fn grow(&mut self) {
         let grown = vec![0; self.capacity_doubled()];
-        // It may be that nobody can tell, as when this is run by Miri.
-        let base = match grown.as_ptr().align_offset(self.alignment) {
-            offset if offset < self.alignment => offset,
-            _ => 0,
-        };
+        let base = aligned(&grown, self.alignment);
         let before = std::mem::replace(&mut self.bytes, grown);
         let kept = &before[self.base..self.filled];
         self.bytes[base..base + kept.len()].copy_from_slice(kept);
         (self.base, self.filled) = (base, base + kept.len());
+    }
+}
+
+/// The first place in `bytes` that is aligned so; Miri may not know any.
+fn aligned(bytes: &[u8], alignment: usize) -> usize {
+    match bytes.as_ptr().align_offset(alignment) {
+        offset if offset < alignment => offset,
+        _ => 0,
     }
 }

@@ -1,0 +1,312 @@
+//! What all calls of a client have in common, whatever carries them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenon_net::Protocol;
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::{CallDraft, LeanCall};
+use tenon_proto::lean::{ByteOrder, Extension, Extras, Interface, MessageDraft};
+use tenon_proto::onc::auth::Credential;
+use tenon_proto::onc::message::CallTemplate;
+use tenon_wire::{
+    Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits, Representation,
+    Swapped,
+};
+
+use crate::error::CallError;
+use crate::lean_input::LeanInput;
+use crate::procedure::{ProcedureCall, decode_in_order};
+
+/// Who calls: a version of a program, and what all calls of it have in common.
+#[derive(Clone)]
+pub struct Caller {
+    /// What the channel speaks.
+    protocol: Protocol,
+    program: u32,
+    version: u32,
+    template: Arc<CallTemplate>,
+    interface: Arc<Interface>,
+    timeout: Duration,
+    /// Whether lean calls say how much time they have.
+    tells_timeout: bool,
+    decoding: Decoding,
+}
+
+/// Bytes of a result from which every time that it is moved shows.
+const LARGE: usize = 1024;
+
+/// How results are decoded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Decoding {
+    /// What is forgiven.
+    pub mode: DecodeMode,
+    /// What it may cost.
+    pub limits: Limits,
+}
+
+impl Decoding {
+    /// Decodes the results of a call by ONC RPC.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn decode<T>(
+        self,
+        results: &[u8],
+        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let mut input = Decoder::with(results, self.mode, self.limits);
+        ended(decode(&mut input), input.finish())
+    }
+
+    /// Decodes the results of a call by the lean protocol.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn decode_lean<T>(
+        self,
+        results: &[u8],
+        order: ByteOrder,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let mut input = LeanInput::over(results, order, self.mode, self.limits);
+        ended(decode(&mut input), input.finish())
+    }
+}
+
+/// What was decoded, if that was all there was.
+#[inline(always)]
+fn ended<T>(
+    decoded: Result<T, DecodeError>,
+    finished: Result<(), DecodeError>,
+) -> Result<T, CallError> {
+    match const { size_of::<T>() < LARGE } {
+        true => end(decoded, || finished),
+        false => end_apart(decoded, finished),
+    }
+}
+
+/// The same as a function of its own, as [`Caller::read_apart`] is one.
+#[inline(never)]
+fn end_apart<T>(
+    decoded: Result<T, DecodeError>,
+    finished: Result<(), DecodeError>,
+) -> Result<T, CallError> {
+    end(decoded, || finished)
+}
+
+#[inline(always)]
+fn end<T>(
+    decoded: Result<T, DecodeError>,
+    finish: impl FnOnce() -> Result<(), DecodeError>,
+) -> Result<T, CallError> {
+    match decoded {
+        Ok(value) => match finish() {
+            Ok(()) => Ok(value),
+            Err(error) => Err(error.into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Decodes results that are nothing else than what `decode` reads. What follows is looked for only where they are
+/// right: so the compiler sees that they can be decoded where they are returned.
+#[inline(never)]
+fn decode_whole<'a, R: Representation, T>(
+    mut input: Decoder<'a, R>,
+    decode: impl FnOnce(&mut Decoder<'a, R>) -> Result<T, DecodeError>,
+) -> Result<T, CallError> {
+    end(decode(&mut input), || input.finish())
+}
+
+impl Caller {
+    /// Calls over a channel that speaks `protocol` are made with AUTH_NONE, have 25 seconds, and read
+    /// results leniently.
+    pub fn new(protocol: Protocol, program: u32, version: u32) -> Self {
+        Self {
+            protocol,
+            program,
+            version,
+            template: Arc::new(CallTemplate::new(program, version, &Credential::None)),
+            interface: Arc::new(Interface::unknown(program, version)),
+            timeout: ConnectionConfig::CALL_TIMEOUT,
+            tells_timeout: false,
+            decoding: Decoding::default(),
+        }
+    }
+
+    /// Gives every call so much time, which lean calls tell.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+        self.tells_timeout = true;
+    }
+
+    /// Has lean calls be calls of `interface`.
+    pub fn set_interface(&mut self, interface: Arc<Interface>) {
+        self.interface = interface;
+    }
+
+    /// Puts `credential` on every call by ONC RPC.
+    pub fn set_credential(&mut self, credential: &Credential<'_>) {
+        self.template = Arc::new(CallTemplate::new(self.program, self.version, credential));
+    }
+
+    /// Forgives as much as `mode` says.
+    pub fn set_decode_mode(&mut self, mode: DecodeMode) {
+        self.decoding.mode = mode;
+    }
+
+    /// Bounds what a result may cost.
+    pub fn set_decode_limits(&mut self, limits: Limits) {
+        self.decoding.limits = limits;
+    }
+
+    /// What the channel speaks.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The program's number.
+    #[inline]
+    pub fn program(&self) -> u32 {
+        self.program
+    }
+
+    /// The version's number.
+    #[inline]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// How results are decoded.
+    #[inline]
+    pub fn decoding(&self) -> Decoding {
+        self.decoding
+    }
+
+    /// The time that a call has.
+    #[inline]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Begins a call by ONC RPC in an empty buffer.
+    #[inline]
+    pub fn begin(&self, message: &mut Buffer, procedure: u32) {
+        self.template.begin(message, procedure);
+    }
+
+    /// Begins a lean call with `extensions` in an empty buffer.
+    ///
+    /// # Errors
+    /// The lean protocol has no such numbers of procedures.
+    #[inline]
+    pub fn begin_lean(
+        &self,
+        message: &mut Buffer,
+        procedure: u32,
+        extensions: &[Extension<'_>],
+    ) -> Result<LeanCall<'_>, CallError> {
+        let procedure =
+            u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
+        let extras = Extras {
+            time_left: self.tells_timeout.then_some(self.timeout),
+            extensions,
+            ..Extras::default()
+        };
+        Ok(LeanCall {
+            draft: MessageDraft::call(message, ByteOrder::NATIVE, procedure, &extras),
+            interface: &self.interface,
+            procedure,
+        })
+    }
+
+    /// Writes a call in an empty buffer, by the protocol that the channel speaks; if it is the lean one,
+    /// with `extensions`.
+    ///
+    /// # Errors
+    /// The lean protocol has no such numbers of procedures. That the arguments cannot be encoded
+    /// is told beside the draft.
+    #[inline]
+    pub fn write<C: ProcedureCall>(
+        &self,
+        message: &mut Buffer,
+        call: &C,
+        extensions: &[Extension<'_>],
+    ) -> Result<(Result<(), EncodeError>, CallDraft<'_>), CallError> {
+        Ok(match self.protocol {
+            Protocol::Onc => {
+                self.begin(message, C::PROCEDURE);
+                (call.encode(&mut Encoder::new(message)), CallDraft::Onc)
+            }
+            Protocol::Lean => {
+                let call_draft = self.begin_lean(message, C::PROCEDURE, extensions)?;
+                let encoded = call.encode_lean(&mut Encoder::over(message));
+                (encoded, CallDraft::Lean(call_draft))
+            }
+        })
+    }
+
+    /// Reads the result of a call, by the protocol that the channel speaks.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn read<C: ProcedureCall>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+    ) -> Result<C::Result, CallError> {
+        match const { size_of::<C::Result>() < LARGE } {
+            true => self.read_here::<C>(results, order),
+            false => self.read_apart::<C>(results, order),
+        }
+    }
+
+    /// The same by [a function for each representation](decode_whole), which writes where the caller of the procedure
+    /// wants it. As a part of what is around it, the compiler moves a large result from variable to variable.
+    fn read_apart<C: ProcedureCall>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+    ) -> Result<C::Result, CallError> {
+        let Decoding { mode, limits } = self.decoding;
+        match (self.protocol, order.is_swapped()) {
+            (Protocol::Onc, _) => decode_whole(Decoder::with(results, mode, limits), C::decode),
+            (Protocol::Lean, false) => {
+                decode_whole(Decoder::<Lean>::over(results, mode, limits), C::decode_lean)
+            }
+            (Protocol::Lean, true) => decode_whole(
+                Decoder::<Lean<Swapped>>::over(results, mode, limits),
+                C::decode_lean,
+            ),
+        }
+    }
+
+    #[inline(always)]
+    fn read_here<C: ProcedureCall>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+    ) -> Result<C::Result, CallError> {
+        let decoding = self.decoding;
+        match self.protocol {
+            Protocol::Onc => decoding.decode(results, C::decode),
+            Protocol::Lean => decoding.decode_lean(results, order, decode_in_order::<C>),
+        }
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("program", &self.program)
+            .field("version", &self.version)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,397 @@
+//! Errors by blame: the call was wrong, the peer refused, the peer broke the protocol, time ran
+//! out, or the connection failed. Each knows whether the peer may have carried the call out.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenon_net::{Address, AddressError, Protocol};
+use tenon_proto::connection::framing::FramingError;
+use tenon_proto::connection::{BindError, ConnectionError, ReplyError};
+use tenon_proto::lean::{self, ByteOrder, Exception, Status};
+use tenon_proto::onc::message::{Refused, Violation};
+use tenon_proto::onc::record::RecordError;
+use tenon_wire::{BString, DecodeError, DecodeMode, EncodeError, Lean, Limits, Marshal, Swapped};
+
+use crate::lean_input::LeanInput;
+
+/// Why a call has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// Your call was wrong: the arguments cannot be sent.
+    #[error("the arguments cannot be sent: {0}")]
+    Arguments(EncodeError),
+    /// Your call was wrong: it is larger than the channel or its transport carries.
+    #[error("a call of {size} bytes is over the limit of {limit}; {}", advice_on_size(*.datagram))]
+    TooLarge {
+        /// Bytes of the call, its header included.
+        size: usize,
+        /// Most bytes that may be sent.
+        limit: usize,
+        /// Whether it was to travel in one datagram.
+        datagram: bool,
+    },
+    /// Your call was wrong: there are too many others that are not answered yet.
+    #[error(
+        "{limit} calls are in flight already; wait for some, or raise ChannelOptions::calls_max"
+    )]
+    TooManyCalls {
+        /// Most calls that may be in flight.
+        limit: usize,
+    },
+    /// Your call was wrong: the channel speaks the other protocol.
+    #[error("the channel speaks {spoken}: {}", advice_on_protocol(*.spoken))]
+    OtherProtocol {
+        /// What the channel speaks.
+        spoken: Protocol,
+    },
+    /// Your call was wrong: the lean protocol numbers procedures by 16 bits.
+    #[error(
+        "procedure {procedure} cannot be called by the lean protocol, whose numbers end at 65535; {}",
+        advice_on_protocol(Protocol::Lean)
+    )]
+    NoLeanNumber {
+        /// The procedure's number.
+        procedure: u32,
+    },
+    /// Your call was wrong: it is larger than the peer takes in, as it said when the connection
+    /// opened. Lean calls only.
+    #[error("a call of {size} bytes is over the peer's limit of {limit}")]
+    TooLargeForPeer {
+        /// Bytes of the call, its header included.
+        size: usize,
+        /// Most bytes that the peer takes in.
+        limit: usize,
+    },
+    /// The peer refused.
+    #[error("the peer refused the call: {0}")]
+    Refused(Refused),
+    /// The peer refused, or the service failed, and the peer says so by the lean protocol.
+    #[error("the peer refused the call: {0}")]
+    Exception(LeanException),
+    /// The peer does not have the service, or was built from another interface.
+    #[error("the service cannot be called: {0}")]
+    Unbound(BindError),
+    /// The peer refused the connection that the call was to go over, by the lean protocol.
+    #[error("the peer refused the connection: {0}")]
+    ConnectionRefused(lean::Refused),
+    /// The peer broke the protocol.
+    #[error("the peer broke the protocol: {0}")]
+    Misbehaved(Misbehavior),
+    /// Time ran out.
+    #[error("no reply within {limit:?}; {}", fate(*.may_have_executed))]
+    TimedOut {
+        /// The time that the call had.
+        limit: Duration,
+        /// Whether the peer may have carried it out.
+        may_have_executed: bool,
+    },
+    /// There is no connection to the peer.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The connection broke while the call was in flight, or refused to take it until time ran out.
+    #[error("{}: {cause}; {}", what_broke(.cause), fate(*.may_have_executed))]
+    Disconnected {
+        /// How it broke. Over UDP, `ConnectionRefused` says that nobody listens at the peer's port
+        /// now. It does not say which datagram met the closed port: the peer may have carried this
+        /// call out and gone before it answered, so that remains unknown.
+        cause: Arc<io::Error>,
+        /// Whether the peer may have carried the call out.
+        may_have_executed: bool,
+    },
+}
+
+/// How a peer broke the protocol.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misbehavior {
+    /// Its message is no reply.
+    #[error("{0}")]
+    Message(Violation),
+    /// What it sent is not the lean protocol.
+    #[error("{violation}{}", advice_on_lean(.violation))]
+    Lean {
+        /// What is wrong, and where.
+        violation: lean::Violation,
+    },
+    /// What it sent in the packet exchange is not the lean protocol.
+    #[error("{violation}")]
+    Exchange {
+        /// What is wrong, and where in the answer.
+        violation: lean::Violation,
+    },
+    /// Its stream makes no sense any more.
+    #[error("{0}; if the peer is right, raise ChannelOptions::receive_max")]
+    Record(RecordError),
+    /// Its result is not what the interface says.
+    #[error("the result cannot be decoded: {0}")]
+    Result(DecodeError),
+}
+
+impl CallError {
+    /// Whether the peer may have carried the call out. If not, it is safe to repeat any call.
+    pub fn may_have_executed(&self) -> bool {
+        match self {
+            Self::Arguments(_)
+            | Self::TooLarge { .. }
+            | Self::TooLargeForPeer { .. }
+            | Self::TooManyCalls { .. }
+            | Self::OtherProtocol { .. }
+            | Self::NoLeanNumber { .. }
+            | Self::Unbound(_)
+            | Self::ConnectionRefused(_)
+            | Self::Connect(_) => false,
+            Self::Exception(exception) => exception.status.may_have_executed(),
+            Self::Refused(refused) => *refused == Refused::SystemError,
+            Self::Misbehaved(_) => true,
+            Self::TimedOut {
+                may_have_executed, ..
+            }
+            | Self::Disconnected {
+                may_have_executed, ..
+            } => *may_have_executed,
+        }
+    }
+}
+
+impl From<DecodeError> for CallError {
+    fn from(error: DecodeError) -> Self {
+        Self::Misbehaved(Misbehavior::Result(error))
+    }
+}
+
+impl From<EncodeError> for CallError {
+    fn from(error: EncodeError) -> Self {
+        Self::Arguments(error)
+    }
+}
+
+impl From<BindError> for CallError {
+    fn from(error: BindError) -> Self {
+        Self::Unbound(error)
+    }
+}
+
+impl From<Misbehavior> for CallError {
+    fn from(misbehavior: Misbehavior) -> Self {
+        Self::Misbehaved(misbehavior)
+    }
+}
+
+impl From<ReplyError<'_>> for CallError {
+    fn from(error: ReplyError<'_>) -> Self {
+        match error {
+            ReplyError::Refused(refused) => Self::Refused(refused),
+            ReplyError::Violation(violation) => Self::Misbehaved(Misbehavior::Message(violation)),
+            ReplyError::Exception(exception) => Self::Exception(exception.into()),
+            ReplyError::Unbound(refusal) => Self::Unbound(BindError::Refused(refusal)),
+        }
+    }
+}
+
+/// Why a connection ended, for all calls that were in flight on it.
+#[derive(Debug, Clone)]
+pub enum ConnectionFailure {
+    /// The socket failed, or the peer closed it.
+    Io(Arc<io::Error>),
+    /// The peer broke the protocol.
+    Misbehaved(Misbehavior),
+    /// The peer refused the connection, and so carried nothing out.
+    Refused(lean::Refused),
+}
+
+impl ConnectionFailure {
+    /// Returns the error of a call that was in flight, and was sent whole or not.
+    pub fn into_error(self, was_sent: bool) -> CallError {
+        match self {
+            Self::Io(cause) => CallError::Disconnected {
+                cause,
+                may_have_executed: was_sent,
+            },
+            Self::Misbehaved(misbehavior) => CallError::Misbehaved(misbehavior),
+            Self::Refused(refused) => CallError::ConnectionRefused(refused),
+        }
+    }
+}
+
+impl From<io::Error> for ConnectionFailure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(Arc::new(error))
+    }
+}
+
+impl From<ConnectionError> for ConnectionFailure {
+    fn from(error: ConnectionError) -> Self {
+        match error {
+            ConnectionError::Refused(refused) => Self::Refused(refused),
+            ConnectionError::Onc(violation) => Self::Misbehaved(Misbehavior::Message(violation)),
+            ConnectionError::Lean(violation)
+            | ConnectionError::Framing(FramingError::Lean(violation)) => {
+                Self::Misbehaved(Misbehavior::Lean { violation })
+            }
+            ConnectionError::Framing(FramingError::Record(error)) => {
+                Self::Misbehaved(Misbehavior::Record(error))
+            }
+            other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()).into(),
+        }
+    }
+}
+
+/// What a peer says by the lean protocol where a result was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeanException {
+    /// Why there is no result.
+    pub status: Status,
+    /// The same in words, perhaps with more; perhaps empty.
+    pub message: BString,
+    /// An encoded value of the interface, if the procedure raised an exception of it.
+    pub details: Vec<u8>,
+    /// The order of the bytes of the details.
+    pub order: ByteOrder,
+}
+
+impl LeanException {
+    /// The details of an exception that the procedure [raised](crate::Refusal::raise), which are a
+    /// `T`.
+    ///
+    /// ```
+    /// # use tenon::{CallError, LeanException, wire::{Lean, Marshal, Swapped}};
+    /// # fn show<Quota: Marshal<Lean> + Marshal<Lean<Swapped>> + std::fmt::Debug>(error: &CallError) {
+    /// if let CallError::Exception(exception) = error
+    ///     && let Ok(quota) = exception.details_as::<Quota>()
+    /// {
+    ///     eprintln!("{exception}: {quota:?}");
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// They are no `T`; there are none.
+    pub fn details_as<T>(&self) -> Result<T, DecodeError>
+    where
+        T: Marshal<Lean> + Marshal<Lean<Swapped>>,
+    {
+        let (mode, limits) = (DecodeMode::default(), Limits::default());
+        let mut input = LeanInput::over(&self.details, self.order, mode, limits);
+        let details = match &mut input {
+            LeanInput::Native(input) => T::decode(input),
+            LeanInput::Swapped(input) => T::decode(input),
+        }?;
+        input.finish()?;
+        Ok(details)
+    }
+}
+
+impl From<Exception<'_>> for LeanException {
+    fn from(exception: Exception<'_>) -> Self {
+        Self {
+            status: exception.status,
+            message: exception.message.to_owned(),
+            details: exception.details.to_owned(),
+            order: exception.order,
+        }
+    }
+}
+
+impl fmt::Display for LeanException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exception = Exception {
+            status: self.status,
+            message: self.message.as_ref(),
+            details: &self.details,
+            order: self.order,
+        };
+        exception.fmt(f)
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The text is not an address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The address has no port.
+    #[error("{0} has no port; write the port behind the host")]
+    NoPort(Address),
+    /// The address has no port, and the host's rpcbind cannot tell it.
+    #[error("{address} has no port; {cause}")]
+    Rpcbind {
+        /// The address without a port.
+        address: Address,
+        /// Why rpcbind could not tell the port.
+        cause: Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// The address has no port, and the host's rpcbind does not know the program.
+    #[error(
+        "{address} has no port, and version {version} of program {program} is not registered there"
+    )]
+    NotRegistered {
+        /// The address without a port.
+        address: Address,
+        /// The program's number.
+        program: u32,
+        /// The version's number.
+        version: u32,
+    },
+    /// The peer cannot be reached.
+    #[error("cannot connect to {address}: {cause}")]
+    Unreachable {
+        /// Where the peer was looked for.
+        address: Address,
+        /// What the last attempt reported.
+        cause: Arc<io::Error>,
+    },
+}
+
+impl ConnectError {
+    /// Returns the error of an address at which nothing answers.
+    pub fn unreachable(address: &Address, error: io::Error) -> Self {
+        Self::Unreachable {
+            address: address.clone(),
+            cause: Arc::new(error),
+        }
+    }
+}
+
+fn advice_on_size(datagram: bool) -> &'static str {
+    match datagram {
+        true => "use a stream, tcp:// or unix://, for large calls",
+        false => "raise ChannelOptions::send_max if the peer takes it",
+    }
+}
+
+fn advice_on_protocol(spoken: Protocol) -> &'static str {
+    match spoken {
+        Protocol::Onc => {
+            "connect to lean+tcp://, lean+udp:// or lean+unix:// for calls by the lean protocol"
+        }
+        Protocol::Lean => "connect to tcp://, udp:// or unix:// for calls by ONC RPC",
+    }
+}
+
+/// A peer whose first bytes are no preamble may never have heard of the protocol.
+fn advice_on_lean(violation: &lean::Violation) -> &'static str {
+    match violation.at {
+        0..8 => "; if the peer speaks ONC RPC, connect to tcp:// or unix://",
+        _ => "",
+    }
+}
+
+fn what_broke(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::ConnectionRefused => "nobody listens at the peer's port",
+        _ => "the connection broke",
+    }
+}
+
+fn fate(may_have_executed: bool) -> &'static str {
+    match may_have_executed {
+        true => "it is unknown whether the peer carried the call out",
+        false => "the peer did not carry the call out",
+    }
+}

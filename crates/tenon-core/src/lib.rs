@@ -1,0 +1,18 @@
+//! What a user of Tenon meets whichever driver runs: what a call is and how it ends, services and how they refuse,
+//! options, limits and counters, how to wait, and where the time of calls goes. The drivers for threads (`tenon`)
+//! and for tasks (`tenon-tokio`) stand on it; it has no socket and no thread.
+
+pub mod back_off;
+pub mod caller;
+pub mod error;
+mod lean_input;
+pub mod options;
+pub mod procedure;
+pub mod profile;
+pub mod serve;
+pub mod service;
+pub mod timer;
+pub mod trains;
+pub mod wait;
+
+pub use lean_input::LeanInput;

@@ -1,0 +1,169 @@
+//! What many calls have in common.
+
+use super::trace::{Part, Trace, Way};
+
+/// What many calls have in common. They went the same way, as far as that is known.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// How many calls.
+    pub calls: usize,
+    /// Calls that are left out, because less, or more, is known of them than of most.
+    pub left_out: usize,
+    /// What is known of their way.
+    pub way: Way,
+    /// From when they were entered until they were left.
+    pub round_trip: Figures,
+    /// The client's system call that sent them, see [`Trace::send`].
+    pub send: Figures,
+    /// The parts of their way, in order. Their typical times add up to the round trip's. A
+    /// [hand-over](Part::HandOver) that none of them had is left out.
+    pub parts: Vec<PartFigures>,
+}
+
+/// A part of the way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct PartFigures {
+    /// Which.
+    pub part: Part,
+    /// What it took.
+    pub figures: Figures,
+}
+
+/// What something took, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The mean over the middle half of the calls, by their round trips: unlike medians, the typical times
+    /// of parts add up.
+    pub typical: f64,
+    /// Half of the calls took no more.
+    pub median: u64,
+    /// All but one in a hundred took no more.
+    pub p99: u64,
+}
+
+impl Summary {
+    /// That of the calls whose way is known as it is of most. `None` if there are none.
+    pub fn of(traces: &[Trace]) -> Option<Self> {
+        let of_way = |way| traces.iter().filter(move |trace| trace.way() == way);
+        let ways = [Way::Client, Way::TwoClocks, Way::Whole];
+        let way = ways.into_iter().max_by_key(|way| of_way(*way).count())?;
+        let mut same: Vec<&Trace> = of_way(way).collect();
+        if same.is_empty() {
+            return None;
+        }
+        same.sort_by_key(|trace| trace.round_trip());
+        let nanos_at =
+            |trace: &Trace, index| trace.parts().nth(index).map_or(0, |(_, nanos)| nanos);
+        let had = |index| same.iter().any(|trace| nanos_at(trace, index) > 0);
+        let parts = way.parts().iter().enumerate();
+        let parts = parts.filter(|(index, part)| **part != Part::HandOver || had(*index));
+        let parts = parts.map(|(index, part)| PartFigures {
+            part: *part,
+            figures: Figures::of(&same, |trace| nanos_at(trace, index)),
+        });
+        Some(Self {
+            calls: same.len(),
+            left_out: traces.len() - same.len(),
+            way,
+            round_trip: Figures::of(&same, Trace::round_trip),
+            send: Figures::of(&same, Trace::send),
+            parts: parts.collect(),
+        })
+    }
+}
+
+impl Figures {
+    /// Of at least one call, sorted by round trip.
+    fn of(sorted: &[&Trace], value: impl Fn(&Trace) -> u64) -> Self {
+        let middle = &sorted[sorted.len() / 4..sorted.len() - sorted.len() / 4];
+        let sum: f64 = middle.iter().map(|trace| value(trace) as f64).sum();
+        let mut values: Vec<u64> = sorted.iter().map(|trace| value(trace)).collect();
+        values.sort_unstable();
+        let rank = |percent: usize| (values.len() * percent).div_ceil(100).max(1) - 1;
+        Self {
+            typical: sum / middle.len() as f64,
+            median: values[rank(50)],
+            p99: values[rank(99)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::clock::Scale;
+    use crate::profile::steps::{Step, Times};
+
+    /// A call whose steps are so far apart.
+    fn trace(spans: [u64; Step::COUNT - 1]) -> Trace {
+        let mut times = [0; Step::COUNT];
+        for (step, span) in spans.iter().enumerate() {
+            times[step + 1] = times[step] + span;
+        }
+        let scale = Scale {
+            identity: 0,
+            rate: 1_000_000_000,
+        };
+        let times = Times {
+            client: times,
+            server: None,
+        };
+        Trace::new(times, scale)
+    }
+
+    #[test]
+    fn typical_times_add_up_and_strange_calls_do_not_count_for_them() {
+        let mut traces: Vec<Trace> = (0..100)
+            .map(|call| trace([call, 2, 3 * (100 - call), 400, call % 7, 0, 6, 7]))
+            .collect();
+        traces.push(trace([1_000_000, 0, 0, 0, 0, 0, 0, 0]));
+        let summary = Summary::of(&traces).expect("calls");
+        assert_eq!((summary.calls, summary.left_out), (101, 0));
+        let sum: f64 = summary.parts.iter().map(|part| part.figures.typical).sum();
+        let round_trip = summary.round_trip.typical;
+        assert!((sum - round_trip).abs() < 1e-6, "{sum} {round_trip}");
+        assert!(round_trip < 1000.0, "{round_trip}");
+        let figures = |part| {
+            let mut parts = summary.parts.iter();
+            parts
+                .find(|figures| figures.part == part)
+                .expect("the part")
+                .figures
+        };
+        let turn = Figures {
+            typical: figures(Part::Turn).typical,
+            median: 2,
+            p99: 2,
+        };
+        assert_eq!(figures(Part::Turn), turn);
+        assert_eq!(
+            (figures(Part::Encode).median, figures(Part::Encode).p99),
+            (50, 99)
+        );
+        assert_eq!(figures(Part::Wait).typical, 400.0);
+        // Nobody received for another.
+        let parts = summary.parts.iter();
+        assert_eq!(
+            parts
+                .filter(|figures| figures.part == Part::HandOver)
+                .count(),
+            0
+        );
+    }
+
+    #[test]
+    fn one_call_is_enough() {
+        let summary = Summary::of(&[trace([1, 2, 3, 4, 5, 6, 7, 8])]).expect("a call");
+        assert_eq!(summary.parts.len(), 8);
+        assert_eq!(summary.round_trip.typical, 36.0);
+        assert_eq!(
+            (summary.round_trip.median, summary.round_trip.p99),
+            (36, 36)
+        );
+        assert_eq!(summary.send.median, 3);
+        assert!(Summary::of(&[]).is_none());
+    }
+}

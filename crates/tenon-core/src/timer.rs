@@ -1,0 +1,100 @@
+//! The time that a call has.
+
+use std::time::{Duration, Instant};
+
+use tenon_net::{Ticks, Until};
+
+use crate::error::CallError;
+use crate::options::FOR_EVER;
+
+/// The time that a call has.
+#[derive(Debug, Clone, Copy)]
+pub struct CallTimer {
+    started: Instant,
+    limit: Duration,
+    deadline: Instant,
+    /// When the clock was read last, as long as the call has not waited since.
+    seen: Instant,
+}
+
+impl CallTimer {
+    /// From this limit on, a tick of the coarse clock more does not matter.
+    pub const COARSE_FROM: Duration = Duration::from_secs(1);
+
+    /// The time of a call that begins now and has as long as `limit`.
+    #[inline]
+    pub fn start(limit: Duration) -> Self {
+        let started = Instant::now();
+        Self {
+            started,
+            limit,
+            deadline: started + limit.min(FOR_EVER),
+            seen: started,
+        }
+    }
+
+    /// The time of a call that has at least [`COARSE_FROM`](Self::COARSE_FROM) and began at the last tick of the
+    /// coarse clock: its deadline is later by a tick at most, and not earlier.
+    #[inline]
+    pub fn start_at(ticks: &Ticks, tick: u64, limit: Duration) -> Self {
+        let started = ticks.time_of(tick);
+        Self {
+            started,
+            limit,
+            deadline: started + (limit.min(FOR_EVER) + ticks.tick()),
+            seen: started,
+        }
+    }
+
+    /// Until when to wait, as of the last look at the clock.
+    #[inline]
+    pub fn until(&self) -> Until {
+        Until::seen(self.deadline, self.seen)
+    }
+
+    /// The same right behind the begin.
+    #[inline]
+    pub fn until_from_start(&self) -> Until {
+        Until {
+            deadline: self.deadline,
+            left: self.limit,
+        }
+    }
+
+    /// Reads the clock again, after a wait.
+    #[inline]
+    pub fn look(&mut self) {
+        self.seen = Instant::now();
+    }
+
+    /// When it began.
+    #[inline]
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When it is over.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// How much is left.
+    pub fn left(&self) -> Duration {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        left.min(self.limit)
+    }
+
+    /// Whether nothing is left.
+    pub fn is_over(&self) -> bool {
+        self.left().is_zero()
+    }
+
+    /// The error of a call whose time has run out.
+    pub fn error(&self, may_have_executed: bool) -> CallError {
+        CallError::TimedOut {
+            limit: self.limit,
+            may_have_executed,
+        }
+    }
+}

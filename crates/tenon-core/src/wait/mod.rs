@@ -1,0 +1,111 @@
+//! How a thread waits for its peer: asleep, awake, or awake for a while and then asleep.
+//!
+//! One [`Waiter`] belongs to whoever receives on a connection. It repeats an attempt that does not
+//! block for as long as the [policy](Waiting) says; what it has [learned] there says how long that is
+//! if the policy leaves it open. [`Spinners`] bounds how many do that at the same time.
+
+mod counters;
+mod learned;
+mod spinners;
+mod waiter;
+
+use std::fmt;
+use std::num::NonZero;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::thread;
+
+pub use counters::WaitCounters;
+pub use counters::WaitTally;
+pub use spinners::{LOOKS, Looking, Spinners};
+pub use waiter::{Company, Spun, Waiter};
+
+/// How threads wait for what a peer sends. Said of a channel by
+/// [`ChannelOptions::waiting`](crate::ChannelOptions::waiting) and of a server by
+/// [`ServerBuilder::waiting`](crate::ServerBuilder::waiting).
+///
+/// Waking a thread that sleeps takes the system several times as long as carrying a short message to a
+/// thread that is awake and looks. A thread that looks takes a processor from everybody else.
+///
+/// ```
+/// use tenon::{Address, Channel, ChannelOptions, ConnectError, Waiting};
+///
+/// fn connect_in_a_hurry(address: &Address) -> Result<Channel, ConnectError> {
+///     let options = ChannelOptions::default().waiting(Waiting::Spin);
+///     Channel::connect_with(address, options)
+/// }
+/// assert_eq!("spin".parse(), Ok(Waiting::Spin));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Waiting {
+    /// Sleep in the system until something comes: two system calls a call.
+    Block,
+    /// Look again and again until something comes or time runs out. Only for who has processors to
+    /// spare at both ends. A server looks at a connection for a tenth of a second of silence; then the
+    /// connection costs nothing until its client calls again.
+    Spin,
+    /// Look for about as long as waking up would take, then sleep; and learn on each connection
+    /// whether looking pays. What is idle costs nothing.
+    #[default]
+    Adaptive,
+}
+
+impl Waiting {
+    /// All there are, with their names.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("block", Self::Block),
+        ("spin", Self::Spin),
+        ("adaptive", Self::Adaptive),
+    ];
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Block => "block",
+            Self::Spin => "spin",
+            Self::Adaptive => "adaptive",
+        })
+    }
+}
+
+/// A text that is not the name of a way to wait.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no way to wait: block, spin or adaptive")]
+pub struct WaitingError(String);
+
+impl FromStr for Waiting {
+    type Err = WaitingError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found
+            .map(|(_, waiting)| *waiting)
+            .ok_or_else(|| WaitingError(text.to_owned()))
+    }
+}
+
+/// Processors that this process may use, as of the first time somebody asked.
+fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_wait_has_a_name_that_leads_back() {
+        for (name, waiting) in Waiting::ALL {
+            assert_eq!(waiting.to_string(), name);
+            assert_eq!(name.parse(), Ok(waiting));
+        }
+        let error = "Spin".parse::<Waiting>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            r#""Spin" is no way to wait: block, spin or adaptive"#
+        );
+    }
+}

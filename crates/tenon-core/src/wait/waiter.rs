@@ -1,0 +1,393 @@
+//! One that waits: looks as long as its policy says, then sleeps.
+
+use std::hint;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::counters::WaitTally;
+use super::learned::{Habit, Learned};
+use super::spinners::{Looking, Spinners};
+use super::{Waiting, processors};
+
+/// An offer that takes longer than this was taken.
+const TAKEN: Duration = Duration::from_micros(3);
+
+/// Attempts to receive the rest of a message before sleeping. Others may run between them: this takes some
+/// ten microseconds.
+const ATTEMPTS_AT_REST: u64 = 8;
+
+/// Those who wait at the same end.
+#[derive(Debug)]
+pub struct Company<'w> {
+    pub spinners: &'w Spinners,
+    pub looking: Looking,
+    pub tally: &'w WaitTally,
+}
+
+/// What has come of looking.
+pub enum Spun<T> {
+    /// The attempt succeeded, or failed for another reason than that nothing was there.
+    Came(io::Result<T>),
+    /// The time for the wait is over.
+    Late,
+    /// The rest of the wait is to be slept through.
+    Sleep,
+}
+
+/// Whoever waits on one connection.
+#[derive(Debug)]
+pub struct Waiter {
+    policy: Waiting,
+    learned: Learned,
+    /// Of waits for the rest of a message.
+    rest: Habit,
+}
+
+impl Waiter {
+    pub fn new(policy: Waiting) -> Self {
+        Self {
+            policy,
+            learned: Learned::new(processors()),
+            rest: Habit::default(),
+        }
+    }
+
+    /// Whether waits for what has not begun to come are slept through, whatever was learned.
+    #[inline]
+    pub fn always_sleeps(&self) -> bool {
+        self.policy == Waiting::Block
+    }
+
+    /// Repeats `attempt` for a moment, for the rest of a message that has begun: whoever sends it is
+    /// awake, and mostly at it. Sleeping takes longer than that, under any policy. None if it does
+    /// not come, or mostly has not.
+    #[cold]
+    pub fn look_for_rest<T>(
+        &mut self,
+        company: &Company<'_>,
+        attempt: impl FnMut() -> io::Result<T>,
+    ) -> Option<io::Result<T>> {
+        self.look_between(company, attempt, || offer_processor(Instant::now()))
+    }
+
+    /// The same with `offer`, which says whether somebody took the processor.
+    fn look_between<T>(
+        &mut self,
+        company: &Company<'_>,
+        mut attempt: impl FnMut() -> io::Result<T>,
+        mut offer: impl FnMut() -> bool,
+    ) -> Option<io::Result<T>> {
+        if !self.rest.looks() {
+            return None;
+        }
+        let mut attempts = 0;
+        let mut is_contended = false;
+        while attempts < ATTEMPTS_AT_REST && !is_contended {
+            let outcome = attempt();
+            if !is_nothing(&outcome) {
+                if attempts > 0 {
+                    company.tally.found(attempts);
+                    self.rest.found();
+                }
+                return Some(outcome);
+            }
+            attempts += 1;
+            // On the same processor, the sender goes on only when this thread sleeps.
+            is_contended = offer();
+        }
+        company.tally.missed(attempts);
+        self.rest.missed();
+        None
+    }
+
+    /// Repeats `attempt`, which reports `WouldBlock` if nothing is there, as long as the policy says
+    /// and `may_go_on`. `deadline` makes the end of the wait out of its begin.
+    #[inline]
+    pub fn look<T>(
+        &mut self,
+        company: &Company<'_>,
+        deadline: impl FnOnce(Instant) -> Instant,
+        may_go_on: impl Fn() -> bool,
+        attempt: impl FnMut() -> io::Result<T>,
+    ) -> Spun<T> {
+        let patience = match self.policy {
+            Waiting::Block => return Spun::Sleep,
+            Waiting::Spin => None,
+            Waiting::Adaptive => match self.learned.patience() {
+                None => return Spun::Sleep,
+                patience => patience,
+            },
+        };
+        self.spin(company, patience, deadline, may_go_on, attempt)
+    }
+
+    fn spin<T>(
+        &mut self,
+        company: &Company<'_>,
+        patience: Option<Duration>,
+        deadline: impl FnOnce(Instant) -> Instant,
+        may_go_on: impl Fn() -> bool,
+        mut attempt: impl FnMut() -> io::Result<T>,
+    ) -> Spun<T> {
+        // What is there already says nothing of whether looking for it would have paid.
+        let first = attempt();
+        if !is_nothing(&first) {
+            return Spun::Came(first);
+        }
+        let Some(_spinner) = company.spinners.enter(company.looking) else {
+            return Spun::Sleep;
+        };
+        let begin = Instant::now();
+        let deadline = deadline(begin);
+        if begin >= deadline {
+            return Spun::Late;
+        }
+        let end = patience.map_or(deadline, |patience| deadline.min(begin + patience));
+        company.tally.begun();
+        let mut attempts = 1;
+        let mut is_contended = false;
+        let mut now = begin;
+        loop {
+            let outcome = attempt();
+            let has_come = !is_nothing(&outcome);
+            if has_come && !is_contended {
+                company.tally.found_begun(attempts);
+                // As of the last look at the clock: who has found something is in a hurry.
+                if patience.is_some() {
+                    self.learned.found(now.saturating_duration_since(begin));
+                }
+                return Spun::Came(outcome);
+            }
+            now = Instant::now();
+            let is_to_offer = attempts % company.looking.attempts_at_a_time() == 0;
+            attempts += u64::from(!has_come);
+            if is_contended || now >= end || !may_go_on() {
+                company.tally.missed_begun(attempts);
+                self.learned.missed();
+                return match has_come {
+                    true => Spun::Came(outcome),
+                    false if now >= deadline => Spun::Late,
+                    false => Spun::Sleep,
+                };
+            }
+            if is_to_offer {
+                let is_taken = offer_processor(now);
+                is_contended = is_taken && patience.is_some();
+            }
+            hint::spin_loop();
+        }
+    }
+
+    /// Waits in `receive`, which sleeps.
+    #[inline]
+    pub fn sleep<T>(
+        &mut self,
+        company: &Company<'_>,
+        receive: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        company.tally.blocks();
+        match self.policy {
+            Waiting::Adaptive => {
+                let begin = Instant::now();
+                let received = receive();
+                if received.is_ok() {
+                    self.learned.slept(begin.elapsed());
+                }
+                received
+            }
+            Waiting::Block | Waiting::Spin => receive(),
+        }
+    }
+}
+
+/// Lets others run; says whether somebody did.
+fn offer_processor(now: Instant) -> bool {
+    thread::yield_now();
+    now.elapsed() > TAKEN
+}
+
+fn is_nothing<T>(outcome: &io::Result<T>) -> bool {
+    matches!(outcome, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+    use crate::wait::WaitCounters;
+
+    const FAR: Duration = Duration::from_secs(1000);
+
+    struct Place {
+        spinners: Spinners,
+        tally: WaitTally,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            Self {
+                spinners: Spinners::new(),
+                tally: WaitTally::default(),
+            }
+        }
+
+        fn company(&self) -> Company<'_> {
+            Company {
+                spinners: &self.spinners,
+                looking: Looking::AtSocket,
+                tally: &self.tally,
+            }
+        }
+
+        /// Looks until `limit` is over, with an attempt that fails so often before it succeeds.
+        fn look(&self, waiter: &mut Waiter, limit: Duration, failures: u64) -> &'static str {
+            let attempt = succeeds_after(failures);
+            told(&waiter.look(&self.company(), |begin| begin + limit, || true, attempt))
+        }
+
+        /// Spins, misses and attempts.
+        fn counts(&self) -> (u64, u64, u64) {
+            let WaitCounters {
+                spins,
+                misses,
+                attempts,
+                ..
+            } = self.tally.snapshot();
+            (spins, misses, attempts)
+        }
+    }
+
+    /// An attempt that finds nothing so often before it succeeds.
+    fn succeeds_after(mut failures: u64) -> impl FnMut() -> io::Result<()> {
+        move || match failures {
+            0 => Ok(()),
+            _ => {
+                failures -= 1;
+                Err(io::Error::from(ErrorKind::WouldBlock))
+            }
+        }
+    }
+
+    fn told<T>(spun: &Spun<T>) -> &'static str {
+        match spun {
+            Spun::Came(Ok(_)) => "came",
+            Spun::Came(Err(_)) => "failed",
+            Spun::Late => "late",
+            Spun::Sleep => "sleep",
+        }
+    }
+
+    fn adaptive() -> Waiter {
+        Waiter {
+            policy: Waiting::Adaptive,
+            learned: Learned::new(2),
+            rest: Habit::default(),
+        }
+    }
+
+    #[test]
+    fn who_blocks_does_not_look() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Block);
+        assert_eq!(place.look(&mut waiter, FAR, 0), "sleep");
+        assert_eq!(place.counts(), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_is_there_at_once_teaches_nothing() {
+        for mut waiter in [Waiter::new(Waiting::Spin), adaptive()] {
+            let place = Place::new();
+            let before = waiter.learned.clone();
+            assert_eq!(place.look(&mut waiter, FAR, 0), "came");
+            assert_eq!(place.counts(), (0, 0, 0));
+            assert_eq!(waiter.learned, before);
+        }
+    }
+
+    #[test]
+    fn attempts_in_vain_are_counted() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        assert_eq!(place.look(&mut waiter, FAR, 1), "came");
+        assert_eq!(place.look(&mut waiter, FAR, 100), "came");
+        assert_eq!(place.counts(), (2, 0, 101));
+    }
+
+    #[test]
+    fn who_spins_looks_until_it_is_late() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let moment = Duration::from_millis(1);
+        assert_eq!(place.look(&mut waiter, moment, u64::MAX), "late");
+        assert_eq!(place.look(&mut waiter, Duration::ZERO, u64::MAX), "late");
+        let (spins, misses, attempts) = place.counts();
+        assert_eq!((spins, misses), (0, 1), "no time is no wait");
+        assert!(attempts > 1);
+    }
+
+    #[test]
+    fn who_adapts_looks_for_a_while_and_then_not_the_next_time() {
+        let place = Place::new();
+        let mut waiter = adaptive();
+        assert_eq!(place.look(&mut waiter, FAR, u64::MAX), "sleep");
+        let counts = place.counts();
+        assert_eq!((counts.0, counts.1), (0, 1));
+        assert_eq!(place.look(&mut waiter, FAR, u64::MAX), "sleep");
+        assert_eq!(place.counts(), counts);
+    }
+
+    #[test]
+    fn the_rest_of_a_message_is_looked_for_unless_it_mostly_takes_long() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Block);
+        let mut look = |failures: u64, is_taken: bool| {
+            let attempt = succeeds_after(failures);
+            let came = waiter.look_between(&place.company(), attempt, || is_taken);
+            came.is_some()
+        };
+        assert!(look(0, false), "it is there");
+        assert!(look(ATTEMPTS_AT_REST - 1, false), "it comes at once");
+        assert_eq!(place.counts(), (1, 0, ATTEMPTS_AT_REST - 1));
+        assert!(!look(ATTEMPTS_AT_REST, false), "it takes long");
+        assert_eq!(place.counts(), (1, 1, 2 * ATTEMPTS_AT_REST - 1));
+        assert!(!look(0, false), "then nobody looks");
+        assert!(look(0, false));
+        assert!(!look(1, true), "others need the processor");
+        assert_eq!(place.counts(), (1, 2, 2 * ATTEMPTS_AT_REST));
+    }
+
+    #[test]
+    fn an_error_ends_the_wait() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let mut kinds = [ErrorKind::WouldBlock, ErrorKind::ConnectionReset].into_iter();
+        let attempt = || Err::<(), _>(io::Error::from(kinds.next().unwrap()));
+        let spun = waiter.look(&place.company(), |begin| begin + FAR, || true, attempt);
+        assert_eq!(told(&spun), "failed");
+    }
+
+    #[test]
+    fn looking_ends_when_it_may_not_go_on() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let attempt = || Err::<(), _>(io::Error::from(ErrorKind::WouldBlock));
+        let spun = waiter.look(&place.company(), |begin| begin + FAR, || false, attempt);
+        assert_eq!(told(&spun), "sleep");
+        assert_eq!(place.counts(), (0, 1, 2));
+    }
+
+    #[test]
+    fn who_finds_no_room_sleeps() {
+        let place = Place::new();
+        let mut others = Vec::new();
+        while let Some(other) = place.spinners.enter(Looking::AtSocket) {
+            others.push(other);
+        }
+        let mut waiter = Waiter::new(Waiting::Spin);
+        assert_eq!(place.look(&mut waiter, FAR, 5), "sleep");
+        drop(others);
+        assert_eq!(place.look(&mut waiter, FAR, 5), "came");
+    }
+}

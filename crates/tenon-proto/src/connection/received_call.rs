@@ -1,0 +1,180 @@
+//! Taking the calls of the peer out of what was received, each with the memory that its message lies in.
+
+use std::time::{Duration, Instant};
+
+use super::framing::{Detached, Frame, Receiver};
+use super::incoming_calls::{Caller, DeferredId, IncomingCall};
+use super::lean_messages::CommonCall;
+use super::outgoing_calls::Answer;
+use super::service_table::ServiceTable;
+use super::{Connection, ConnectionError, Event, PeerClosing};
+use crate::codec::lean::ByteOrder;
+use crate::codec::onc::auth::Credential;
+use crate::codec::onc::message::CallHeader;
+
+/// A call for a service, with its message. It stays valid while the connection goes on.
+#[derive(Debug)]
+pub struct ReceivedCall {
+    /// The message, whose memory goes [back](Receiver::reattach) to the receiver in the end.
+    pub message: Detached,
+    /// The index of the service in the [`ServiceTable`].
+    pub service: usize,
+    /// Procedure number. Not 0, unless the call [wants stamps](Self::wants_stamps).
+    pub procedure: u32,
+    /// The order of the bytes of the arguments.
+    pub order: ByteOrder,
+    /// What the answer is written for.
+    pub caller: Caller,
+    /// The time that the call has from when it was received, if it has an end.
+    pub time_left: Option<Duration>,
+    /// As [`IncomingCall::wants_stamps`].
+    pub wants_stamps: bool,
+    /// Bytes of the arguments, which end the message.
+    arguments: usize,
+}
+
+impl ReceivedCall {
+    /// Returns the encoded arguments.
+    #[inline]
+    pub fn arguments(&self) -> &[u8] {
+        let content = self.message.content();
+        &content[content.len() - self.arguments..]
+    }
+
+    /// Returns who calls, by what the call says.
+    pub fn credential(&self) -> Credential<'_> {
+        match self.message.frame() {
+            Some(Frame::Record(record)) => CallHeader::credential_of(record),
+            _ => Credential::None,
+        }
+    }
+
+    /// Returns when the time of the call runs out, if it was received at `now`.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        now.checked_add(self.time_left?)
+    }
+}
+
+/// What a peer asks of an end that serves it.
+#[derive(Debug)]
+pub enum Received<'m, W> {
+    /// Nothing that is complete.
+    Nothing,
+    /// To carry a call out, and to answer it with [`Connection::push_reply`].
+    Call(ReceivedCall),
+    /// A call of this end is answered.
+    Answered(Answer<'m, W>),
+    /// The peer no longer waits for a call that is [carried out elsewhere](Connection::defer).
+    Cancelled(DeferredId),
+    /// The peer accepts no calls any more.
+    PeerClosing(PeerClosing<'m, W>),
+    /// Something that is taken care of.
+    Handled,
+}
+
+impl<W> Connection<W> {
+    /// Takes what is complete next out of what `receiver` has received. Calls for services leave with their memory;
+    /// everything else is taken in where it lies.
+    ///
+    /// # Errors
+    /// As [`handle_frame`](Self::handle_frame).
+    #[inline]
+    pub fn next_received<'m>(
+        &mut self,
+        receiver: &'m mut Receiver,
+        services: &ServiceTable,
+    ) -> Result<Received<'m, W>, ConnectionError> {
+        if let Some(header) = receiver.find_common()
+            && let Some(common) = self.handle_common(header)
+        {
+            let arguments = receiver.take_common(header);
+            return Ok(match common {
+                CommonCall::Answered => Received::Handled,
+                CommonCall::For { service, caller } => match receiver.detach() {
+                    Some(message) => Received::Call(ReceivedCall {
+                        message,
+                        service,
+                        procedure: caller.procedure().into(),
+                        order: ByteOrder::NATIVE,
+                        caller: Caller::Lean(caller),
+                        time_left: None,
+                        wants_stamps: false,
+                        arguments,
+                    }),
+                    None => Received::Handled,
+                },
+            });
+        }
+        self.next_uncommon(receiver, services)
+    }
+
+    fn next_uncommon<'m>(
+        &mut self,
+        receiver: &'m mut Receiver,
+        services: &ServiceTable,
+    ) -> Result<Received<'m, W>, ConnectionError> {
+        match receiver.next_frame()? {
+            None => return Ok(Received::Nothing),
+            Some(Frame::Preamble(preamble)) => {
+                self.handle_frame(Frame::Preamble(preamble), services)?;
+                return Ok(Received::Handled);
+            }
+            Some(frame) if !frame.may_be_call() => {}
+            Some(_) => {
+                let Some(message) = receiver.detach() else {
+                    return Ok(Received::Handled);
+                };
+                return self.take_call(message, receiver, services);
+            }
+        }
+        let Some(frame) = receiver.last_frame() else {
+            return Ok(Received::Handled);
+        };
+        Ok(match self.handle_frame(frame, services)? {
+            Event::Answered(answer) => Received::Answered(answer),
+            Event::Cancelled(id) => Received::Cancelled(id),
+            Event::PeerClosing(closing) => Received::PeerClosing(closing),
+            Event::Called(_) | Event::Pong(_) | Event::Progress | Event::Handled => {
+                Received::Handled
+            }
+        })
+    }
+
+    fn take_call<'m>(
+        &mut self,
+        message: Detached,
+        receiver: &mut Receiver,
+        services: &ServiceTable,
+    ) -> Result<Received<'m, W>, ConnectionError> {
+        let event = match message.frame() {
+            Some(frame) => self.handle_frame(frame, services)?,
+            None => Event::Handled,
+        };
+        let Event::Called(call) = event else {
+            drop(event);
+            receiver.reattach(message);
+            return Ok(Received::Handled);
+        };
+        let IncomingCall {
+            service,
+            procedure,
+            time_left,
+            wants_stamps,
+            order,
+            arguments,
+            caller,
+            ..
+        } = call;
+        let arguments = arguments.len();
+        Ok(Received::Call(ReceivedCall {
+            message,
+            service,
+            procedure,
+            order,
+            caller,
+            time_left,
+            wants_stamps,
+            arguments,
+        }))
+    }
+}

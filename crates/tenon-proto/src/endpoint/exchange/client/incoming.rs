@@ -1,0 +1,394 @@
+//! What comes from the server.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::lane::{Lane, Stage};
+use super::{Answer, BindingState, CallId, Complete, Core, Link};
+use crate::connection::ReplyError;
+use crate::connection::framing::Storage;
+use crate::endpoint::exchange::ack::{Arrived, Progress};
+use crate::endpoint::exchange::assembly::{NotTaken, Taken, whole};
+use crate::endpoint::exchange::content::Answered;
+use crate::endpoint::exchange::failure::Reason;
+use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind, decode};
+use crate::endpoint::exchange::sending::Learnt;
+use crate::lean::{BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind};
+
+/// An answer that is sent later than so many microseconds after its call says so by this number.
+const HELD_LONG: u16 = u16::MAX;
+
+impl<W> Core<W> {
+    #[inline]
+    pub(super) fn handle<'d>(
+        &mut self,
+        now: Instant,
+        datagram: &'d [u8],
+        taken: &mut Storage,
+    ) -> Result<Option<Complete<'d>>, Ignored> {
+        let (header, body) = decode(datagram)?;
+        match header.kind {
+            PacketKind::Reply => self.handle_fragment(now, &header, body, taken),
+            PacketKind::Ack => self.handle_ack(now, &header, body).map(|()| None),
+            PacketKind::Reset => self.handle_reset(now, &header).map(|()| None),
+            PacketKind::Goodbye => self.handle_goodbye(now, &header, body).map(|()| None),
+            PacketKind::Welcome => self.handle_welcome(now, &header, body).map(|()| None),
+            PacketKind::Hello | PacketKind::Call | PacketKind::Probe | PacketKind::Cancel => {
+                Err(Ignored::WrongEnd)
+            }
+        }
+    }
+
+    /// The lane of a packet of the conversation that there is, if it carries the packet's call.
+    #[inline]
+    pub(super) fn lane_of(&mut self, header: &Header) -> Result<&mut Lane<W>, Ignored> {
+        match &self.link {
+            Link::Open(open) if open.conversation == header.conversation => {}
+            Link::Open(_) | Link::Idle | Link::Greeting(_) => return Err(Ignored::Stale),
+        }
+        match self.lanes.get_mut(usize::from(header.lane)) {
+            Some(lane) if lane.sequence == header.sequence => Ok(lane),
+            Some(_) | None => Err(Ignored::Stale),
+        }
+    }
+
+    /// The server knows the conversation: from now on packets need no opening.
+    #[inline]
+    fn confirm(&mut self) {
+        if let Link::Open(open) = &mut self.link
+            && open.opening.is_some()
+        {
+            open.opening = None;
+        }
+    }
+
+    fn learn(&mut self, now: Instant, learnt: &Learnt, held: Option<Duration>) {
+        if let (Some(trip), Some(held)) = (learnt.trip, held) {
+            self.round_trip.measure(trip.saturating_sub(held));
+        }
+        if let Some(sent_at) = learnt.arrived.sent_at {
+            self.congestion.arrived(learnt.arrived.count, sent_at);
+        }
+        if let Some(sent_at) = learnt.lost.sent_at {
+            self.congestion.lost(learnt.lost.count, sent_at, now);
+        }
+        self.wake();
+    }
+
+    fn handle_ack(&mut self, now: Instant, header: &Header, body: &[u8]) -> Result<(), Ignored> {
+        let arrived = Arrived::get(header.fragment, body)?;
+        let progress = Progress::of(header.detail)?;
+        let lane = self.lane_of(header)?;
+        let is_calling = match lane.stage {
+            Stage::Free => return Err(Ignored::Stale),
+            Stage::GivenUp => false,
+            Stage::Calling(_) => true,
+        };
+        lane.heard();
+        let learnt = match is_calling {
+            true => lane.sending.handle_arrived(&arrived, now),
+            false => Learnt::default(),
+        };
+        self.confirm();
+        self.learn(now, &learnt, Some(Duration::ZERO));
+        match (progress, is_calling) {
+            (Progress::Receiving | Progress::Running, true) => self.go_on(now, header.lane),
+            (Progress::Receiving | Progress::Running, false) => self.cancel_later(now, header.lane),
+            (Progress::Over | Progress::Overloaded | Progress::Malformed, false) => {
+                self.end(header.lane);
+            }
+            (Progress::Over, true) => self.fail(header.lane, Reason::Lost),
+            (Progress::Overloaded, true) => self.fail(header.lane, Reason::Overloaded),
+            (Progress::Malformed, true) => self.fail(header.lane, Reason::Misunderstood),
+        }
+        Ok(())
+    }
+
+    /// The server has heard that nobody waits for a call, and carries it out all the same.
+    fn cancel_later(&mut self, now: Instant, number: u16) {
+        let lane = &mut self.lanes[usize::from(number)];
+        lane.probes += 1;
+        let wait = self.round_trip.probe(lane.probes, &mut self.chance);
+        lane.timer = Some(now + wait);
+    }
+
+    /// The server has something of a call, or carries it out.
+    fn go_on(&mut self, now: Instant, number: u16) {
+        let lane = &mut self.lanes[usize::from(number)];
+        let wait = match lane.sending.has_all_arrived() {
+            false => self.round_trip.wait(0, &mut self.chance),
+            true => {
+                lane.probes += 1;
+                self.round_trip.probe(lane.probes, &mut self.chance)
+            }
+        };
+        lane.timer = Some(now + wait);
+        self.make_ready(number);
+    }
+
+    #[inline]
+    fn handle_fragment<'d>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        body: &'d [u8],
+        taken: &mut Storage,
+    ) -> Result<Option<Complete<'d>>, Ignored> {
+        let lane = match self.lane_of(header) {
+            Ok(lane) => lane,
+            Err(ignored) => {
+                self.acknowledge_late(header);
+                return Err(ignored);
+            }
+        };
+        match lane.stage {
+            Stage::Calling(_) => {}
+            Stage::GivenUp => {
+                // The server may not have heard; a single packet was all that it had to say.
+                lane.heard();
+                self.confirm();
+                if header.fragments == 1 {
+                    self.end(header.lane);
+                }
+                return Err(Ignored::Stale);
+            }
+            Stage::Free => {
+                if header.has(ASKS) && lane.answer_count > 1 {
+                    lane.owes_ack = true;
+                    self.make_ready(header.lane);
+                }
+                return Err(Ignored::Repeated);
+            }
+        }
+        self.hear_reply(now, header);
+        let lane = &mut self.lanes[usize::from(header.lane)];
+        if header.fragments == 1 && header.fragment == 0 && !lane.assembly.is_begun() {
+            lane.answer_count = 1;
+            let (lane, datagram) = (header.lane, Some(body));
+            return Ok(Some(Complete { lane, datagram }));
+        }
+        self.assemble(now, header, body, taken)
+    }
+
+    /// A fragment of an answer has come to a lane that carries another call. The one that it answers is over, or the
+    /// other would not have been begun; a server that asks has not heard of that, as nothing of the other has come.
+    #[cold]
+    fn acknowledge_late(&mut self, header: &Header) {
+        let is_ours = match &self.link {
+            Link::Open(open) => open.conversation == header.conversation,
+            Link::Idle | Link::Greeting(_) => false,
+        };
+        let Some(lane) = self.lanes.get_mut(usize::from(header.lane)) else {
+            return;
+        };
+        let behind = lane.sequence.wrapping_sub(header.sequence);
+        let is_earlier = (1..=i32::MAX as u32).contains(&behind);
+        if is_ours && is_earlier && header.has(ASKS) && header.fragments > 1 {
+            lane.owes_late_ack = Some((header.sequence, header.fragments));
+            self.make_ready(header.lane);
+        }
+    }
+
+    /// A fragment of an answer says that the request has arrived.
+    #[inline]
+    fn hear_reply(&mut self, now: Instant, header: &Header) {
+        let lane = &mut self.lanes[usize::from(header.lane)];
+        lane.heard();
+        let learnt = lane.sending.all_arrived(now);
+        let held = match header.detail {
+            HELD_LONG => None,
+            held => Some(Duration::from_micros(held.into())),
+        };
+        self.confirm();
+        self.learn(now, &learnt, held);
+    }
+
+    /// Ends the call `id` if `datagram` is its answer and of the commonest form: one packet, and in it nothing
+    /// but the results, whose place in what stands behind the packet's header is returned. None says no more
+    /// than that [`take_in`](Self::take_in) has to look at it.
+    #[inline]
+    pub(super) fn take_common(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        id: CallId,
+    ) -> Option<Range<usize>> {
+        let (header, body) = decode(datagram).ok()?;
+        let is_single = header.kind == PacketKind::Reply && header.fragments == 1;
+        if !is_single || header.flags != 0 || header.fragment != 0 || header.lane != id.lane {
+            return None;
+        }
+        let lane = self.lane_of(&header).ok()?;
+        let Stage::Calling(pending) = &lane.stage else {
+            return None;
+        };
+        let called = (pending.service, pending.procedure);
+        if pending.id != id || lane.assembly.is_begun() || lane.owes_ack {
+            return None;
+        }
+        let common = CommonHeader::of(body.first_chunk()?, self.peer?.order)?;
+        let is_reply = common.is_reply_to(header.sequence, called.0, called.1);
+        if !is_reply || common.message_length() != body.len() as u64 {
+            return None;
+        }
+        self.hear_reply(now, &header);
+        self.counters.successes += 1;
+        self.end(header.lane);
+        Some(HEADER..HEADER + common.length() as usize)
+    }
+
+    fn assemble<'d>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        body: &[u8],
+        taken: &mut Storage,
+    ) -> Result<Option<Complete<'d>>, Ignored> {
+        let lane = &mut self.lanes[usize::from(header.lane)];
+        let wait = self.round_trip.wait(1, &mut self.chance);
+        lane.timer = Some(now + wait);
+        let before = lane.assembly.bytes();
+        let fragment = match self.bytes + body.len() > self.limits.bytes {
+            true => Err(NotTaken::TooLarge),
+            false => lane
+                .assembly
+                .take(header.fragment, header.fragments, body, &mut self.spare),
+        };
+        // What was held and is appended may find room that is there.
+        self.bytes = self.bytes - before + lane.assembly.bytes();
+        match fragment {
+            Ok(Taken::Whole) => {
+                lane.answer_count = header.fragments;
+                lane.owes_ack = true;
+                self.bytes -= lane.assembly.bytes();
+                lane.assembly.hand_over(taken, &mut self.spare);
+                let (lane, datagram) = (header.lane, None);
+                Ok(Some(Complete { lane, datagram }))
+            }
+            Ok(Taken::More(is_due)) => {
+                if is_due || header.has(ASKS) {
+                    lane.owes_ack = true;
+                    self.make_ready(header.lane);
+                }
+                Ok(None)
+            }
+            Ok(Taken::Repeated) => {
+                lane.owes_ack = true;
+                self.make_ready(header.lane);
+                Err(Ignored::Repeated)
+            }
+            Err(NotTaken::Malformed) => Err(Ignored::Malformed),
+            Err(NotTaken::TooLarge) => {
+                self.fail_and_tell(header.lane, Reason::AnswerTooLarge);
+                Err(Ignored::Full)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn take_in<'d>(
+        &mut self,
+        now: Instant,
+        datagram: &'d [u8],
+        taken: &'d mut Storage,
+    ) -> Option<Answer<'d, W>> {
+        match self.handle(now, datagram, taken) {
+            Ok(None) => None,
+            Ok(Some(complete)) => {
+                let answer = complete.datagram.unwrap_or_else(|| whole(taken));
+                self.settle(complete.lane, answer)
+            }
+            Err(ignored) => {
+                self.counters.ignored.count(ignored);
+                None
+            }
+        }
+    }
+
+    /// Ends a call with its answer.
+    #[inline]
+    pub(super) fn settle<'m>(&mut self, number: u16, answer: &'m [u8]) -> Option<Answer<'m, W>> {
+        let lane = &mut self.lanes[usize::from(number)];
+        let owes_ack = lane.owes_ack;
+        let sequence = lane.sequence;
+        let order = self.peer.map_or(ByteOrder::NATIVE, |peer| peer.order);
+        let pending = self.end(number)?;
+        if owes_ack {
+            self.lanes[usize::from(number)].owes_ack = true;
+            self.make_ready(number);
+        }
+        let called = (pending.service, pending.procedure);
+        let understood = Answered::read(answer, order, sequence, called)
+            .and_then(|answered| self.understand(called.0, &answered));
+        let (extensions, outcome) = match understood {
+            Ok(understood) => understood,
+            Err(violation) => {
+                self.report(pending, Reason::Violation(violation), true);
+                return None;
+            }
+        };
+        match outcome {
+            Ok(_) => self.counters.successes += 1,
+            Err(_) => self.counters.exceptions += 1,
+        }
+        Some(Answer {
+            id: pending.id,
+            waiter: pending.waiter,
+            order,
+            extensions,
+            start: outcome
+                .as_ref()
+                .map_or(0, |results| offset(results, answer)),
+            outcome,
+        })
+    }
+
+    #[inline]
+    fn understand<'m>(
+        &mut self,
+        service: u16,
+        answered: &Answered<'m>,
+    ) -> Result<Understood<'m>, crate::lean::Violation> {
+        let mut refused = None;
+        if let Some(message) = &answered.binding {
+            refused = self.handle_binding(service, message)?;
+        }
+        let parts = answered.answer.understood()?;
+        let outcome = match (answered.answer.header.kind, refused) {
+            (Kind::Reply, _) => Ok(parts.body),
+            (_, Some(refusal)) => Err(ReplyError::Unbound(refusal)),
+            (_, None) => Err(ReplyError::Exception(
+                answered.answer.read(Exception::decode)?,
+            )),
+        };
+        Ok((parts.extensions, outcome))
+    }
+
+    #[cold]
+    fn handle_binding(
+        &mut self,
+        service: u16,
+        message: &crate::lean::Message<'_>,
+    ) -> Result<Option<Arc<BindRefusal>>, crate::lean::Violation> {
+        let Some(binding) = self.bindings.get_mut(usize::from(service)) else {
+            return Ok(None);
+        };
+        if message.header.kind == Kind::Bound {
+            message.read(|input| input.u64())?;
+            binding.state = BindingState::Bound;
+            return Ok(None);
+        }
+        let refusal = Arc::new(BindRefusal::decode(message, &binding.interface)?);
+        binding.state = BindingState::Refused(Arc::clone(&refusal));
+        Ok(Some(refusal))
+    }
+}
+
+/// Where a part of `whole` begins.
+#[inline]
+fn offset(part: &[u8], whole: &[u8]) -> usize {
+    part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr())
+}
+
+type Understood<'m> = (Extensions<'m>, Result<&'m [u8], ReplyError<'m>>);

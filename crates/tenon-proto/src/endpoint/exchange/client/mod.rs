@@ -1,0 +1,445 @@
+//! The client's side: the conversation with one server, and its calls.
+//!
+//! What a datagram means is found out by [`handle_datagram`](ClientEngine::handle_datagram), what is
+//! to be sent is asked for with [`poll_transmit`](ClientEngine::poll_transmit) until there is nothing,
+//! and calls that came to nothing with [`poll_event`](ClientEngine::poll_event).
+
+mod calls;
+mod greeting;
+mod incoming;
+mod lane;
+mod outgoing;
+mod timers;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tenon_wire::Buffer;
+
+use crate::connection::framing::Storage;
+use crate::connection::{BindError, ReplyError, StartError};
+use crate::endpoint::exchange::assembly::Assembly;
+use crate::endpoint::exchange::congestion::Congestion;
+use crate::endpoint::exchange::datagram_max;
+use crate::endpoint::exchange::failure::Failure;
+use crate::endpoint::exchange::opening::{Facts, OPENING, Opening};
+use crate::endpoint::exchange::packet::{IgnoredCounters, Prototype};
+use crate::endpoint::exchange::spare::{KEPT_BY_CLIENT, Spare};
+use crate::endpoint::exchange::time::{Chance, Patience, RoundTrip};
+use crate::endpoint::exchange::whole::{Whole, content_max};
+use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
+use lane::Lane;
+
+/// What a client takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Bytes of the largest datagram that it sends and takes in.
+    pub datagram_max: usize,
+    /// Bytes of answers that are being received, of all calls together.
+    pub bytes: usize,
+    /// How long to wait.
+    pub patience: Patience,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self {
+            datagram_max: super::DATAGRAM_DEFAULT,
+            bytes: 256 << 20,
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// What nobody may foresee, from the system's randomness.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientSecrets {
+    /// What the names of conversations are made from.
+    pub key: [u8; 16],
+    /// For what is done by chance.
+    pub seed: u64,
+}
+
+/// A call that is to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing {
+    /// The number that [`bind`](ClientEngine::bind) gave to its service.
+    pub service: u16,
+    /// Procedure number.
+    pub procedure: u16,
+    /// When it is given up.
+    pub deadline: Instant,
+}
+
+/// A call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallId {
+    lane: u16,
+    serial: u32,
+}
+
+/// An answer to a call that was in flight until now.
+#[derive(Debug)]
+pub struct Answer<'m, W> {
+    /// The call.
+    pub id: CallId,
+    /// What was handed in for whoever waits.
+    pub waiter: W,
+    /// The order of the bytes of the results.
+    pub order: ByteOrder,
+    /// What the answer carries beside.
+    pub extensions: Extensions<'m>,
+    /// Where the results begin in the whole answer.
+    pub start: usize,
+    /// The encoded results, where they were received.
+    pub outcome: Result<&'m [u8], ReplyError<'m>>,
+}
+
+/// What happened without an answer.
+#[derive(Debug)]
+pub enum ClientEvent<W> {
+    /// A call came to nothing. It is no longer in flight.
+    Failed {
+        /// The call.
+        id: CallId,
+        /// What was handed in for whoever waits.
+        waiter: W,
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// What a client has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClientCounters {
+    /// Calls started.
+    pub calls: u64,
+    /// Calls answered with results.
+    pub successes: u64,
+    /// Calls answered with exceptions.
+    pub exceptions: u64,
+    /// Calls that came to nothing.
+    pub failures: u64,
+    /// Calls that were given up before they were answered.
+    pub cancellations: u64,
+    /// Conversations begun.
+    pub conversations: u64,
+    /// Packets that were sent again.
+    pub repeated: u64,
+    /// Datagrams that were dropped.
+    pub ignored: IgnoredCounters,
+}
+
+#[derive(Debug)]
+struct Binding {
+    interface: Arc<Interface>,
+    state: BindingState,
+}
+
+#[derive(Debug)]
+enum BindingState {
+    Asked,
+    Bound,
+    Refused(Arc<BindRefusal>),
+}
+
+/// How things stand with the server.
+#[derive(Debug)]
+enum Link {
+    /// There is nothing to say.
+    Idle,
+    /// A conversation is asked for.
+    Greeting(Greeting),
+    Open(Open),
+}
+
+#[derive(Debug)]
+struct Greeting {
+    conversation: u64,
+    /// Hellos sent.
+    sent: u32,
+    sent_at: Instant,
+    began_at: Instant,
+    /// When the next one is to be sent, once one was.
+    timer: Instant,
+    /// One is to be sent now.
+    owes_hello: bool,
+    /// Whether it was asked for without a call.
+    is_awaited: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    conversation: u64,
+    prototype: Prototype,
+    /// As long as the server may not know the conversation.
+    opening: Option<Opening>,
+    /// Bytes behind the header of a datagram.
+    room: usize,
+    incarnation: u32,
+}
+
+impl Open {
+    /// Bytes of the fragments of a message that is begun now.
+    fn fragment_bytes(&self) -> usize {
+        match self.opening {
+            Some(_) => self.room - OPENING,
+            None => self.room,
+        }
+    }
+}
+
+/// The conversation with one server. `W` is what the owner needs to find whoever waits. When the
+/// server does not know the conversation any more another is begun, and calls that cannot have been
+/// carried out are sent again.
+#[derive(Debug)]
+pub struct ClientEngine<W> {
+    core: Core<W>,
+    /// The answer that was handed out last, if it came in several fragments.
+    whole: Storage,
+}
+
+#[derive(Debug)]
+struct Core<W> {
+    own: Facts,
+    limits: ClientLimits,
+    key: [u8; 16],
+    peer: Option<Preamble>,
+    link: Link,
+    lanes: Vec<Lane<W>>,
+    free: Vec<u16>,
+    /// Lanes with a call that somebody waits for.
+    calling: usize,
+    ready: VecDeque<u16>,
+    bindings: Vec<Binding>,
+    events: VecDeque<ClientEvent<W>>,
+    spare: Spare,
+    congestion: Congestion,
+    round_trip: RoundTrip,
+    /// A call waits for room in the window.
+    has_waiting: bool,
+    /// Bytes of answers that are being received.
+    bytes: usize,
+    /// Packets sent.
+    order: u64,
+    serial: u32,
+    chance: Chance,
+    counters: ClientCounters,
+}
+
+/// An answer that is whole: where it is.
+struct Complete<'d> {
+    lane: u16,
+    /// None: in what was assembled.
+    datagram: Option<&'d [u8]>,
+}
+
+impl<W> ClientEngine<W> {
+    /// A client of a server that it has not talked to. `preamble` says what it is.
+    pub fn new(preamble: Preamble, limits: ClientLimits, secrets: ClientSecrets) -> Self {
+        let bytes_max = content_max(&preamble);
+        Self {
+            core: Core {
+                own: Facts {
+                    preamble,
+                    datagram_max: datagram_max(limits.datagram_max, usize::MAX) as u32,
+                },
+                limits,
+                key: secrets.key,
+                peer: None,
+                link: Link::Idle,
+                lanes: Vec::new(),
+                free: Vec::new(),
+                calling: 0,
+                ready: VecDeque::new(),
+                bindings: Vec::new(),
+                events: VecDeque::new(),
+                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_CLIENT),
+                congestion: Congestion::new(super::DATAGRAM_DEFAULT),
+                round_trip: RoundTrip::new(limits.patience),
+                has_waiting: false,
+                bytes: 0,
+                order: 0,
+                serial: 0,
+                chance: Chance(secrets.seed),
+                counters: ClientCounters::default(),
+            },
+            whole: Assembly::receiver(bytes_max),
+        }
+    }
+
+    /// What the server has said of itself; `None` as long as it has said nothing, and when what it said may no
+    /// longer hold, as its conversation is over.
+    pub fn peer(&self) -> Option<&Preamble> {
+        self.core.peer.as_ref()
+    }
+
+    /// The number of the service that is `interface` at the server. If it has none yet it gets one,
+    /// and its calls ask for it.
+    ///
+    /// # Errors
+    /// The server refused it already, or there are no numbers left.
+    #[inline]
+    pub fn bind(&mut self, interface: &Arc<Interface>) -> Result<u16, BindError> {
+        self.core.bind(interface)
+    }
+
+    /// Says how large the datagrams may be from the next conversation on.
+    pub fn set_datagram_max(&mut self, bytes: usize) {
+        self.core.own.datagram_max = datagram_max(bytes, usize::MAX) as u32;
+    }
+
+    /// Asks for a conversation before there is a call, unless there is one or it is asked for already.
+    pub fn greet(&mut self, now: Instant) {
+        self.core.greet_without_call(now);
+    }
+
+    /// Whether a conversation is asked for.
+    pub fn is_greeting(&self) -> bool {
+        matches!(self.core.link, Link::Greeting(_))
+    }
+
+    /// Puts a call in flight. `message` is what [`Draft`](crate::lean::Draft) has written, from its
+    /// beginning; number and service are filled in. An empty buffer is given back for it.
+    ///
+    /// # Errors
+    /// It cannot be started now, and why; the message stays where it is.
+    ///
+    /// # Panics
+    /// The message is shorter than a header.
+    pub fn start(
+        &mut self,
+        now: Instant,
+        call: &Outgoing,
+        message: &mut Buffer,
+        waiter: W,
+    ) -> Result<CallId, StartError> {
+        self.core.start(now, call, message, waiter)
+    }
+
+    /// Takes in a datagram of the server; the answer, if that makes one whole. It stays where it is
+    /// until the next datagram. The result is at a multiple of 8 in memory if the datagram is.
+    #[inline]
+    pub fn handle_datagram<'d>(
+        &'d mut self,
+        now: Instant,
+        datagram: &'d [u8],
+    ) -> Option<Answer<'d, W>> {
+        let Self { core, whole } = self;
+        core.take_in(now, datagram, whole)
+    }
+
+    /// The same for an owner that keeps the answer while the engine goes on: one of several packets
+    /// is left in `taken`, one of a single packet stands behind its
+    /// [header](super::PACKET_HEADER).
+    #[inline]
+    pub fn handle_datagram_into<'d>(
+        &mut self,
+        now: Instant,
+        datagram: &'d [u8],
+        taken: &'d mut Whole,
+    ) -> Option<Answer<'d, W>> {
+        self.core.take_in(now, datagram, &mut taken.0)
+    }
+
+    /// Ends the call `id` if `datagram` is its answer and of the commonest form: a single packet, and in it
+    /// nothing but the results. Where they stand behind the packet's [header](super::PACKET_HEADER). None says
+    /// nothing: what else it may be is found out by the methods above.
+    #[inline]
+    pub fn take_common(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        id: CallId,
+    ) -> Option<Range<usize>> {
+        self.core.take_common(now, datagram, id)
+    }
+
+    /// Appends the next datagram that is to be sent; false if there is none.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> bool {
+        self.core.poll_transmit(now, out)
+    }
+
+    /// Whether there may be something to send.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        match &self.core.link {
+            Link::Greeting(greeting) => greeting.owes_hello,
+            Link::Idle | Link::Open(_) => !self.core.ready.is_empty(),
+        }
+    }
+
+    /// What happened without an answer.
+    #[inline]
+    pub fn poll_event(&mut self) -> Option<ClientEvent<W>> {
+        self.core.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.core.poll_timeout()
+    }
+
+    /// When there is something to do for a call; `None` if it is not in flight.
+    pub fn next_timeout(&self, id: CallId) -> Option<Instant> {
+        let number = self.core.lane_with(id)?;
+        self.core.lanes[usize::from(number)].next_timeout()
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.core.handle_timeout(now);
+    }
+
+    /// Nobody listens where the server should be, as the system has found out: the calls in flight come to
+    /// nothing. Those that are started later ask for another conversation.
+    pub fn handle_refusal(&mut self, now: Instant) {
+        self.core.handle_refusal(now);
+    }
+
+    /// Ends the conversation and gives all calls up, of which the server is not told; returns who waits
+    /// for them.
+    pub fn break_off(&mut self) -> Vec<W> {
+        self.core.break_off()
+    }
+
+    /// Gives a call up; the server is told so, and its answer will be ignored. `None` if it is no
+    /// longer in flight.
+    pub fn cancel(&mut self, id: CallId) -> Option<W> {
+        self.core.cancel(id)
+    }
+
+    /// Calls in flight.
+    pub fn in_flight(&self) -> usize {
+        self.core.calling
+    }
+
+    /// Calls in flight, and those that were given up and of which the server has not said yet that
+    /// they are over.
+    pub fn lanes_in_use(&self) -> usize {
+        self.core.lanes.len() - self.core.free.len()
+    }
+
+    /// Bytes of answers that are being received.
+    pub fn bytes(&self) -> usize {
+        self.core.bytes
+    }
+
+    /// Packets that are taken to be under way.
+    pub fn under_way(&self) -> u32 {
+        self.core.congestion.under_way()
+    }
+
+    /// The smoothed round trip, once one has been measured.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.core.round_trip.smoothed()
+    }
+
+    /// What has been seen so far.
+    pub fn counters(&self) -> ClientCounters {
+        self.core.counters
+    }
+}

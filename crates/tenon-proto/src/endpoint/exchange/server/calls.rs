@@ -1,0 +1,313 @@
+//! Packets of calls.
+
+use std::time::Instant;
+
+use super::conversation::{Lane, Stage};
+use super::{Address, CallKey, Complete, Core, ServerEvent, ServerLimits};
+use crate::connection::framing::Storage;
+use crate::endpoint::exchange::ack::{Arrived, Progress};
+use crate::endpoint::exchange::assembly::{NotTaken, Taken};
+use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind};
+use crate::endpoint::exchange::whole::content_max;
+
+impl<A: Address> Core<A> {
+    #[inline]
+    pub(super) fn handle_of_call<'d>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        body: &'d [u8],
+        taken: &mut Storage,
+    ) -> Result<Option<Complete<'d>>, Ignored> {
+        let lanes_max = self.preamble.calls_max;
+        let bytes_max = content_max(&self.preamble);
+        if u32::from(header.lane) >= lanes_max {
+            return Err(Ignored::Malformed);
+        }
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
+            return Err(Ignored::Stale);
+        };
+        let (index, is_new) = conversation.lane_for(header, bytes_max, now)?;
+        if is_new {
+            conversation.begin_call(index, header.sequence, now);
+            self.charge(header.conversation, index);
+            self.wake(header.conversation);
+        }
+        match header.kind {
+            PacketKind::Call => self.handle_fragment(now, header, index, body, taken),
+            PacketKind::Ack => self.handle_ack(now, header, index, body).map(|()| None),
+            PacketKind::Probe => {
+                self.handle_probe(header, index);
+                Ok(None)
+            }
+            PacketKind::Cancel => self.handle_cancel(header, index).map(|()| None),
+            PacketKind::Hello
+            | PacketKind::Welcome
+            | PacketKind::Reply
+            | PacketKind::Reset
+            | PacketKind::Goodbye => Err(Ignored::WrongEnd),
+        }
+    }
+
+    #[inline]
+    fn handle_fragment<'d>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        index: usize,
+        body: &'d [u8],
+        taken: &mut Storage,
+    ) -> Result<Option<Complete<'d>>, Ignored> {
+        let lane = self.lane(header.conversation, index)?;
+        if !matches!(lane.stage, Stage::Receiving) {
+            self.repeat(header, index);
+            return Err(Ignored::Repeated);
+        }
+        lane.received_at = now;
+        let key = CallKey {
+            conversation: header.conversation,
+            lane: header.lane,
+            sequence: header.sequence,
+        };
+        if header.fragments == 1 && header.fragment == 0 && !lane.assembly.is_begun() {
+            lane.begin_running(1);
+            let datagram = Some(body);
+            return Ok(Some(Complete { key, datagram }));
+        }
+        match self.assemble(header, index, body)? {
+            Taken::Whole => {}
+            Taken::More(is_due) => {
+                if is_due || header.has(ASKS) {
+                    self.owe_ack(header, index);
+                }
+                return Ok(None);
+            }
+            Taken::Repeated => {
+                self.owe_ack(header, index);
+                return Err(Ignored::Repeated);
+            }
+        }
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
+            return Err(Ignored::Stale);
+        };
+        let lane = &mut conversation.lanes[index];
+        let count = lane.assembly.count();
+        lane.assembly.hand_over(taken, &mut self.spare);
+        lane.begin_running(count);
+        self.charge(header.conversation, index);
+        self.owe_ack(header, index);
+        let datagram = None;
+        Ok(Some(Complete { key, datagram }))
+    }
+
+    fn assemble(&mut self, header: &Header, index: usize, body: &[u8]) -> Result<Taken, Ignored> {
+        let lane = self.lane(header.conversation, index)?;
+        let cost = lane.assembly.cost_of(header.fragment, body.len());
+        let is_full = !self.can_keep(header.conversation, cost);
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
+            return Err(Ignored::Stale);
+        };
+        let lane = &mut conversation.lanes[index];
+        let taken = match is_full {
+            true => Err(NotTaken::TooLarge),
+            false => lane
+                .assembly
+                .take(header.fragment, header.fragments, body, &mut self.spare),
+        };
+        let taken = match taken {
+            Ok(taken) => Ok(taken),
+            Err(NotTaken::Malformed) => Err(Ignored::Malformed),
+            Err(NotTaken::TooLarge) => {
+                lane.end(Progress::Overloaded);
+                self.counters.refusals += 1;
+                self.owe_ack(header, index);
+                Err(Ignored::Full)
+            }
+        };
+        self.charge(header.conversation, index);
+        taken
+    }
+
+    /// A packet of a call comes again, or its client asks: it hears what becomes of it.
+    fn repeat(&mut self, header: &Header, index: usize) {
+        if !header.has(ASKS) {
+            return;
+        }
+        match self.lane(header.conversation, index) {
+            Ok(lane) if matches!(lane.stage, Stage::Answered) => {
+                self.answer_again(header, index);
+            }
+            Ok(_) => self.owe_ack(header, index),
+            Err(_) => {}
+        }
+    }
+
+    fn answer_again(&mut self, header: &Header, index: usize) {
+        let is_closed = self.is_closed;
+        let Ok(lane) = self.lane(header.conversation, index) else {
+            return;
+        };
+        match lane.sending.count() {
+            1 => lane.owes_answer = true,
+            _ => {
+                // The client is there: go on, if it was given up. A server that stops goes on only as long as
+                // something arrives: who asks and takes nothing would keep it for ever.
+                if !is_closed {
+                    lane.in_vain = 0;
+                }
+                lane.owes_ack = true;
+            }
+        }
+        self.counters.repeated += 1;
+        self.wait_for(header.conversation, index);
+        self.make_ready(header.conversation, header.lane);
+    }
+
+    fn handle_probe(&mut self, header: &Header, index: usize) {
+        let asking = Header {
+            flags: ASKS,
+            ..*header
+        };
+        self.repeat(&asking, index);
+    }
+
+    fn handle_cancel(&mut self, header: &Header, index: usize) -> Result<(), Ignored> {
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
+            return Err(Ignored::Stale);
+        };
+        let lane = &mut conversation.lanes[index];
+        match lane.stage {
+            Stage::Running => {
+                lane.stage = Stage::Cancelled;
+                self.events.push_back(ServerEvent::Cancelled(CallKey {
+                    conversation: header.conversation,
+                    lane: header.lane,
+                    sequence: header.sequence,
+                }));
+            }
+            Stage::Receiving | Stage::Answered => {
+                conversation.end_call(index, Progress::Over);
+            }
+            Stage::Cancelled | Stage::Over(_) => {}
+        }
+        self.charge(header.conversation, index);
+        self.owe_ack(header, index);
+        self.wake(header.conversation);
+        Ok(())
+    }
+
+    /// The client says what it has of an answer.
+    fn handle_ack(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        index: usize,
+        body: &[u8],
+    ) -> Result<(), Ignored> {
+        let arrived = Arrived::get(header.fragment, body)?;
+        let Some(conversation) = self.conversations.get_mut(header.conversation) else {
+            return Err(Ignored::Stale);
+        };
+        let is_awaited = matches!(conversation.lanes[index].stage, Stage::Answered);
+        if !is_awaited || conversation.lanes[index].sending.count() <= 1 {
+            return Err(Ignored::Repeated);
+        }
+        let is_news = conversation.handle_arrived(index, &arrived, now, &mut self.chance);
+        let lane = &mut conversation.lanes[index];
+        if is_news || !self.is_closed {
+            lane.in_vain = 0;
+        }
+        let timer = lane.timer;
+        self.expect(timer);
+        self.charge(header.conversation, index);
+        self.make_ready(header.conversation, header.lane);
+        self.wake(header.conversation);
+        Ok(())
+    }
+
+    pub(super) fn lane(&mut self, conversation: u64, index: usize) -> Result<&mut Lane, Ignored> {
+        let conversation = self.conversations.get_mut(conversation);
+        let lane = conversation.and_then(|conversation| conversation.lanes.get_mut(index));
+        lane.ok_or(Ignored::Stale)
+    }
+
+    pub(super) fn owe_ack(&mut self, header: &Header, index: usize) {
+        if let Ok(lane) = self.lane(header.conversation, index) {
+            lane.owes_ack = true;
+        }
+        self.make_ready(header.conversation, header.lane);
+    }
+
+    pub(super) fn make_ready(&mut self, conversation: u64, lane: u16) {
+        let Some(found) = self.conversations.get_mut(conversation) else {
+            return;
+        };
+        if let Some(lane) = found.lane_mut(lane)
+            && !std::mem::replace(&mut lane.is_ready, true)
+        {
+            self.ready.push_back((conversation, lane.number));
+        }
+    }
+
+    /// Lanes that waited for room in the window of their conversation.
+    pub(super) fn wake(&mut self, id: u64) {
+        let Some(conversation) = self.conversations.get_mut(id) else {
+            return;
+        };
+        if conversation.congestion.has_room() && std::mem::take(&mut conversation.has_waiting) {
+            for lane in &mut conversation.lanes {
+                let waits = matches!(lane.stage, Stage::Answered) && lane.sending.count() > 1;
+                if waits && !std::mem::replace(&mut lane.is_ready, true) {
+                    self.ready.push_back((id, lane.number));
+                }
+            }
+        }
+    }
+
+    /// Counts anew what a call keeps.
+    pub(super) fn charge(&mut self, conversation: u64, index: usize) {
+        let Some(conversation) = self.conversations.get_mut(conversation) else {
+            return;
+        };
+        let lane = &mut conversation.lanes[index];
+        lane.sending.spare(&mut self.spare);
+        let bytes = lane.assembly.bytes() + lane.sending.bytes_beyond_kept();
+        if bytes == lane.charged {
+            return;
+        }
+        let before = std::mem::replace(&mut lane.charged, bytes);
+        conversation.bytes = conversation.bytes - before + bytes;
+        self.bytes = self.bytes - before + bytes;
+        if let Some(host) = self.hosts.get_mut(&conversation.peer.host()) {
+            host.bytes = host.bytes - before + bytes;
+        }
+    }
+
+    /// Whether there is room for so many bytes more of a conversation.
+    pub(super) fn can_keep(&self, conversation: u64, bytes: usize) -> bool {
+        let Some(conversation) = self.conversations.get(conversation) else {
+            return false;
+        };
+        let (limits, total) = (&self.limits, self.bytes + bytes);
+        let of_host = || {
+            let host = self.hosts.get(&conversation.peer.host());
+            host.map_or(0, |host| host.bytes) + bytes
+        };
+        total <= limits.bytes
+            && conversation.bytes + bytes <= limits.bytes_of_conversation
+            && (total <= limits.bytes_of_host || limits.leave_to_host(of_host(), total))
+    }
+}
+
+impl ServerLimits {
+    /// Whether a host may have so many bytes, when `total` is all that is kept then: in proportion to what is free
+    /// behind it, so that there is room for another host however many have taken theirs (Choudhury and Hahne, "Dynamic
+    /// Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
+    fn leave_to_host(&self, of_host: usize, total: usize) -> bool {
+        let left_by_one = self.bytes.saturating_sub(self.bytes_of_host);
+        let free = self.bytes.saturating_sub(total);
+        let product = |a: usize, b: usize| a as u128 * b as u128;
+        of_host <= self.bytes_of_host
+            && product(of_host, left_by_one) <= product(free, self.bytes_of_host)
+    }
+}

@@ -1,0 +1,476 @@
+//! What a server knows of a client: its lanes, each with the call that it carries, or carried last.
+
+use std::time::Instant;
+
+use tenon_wire::Buffer;
+
+use crate::connection::SERVICES_MAX;
+use crate::endpoint::exchange::ack::{Arrived, Progress, put_bitmap};
+use crate::endpoint::exchange::assembly::Assembly;
+use crate::endpoint::exchange::congestion::Congestion;
+use crate::endpoint::exchange::farewell::{NAMED_MAX, put_begun};
+use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind, Prototype};
+use crate::endpoint::exchange::sending::Sending;
+use crate::endpoint::exchange::time::{Chance, Patience, RoundTrip};
+use crate::lean::Caller;
+use crate::lean::{ByteOrder, Interface, Preamble, Unbound, put_bound};
+
+/// Times that an answer is sent again before its client has to ask for it.
+const REPEATS_MAX: u32 = 8;
+
+/// A reply that is sent later than so many microseconds after its call says so by this number.
+const HELD_LONG: u16 = u16::MAX;
+
+/// What a server knows of a client.
+#[derive(Debug)]
+pub(super) struct Conversation<A> {
+    prototype: Prototype,
+    id: u64,
+    pub(super) peer: A,
+    pub(super) heard_at: Instant,
+    /// Before this time a packet could begin the conversation again.
+    pub(super) cookie_expiry: Instant,
+    /// What the client said of itself.
+    pub(super) client: Preamble,
+    fragment_bytes: usize,
+    /// By the numbers of the client: services in the services.
+    bound: Vec<(u16, usize)>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) bytes: usize,
+    pub(super) congestion: Congestion,
+    pub(super) round_trip: RoundTrip,
+    /// An answer waits for room in the window.
+    pub(super) has_waiting: bool,
+}
+
+/// One call at a time, and the answer to the last one.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) number: u16,
+    pub(super) sequence: u32,
+    pub(super) stage: Stage,
+    pub(super) assembly: Assembly,
+    pub(super) sending: Sending,
+    pub(super) caller: Option<Caller>,
+    /// The answer begins by saying that a service is bound: its number and its fingerprint.
+    bound: Option<(u16, u64)>,
+    /// Fragments of the request.
+    request_count: u32,
+    pub(super) received_at: Instant,
+    pub(super) owes_ack: bool,
+    pub(super) owes_answer: bool,
+    /// A fragment is sent whatever the window says, to learn whether anything arrives.
+    is_retrying: bool,
+    pub(super) is_ready: bool,
+    /// It is among those whose timers are looked at.
+    pub(super) is_timed: bool,
+    pub(super) timer: Option<Instant>,
+    pub(super) in_vain: u32,
+    pub(super) charged: usize,
+}
+
+/// What becomes of a lane's call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its request is not whole.
+    Receiving,
+    /// It is carried out.
+    Running,
+    /// It is carried out, and nobody waits for it.
+    Cancelled,
+    /// Its answer may have to be sent again.
+    Answered,
+    /// Nothing is known any more but how it ended.
+    Over(Progress),
+}
+
+/// Whether a lane has more to send.
+pub(super) enum Limited {
+    Done,
+    More,
+}
+
+impl Lane {
+    fn new(number: u16, sequence: u32, bytes_max: usize, now: Instant) -> Self {
+        Self {
+            number,
+            sequence,
+            stage: Stage::Receiving,
+            assembly: Assembly::new(bytes_max),
+            sending: Sending::default(),
+            caller: None,
+            bound: None,
+            request_count: 0,
+            received_at: now,
+            owes_ack: false,
+            owes_answer: false,
+            is_retrying: false,
+            is_ready: false,
+            is_timed: false,
+            timer: None,
+            in_vain: 0,
+            charged: 0,
+        }
+    }
+
+    pub(super) fn begin_running(&mut self, request_count: u32) {
+        self.request_count = request_count;
+        self.stage = Stage::Running;
+    }
+
+    /// The call is over. Its answer, if there was one, is not under way.
+    pub(super) fn end(&mut self, progress: Progress) {
+        self.stage = Stage::Over(progress);
+        self.assembly.clear();
+        self.sending.forget();
+        self.bound = None;
+        self.timer = None;
+        self.owes_answer = false;
+    }
+
+    fn progress(&self) -> Progress {
+        match self.stage {
+            Stage::Receiving => Progress::Receiving,
+            Stage::Running | Stage::Cancelled | Stage::Answered => Progress::Running,
+            Stage::Over(progress) => progress,
+        }
+    }
+}
+
+impl<A> Conversation<A> {
+    pub(super) fn new(
+        id: u64,
+        peer: A,
+        cookie_expiry: Instant,
+        client: Preamble,
+        fragment_bytes: usize,
+        patience: Patience,
+        now: Instant,
+    ) -> Self {
+        Self {
+            prototype: Prototype::new(id),
+            id,
+            peer,
+            heard_at: now,
+            cookie_expiry,
+            client,
+            fragment_bytes,
+            bound: Vec::new(),
+            lanes: Vec::new(),
+            bytes: 0,
+            congestion: Congestion::new(fragment_bytes),
+            round_trip: RoundTrip::new(patience),
+            has_waiting: false,
+        }
+    }
+
+    /// Where a lane is. Lanes mostly come in the order of their numbers.
+    #[inline]
+    pub(super) fn index_of(&self, number: u16) -> Option<usize> {
+        let guess = usize::from(number);
+        match self.lanes.get(guess) {
+            Some(lane) if lane.number == number => Some(guess),
+            _ => self.lanes.iter().position(|lane| lane.number == number),
+        }
+    }
+
+    pub(super) fn lane(&self, number: u16) -> Option<&Lane> {
+        self.index_of(number).map(|index| &self.lanes[index])
+    }
+
+    pub(super) fn lane_mut(&mut self, number: u16) -> Option<&mut Lane> {
+        self.index_of(number).map(|index| &mut self.lanes[index])
+    }
+
+    /// The lane of a packet, and whether the packet begins a call on it.
+    #[inline]
+    pub(super) fn lane_for(
+        &mut self,
+        header: &Header,
+        bytes_max: usize,
+        now: Instant,
+    ) -> Result<(usize, bool), Ignored> {
+        let begins = matches!(header.kind, PacketKind::Call | PacketKind::Cancel);
+        let Some(index) = self.index_of(header.lane) else {
+            if !begins {
+                return Err(Ignored::Stale);
+            }
+            let lane = Lane::new(header.lane, header.sequence, bytes_max, now);
+            self.lanes.push(lane);
+            return Ok((self.lanes.len() - 1, false));
+        };
+        let lane = &self.lanes[index];
+        match header.sequence.wrapping_sub(lane.sequence) {
+            0 => Ok((index, false)),
+            ahead if ahead <= i32::MAX as u32 && begins => match lane.stage {
+                // Its client does not begin another call before this one is over.
+                Stage::Running | Stage::Cancelled => Err(Ignored::Malformed),
+                Stage::Receiving | Stage::Answered | Stage::Over(_) => Ok((index, true)),
+            },
+            _ => Err(Ignored::Stale),
+        }
+    }
+
+    /// A new call on a lane says that the answer to the last one has arrived.
+    #[inline]
+    pub(super) fn begin_call(&mut self, index: usize, sequence: u32, now: Instant) {
+        self.drop_answer(index);
+        let lane = &mut self.lanes[index];
+        if lane.assembly.is_begun() {
+            lane.assembly.clear();
+        }
+        lane.sequence = sequence;
+        lane.stage = Stage::Receiving;
+        lane.received_at = now;
+        lane.caller = None;
+        lane.bound = None;
+        lane.owes_ack = false;
+    }
+
+    /// Ends a call that is not being carried out.
+    pub(super) fn end_call(&mut self, index: usize, progress: Progress) {
+        self.drop_answer(index);
+        self.lanes[index].end(progress);
+    }
+
+    fn drop_answer(&mut self, index: usize) {
+        let lane = &mut self.lanes[index];
+        if lane.sending.count() > 1 {
+            self.congestion.forget(lane.sending.under_way());
+            self.has_waiting = true;
+        }
+        lane.sending.forget();
+        lane.timer = None;
+        lane.owes_answer = false;
+    }
+
+    // ---- Services ----
+
+    /// Gives a service its number, and has the answer say so. A number that has a service keeps it.
+    pub(super) fn bind<'i>(
+        &mut self,
+        index: usize,
+        number: u16,
+        (service, interface): (usize, &'i Interface),
+    ) -> Result<(), Unbound<'i>> {
+        match self.service(number) {
+            Some(known) if known == service => {}
+            // There is no number left for it.
+            Some(_) => return Err(Unbound::TooMany),
+            None if self.bound.len() >= SERVICES_MAX => return Err(Unbound::TooMany),
+            None => self.bound.push((number, service)),
+        }
+        self.lanes[index].bound = Some((number, interface.fingerprint));
+        Ok(())
+    }
+
+    /// The service of a number.
+    #[inline]
+    pub(super) fn service(&self, number: u16) -> Option<usize> {
+        let mut bound = self.bound.iter();
+        bound
+            .find(|(known, _)| *known == number)
+            .map(|(_, service)| *service)
+    }
+
+    // ---- Answers ----
+
+    pub(super) fn begin_answer(&mut self, index: usize, message: &mut Buffer, order: ByteOrder) {
+        let lane = &mut self.lanes[index];
+        let bound = lane.bound.take();
+        lane.sending.begin(message, self.fragment_bytes, |prefix| {
+            if let Some((number, fingerprint)) = bound {
+                put_bound(prefix, order, number, fingerprint, false);
+            }
+        });
+        lane.stage = Stage::Answered;
+        lane.owes_answer = true;
+        lane.is_retrying = false;
+        lane.in_vain = 0;
+    }
+
+    /// Takes in what has arrived of an answer; says whether anything has that had not.
+    pub(super) fn handle_arrived(
+        &mut self,
+        index: usize,
+        arrived: &Arrived<'_>,
+        now: Instant,
+        chance: &mut Chance,
+    ) -> bool {
+        let lane = &mut self.lanes[index];
+        let learnt = lane.sending.handle_arrived(arrived, now);
+        if let Some(trip) = learnt.trip {
+            self.round_trip.measure(trip);
+        }
+        if let Some(sent_at) = learnt.arrived.sent_at {
+            self.congestion.arrived(learnt.arrived.count, sent_at);
+        }
+        if let Some(sent_at) = learnt.lost.sent_at {
+            self.congestion.lost(learnt.lost.count, sent_at, now);
+        }
+        let is_news = learnt.arrived.count > 0;
+        if lane.timer.is_some() {
+            lane.timer = Some(now + self.round_trip.wait(0, chance));
+        }
+        if lane.sending.has_all_arrived() {
+            lane.end(Progress::Over);
+        }
+        self.has_waiting = true;
+        is_news
+    }
+
+    /// Nothing was heard of an answer; whether to go on sending it.
+    pub(super) fn send_again(&mut self, index: usize, now: Instant, chance: &mut Chance) -> bool {
+        let lane = &mut self.lanes[index];
+        lane.in_vain += 1;
+        if lane.in_vain > REPEATS_MAX {
+            self.congestion.forget(lane.sending.under_way());
+            lane.timer = None;
+            lane.sending.send_again(true);
+            self.has_waiting = true;
+            return false;
+        }
+        let all = lane.in_vain > 1;
+        let lost = lane.sending.send_again(all);
+        match (all, lost.sent_at) {
+            (true, Some(sent_at)) => self.congestion.starved(lost.count, sent_at, now),
+            (false, _) | (true, None) => self.congestion.forget(lost.count),
+        }
+        lane.is_retrying = true;
+        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
+        self.has_waiting = true;
+        true
+    }
+
+    /// Whether an answer is still to be sent, or to be sent again by itself.
+    pub(super) fn has_unarrived(&self) -> bool {
+        let mut answered = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.stage == Stage::Answered);
+        answered.any(|lane| match lane.sending.count() {
+            1 => lane.owes_answer,
+            _ => lane.in_vain <= REPEATS_MAX,
+        })
+    }
+
+    // ---- The end ----
+
+    /// Whether nothing is carried out and nothing is under way that the client has to hear more of.
+    pub(super) fn is_idle(&self) -> bool {
+        let busy = self.lanes.iter().any(|lane| match lane.stage {
+            Stage::Running | Stage::Cancelled => true,
+            Stage::Answered => lane.owes_answer || lane.sending.count() > 1,
+            Stage::Receiving | Stage::Over(_) => false,
+        });
+        !busy
+    }
+
+    /// Appends that the server stops, and what it has begun.
+    #[cold]
+    pub(super) fn put_goodbye(&self, incarnation: u32, out: &mut Buffer) {
+        let is_begun = |lane: &&Lane| match lane.stage {
+            Stage::Running | Stage::Cancelled | Stage::Answered => true,
+            Stage::Receiving | Stage::Over(_) => false,
+        };
+        let begun = || self.lanes.iter().filter(is_begun);
+        let header = Header {
+            fragment: incarnation,
+            fragments: begun().count() as u32,
+            ..Header::plain(PacketKind::Goodbye, self.id, 0, 0)
+        };
+        self.prototype.put(out, &header, |out| {
+            for lane in begun().take(NAMED_MAX) {
+                put_begun(out, lane.number, lane.sequence);
+            }
+        });
+    }
+
+    // ---- Packets ----
+
+    /// Appends what a lane has to send next, if it has anything and may.
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        index: usize,
+        now: Instant,
+        order: &mut u64,
+        chance: &mut Chance,
+        out: &mut Buffer,
+    ) -> Option<Limited> {
+        let lane = &mut self.lanes[index];
+        if std::mem::take(&mut lane.owes_ack) {
+            self.put_ack(index, out);
+            return Some(Limited::More);
+        }
+        if lane.stage != Stage::Answered {
+            return None;
+        }
+        if lane.sending.count() == 1 {
+            if !std::mem::take(&mut lane.owes_answer) {
+                return None;
+            }
+            self.put_reply(index, 0, false, now, out);
+            return Some(Limited::Done);
+        }
+        let fragment = lane.sending.next_fragment()?;
+        if lane.in_vain > REPEATS_MAX {
+            return None;
+        }
+        let is_retrying = std::mem::take(&mut lane.is_retrying);
+        if !is_retrying && !self.congestion.has_room() {
+            self.has_waiting = true;
+            return None;
+        }
+        let weight = lane.sending.weight();
+        let asks = is_retrying
+            || lane.sending.is_repeated(fragment)
+            || lane.sending.is_end(fragment)
+            || self.congestion.is_last(weight)
+            || self.congestion.is_half(weight);
+        *order += 1;
+        if lane.sending.sent(fragment, *order, now) {
+            self.congestion.sent(weight);
+        }
+        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
+        self.put_reply(index, fragment, asks, now, out);
+        Some(Limited::More)
+    }
+
+    fn put_ack(&self, index: usize, out: &mut Buffer) {
+        let lane = &self.lanes[index];
+        let below = match lane.stage {
+            Stage::Receiving => lane.assembly.below(),
+            Stage::Running | Stage::Cancelled | Stage::Answered | Stage::Over(_) => {
+                lane.request_count
+            }
+        };
+        let header = Header {
+            detail: lane.progress() as u16,
+            fragment: below,
+            fragments: lane.request_count.max(lane.assembly.count()),
+            ..Header::plain(PacketKind::Ack, self.id, lane.number, lane.sequence)
+        };
+        self.prototype.put(out, &header, |out| {
+            put_bitmap(out, below, lane.assembly.held());
+        });
+    }
+
+    #[inline]
+    fn put_reply(&self, index: usize, fragment: u32, asks: bool, now: Instant, out: &mut Buffer) {
+        let lane = &self.lanes[index];
+        let held = now.saturating_duration_since(lane.received_at).as_micros();
+        let header = Header {
+            flags: match asks {
+                true => ASKS,
+                false => 0,
+            },
+            detail: u16::try_from(held).unwrap_or(HELD_LONG),
+            fragment,
+            fragments: lane.sending.count(),
+            ..Header::plain(PacketKind::Reply, self.id, lane.number, lane.sequence)
+        };
+        self.prototype
+            .put(out, &header, |out| lane.sending.put(fragment, out));
+    }
+}

@@ -1,0 +1,446 @@
+//! The server's side: all conversations of all clients of one socket.
+//!
+//! What a datagram means is found out by [`handle_datagram`](ServerEngine::handle_datagram), what is
+//! to be sent is asked for with [`poll_transmit`](ServerEngine::poll_transmit) until there is nothing.
+//! A call that is handed out is carried out by its owner, in any order and at any time, and answered
+//! with [`reply`](ServerEngine::reply).
+
+mod calls;
+mod conversation;
+mod conversations;
+mod greeting;
+mod outgoing;
+mod requests;
+mod timers;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use tenon_wire::Buffer;
+
+use crate::connection::framing::Storage;
+use crate::connection::{IncomingCall, ServiceTable};
+use crate::endpoint::exchange::assembly::{Assembly, whole};
+use crate::endpoint::exchange::cookie::Cookies;
+use crate::endpoint::exchange::datagram_max;
+use crate::endpoint::exchange::opening::{Facts, Welcome};
+use crate::endpoint::exchange::packet::{Header, Ignored, IgnoredCounters, PacketKind, decode};
+use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, Spare};
+use crate::endpoint::exchange::time::{Chance, Patience};
+use crate::endpoint::exchange::whole::{Whole, content_max};
+use crate::lean::Preamble;
+use conversations::Conversations;
+
+/// The address of a peer.
+pub trait Address: Copy + Eq + Hash + Debug {
+    /// What conversations are counted by: the host, or as much of its address as it cannot choose.
+    #[must_use]
+    fn host(&self) -> Self;
+
+    /// Whether only this machine has it, so that what it says comes from here.
+    #[must_use]
+    fn is_here(&self) -> bool {
+        false
+    }
+}
+
+impl Address for SocketAddr {
+    fn host(&self) -> Self {
+        // An IPv4 client of a socket that takes both has its address in the lower half of one of IPv6.
+        let ip = match self.ip().to_canonical() {
+            IpAddr::V4(ip) => IpAddr::V4(ip),
+            IpAddr::V6(ip) => {
+                let network = ip.to_bits() & !u128::from(u64::MAX);
+                IpAddr::V6(Ipv6Addr::from_bits(network))
+            }
+        };
+        Self::new(ip, 0)
+    }
+
+    fn is_here(&self) -> bool {
+        self.ip().to_canonical().is_loopback()
+    }
+}
+
+/// What a server takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Bytes of the largest datagram that it sends and takes in.
+    pub datagram_max: usize,
+    /// The same for clients at addresses of this machine.
+    pub datagram_max_here: usize,
+    /// Conversations that are known at once.
+    pub conversations: usize,
+    /// Conversations of one host.
+    pub conversations_of_host: usize,
+    /// Bytes of memory of requests and answers of one conversation. Those of a single packet, or of a few, are
+    /// not counted: every call may have 4 KiB.
+    pub bytes_of_conversation: usize,
+    /// The same of all conversations of one host, if no other takes any. Of several each may have as much of what is
+    /// free behind it as this is of what it leaves free of all: if it is half, no more than is free.
+    pub bytes_of_host: usize,
+    /// The same of all conversations.
+    pub bytes: usize,
+    /// For how long a conversation is known behind its last packet.
+    pub retention: Duration,
+    /// For how long a cookie is one.
+    pub cookie: Duration,
+    /// How long to wait.
+    pub patience: Patience,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            datagram_max: super::DATAGRAM_DEFAULT,
+            datagram_max_here: super::DATAGRAM_DEFAULT,
+            conversations: 4096,
+            conversations_of_host: 512,
+            bytes_of_conversation: 160 << 20,
+            bytes_of_host: 256 << 20,
+            bytes: 512 << 20,
+            retention: Duration::from_secs(60),
+            cookie: Duration::from_secs(10),
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// What nobody may foresee, from the system's randomness.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerSecrets {
+    /// The key of the cookies.
+    pub key: [u8; 16],
+    /// Tells this run of the server from others.
+    pub incarnation: u32,
+    /// For what is done by chance.
+    pub seed: u64,
+}
+
+/// Which call is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallKey {
+    conversation: u64,
+    lane: u16,
+    sequence: u32,
+}
+
+/// A call for a service.
+#[derive(Debug)]
+pub struct Request<'m> {
+    /// What [`reply`](ServerEngine::reply) wants to know.
+    pub key: CallKey,
+    /// The call. One of procedure 0 asks when it passed which place: the engine, which reads no clock, leaves the
+    /// answer to its owner.
+    pub call: IncomingCall<'m>,
+}
+
+/// What happened to a call that was handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// Nobody waits for it any more. It is to be answered all the same, by anything.
+    Cancelled(CallKey),
+}
+
+/// Who is told that a server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    /// Clients none of whose calls is carried out, or answered in several packets.
+    ToIdle,
+    /// All of them: no call will be answered any more.
+    ToAll,
+}
+
+/// What a server has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerCounters {
+    /// Calls handed to a service.
+    pub calls: u64,
+    /// Calls of procedure 0.
+    pub pings: u64,
+    /// Calls refused before a service saw them.
+    pub refusals: u64,
+    /// Conversations begun.
+    pub conversations: u64,
+    /// Conversations forgotten.
+    pub forgotten: u64,
+    /// Answers that were sent again.
+    pub repeated: u64,
+    /// Datagrams that were dropped.
+    pub ignored: IgnoredCounters,
+}
+
+/// All conversations of all clients of one socket.
+#[derive(Debug)]
+pub struct ServerEngine<A> {
+    core: Core<A>,
+    /// The request that was handed out last, if it came in several fragments.
+    whole: Storage,
+}
+
+#[derive(Debug)]
+struct Core<A> {
+    preamble: Preamble,
+    limits: ServerLimits,
+    cookies: Cookies,
+    incarnation: u32,
+    started: Instant,
+    conversations: Conversations<A>,
+    hosts: HashMap<A, Host>,
+    /// Calls that have something to send.
+    ready: VecDeque<(u64, u16)>,
+    /// Calls whose answers wait to be acknowledged.
+    timed: Vec<(u64, u16)>,
+    /// No timer of those is earlier; it may be that none is as early, as answers have gone on since.
+    next_due: Option<Instant>,
+    stray: VecDeque<Stray<A>>,
+    /// Conversations whose clients are to be told that the server stops.
+    leaving: Vec<u64>,
+    /// When the last of those was told, and forgotten.
+    farewell_at: Option<Instant>,
+    events: VecDeque<ServerEvent>,
+    scratch: Buffer,
+    spare: Spare,
+    bytes: usize,
+    sweep_at: Instant,
+    /// Packets sent.
+    order: u64,
+    chance: Chance,
+    is_closed: bool,
+    counters: ServerCounters,
+}
+
+/// What the conversations of a host take.
+#[derive(Debug, Default)]
+struct Host {
+    conversations: usize,
+    bytes: usize,
+}
+
+/// An answer to somebody without a conversation.
+#[derive(Debug)]
+struct Stray<A> {
+    to: A,
+    header: Header,
+    welcome: Option<Welcome>,
+}
+
+/// A request that is whole: where it is.
+#[derive(Debug)]
+struct Complete<'d> {
+    key: CallKey,
+    /// None: in what was assembled.
+    datagram: Option<&'d [u8]>,
+}
+
+impl<A: Address> ServerEngine<A> {
+    /// A server that starts at `now`. `preamble` says what it is; the calls in flight that it grants
+    /// hold for each conversation.
+    pub fn new(
+        preamble: Preamble,
+        limits: ServerLimits,
+        secrets: ServerSecrets,
+        now: Instant,
+    ) -> Self {
+        let bytes_max = content_max(&preamble);
+        Self {
+            core: Core {
+                preamble,
+                limits,
+                cookies: Cookies::new(secrets.key, now, limits.cookie),
+                incarnation: secrets.incarnation,
+                started: now,
+                conversations: Conversations::default(),
+                hosts: HashMap::new(),
+                ready: VecDeque::new(),
+                timed: Vec::new(),
+                next_due: None,
+                stray: VecDeque::new(),
+                leaving: Vec::new(),
+                farewell_at: None,
+                events: VecDeque::new(),
+                scratch: Buffer::default(),
+                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_SERVER),
+                bytes: 0,
+                sweep_at: now + limits.retention / 4,
+                order: 0,
+                chance: Chance(secrets.seed),
+                is_closed: false,
+                counters: ServerCounters::default(),
+            },
+            whole: Assembly::receiver(bytes_max),
+        }
+    }
+
+    /// Takes in a datagram; the call, if that makes one whole. It stays where it is until the next
+    /// datagram. The arguments are at a multiple of 8 in memory if the datagram is.
+    #[inline]
+    pub fn handle_datagram<'d>(
+        &'d mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        services: &ServiceTable,
+    ) -> Option<Request<'d>> {
+        let Self { core, whole } = self;
+        core.take_in(now, from, datagram, services, whole)
+    }
+
+    /// The same; a call that comes in several packets is put together outside of the engine, which may be used by
+    /// others as long as the call is carried out.
+    #[inline]
+    pub fn handle_datagram_into<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        services: &ServiceTable,
+        taken: &'d mut Whole,
+    ) -> Option<Request<'d>> {
+        self.core
+            .take_in(now, from, datagram, services, &mut taken.0)
+    }
+
+    /// Answers a call: `message` is what [`Reply`](crate::lean::server::Reply) has written, from its
+    /// beginning. An empty buffer is
+    /// given back for it. False if nobody waits for the answer.
+    pub fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {
+        self.core.reply(key, message)
+    }
+
+    /// Appends the next datagram that is to be sent, and says to whom.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
+        self.core.poll_transmit(now, out)
+    }
+
+    /// Whether there may be something to send.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        let core = &self.core;
+        !(core.stray.is_empty() && core.ready.is_empty() && core.leaving.is_empty())
+    }
+
+    /// What happened to calls that were handed out.
+    pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.core.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.core.poll_timeout()
+    }
+
+    /// When an answer may have to be sent again: of what [`poll_timeout`](Self::poll_timeout) says, that for which
+    /// somebody waits.
+    #[inline]
+    pub fn next_repeat(&self) -> Option<Instant> {
+        self.core.next_due
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.core.handle_timeout(now);
+    }
+
+    /// Takes no conversations and no calls any more; what was taken is still answered.
+    pub fn close(&mut self) {
+        self.core.is_closed = true;
+    }
+
+    /// Takes nothing any more, and has clients told that it stops: all of them, or those that wait for
+    /// nothing of which they have not been told the result. Their conversations are forgotten then.
+    pub fn say_goodbye(&mut self, to: Farewell) {
+        self.core.is_closed = true;
+        self.core.say_goodbye(to);
+    }
+
+    /// Conversations that are known.
+    pub fn conversations(&self) -> usize {
+        self.core.conversations.len()
+    }
+
+    /// Bytes of memory of requests and answers, as far as they are counted.
+    pub fn bytes(&self) -> usize {
+        self.core.bytes
+    }
+
+    /// Packets of answers that are taken to be under way, to all clients together.
+    pub fn under_way(&self) -> u32 {
+        let conversations = self.core.conversations.iter();
+        conversations
+            .map(|(_, conversation)| conversation.congestion.under_way())
+            .sum()
+    }
+
+    /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
+    /// itself.
+    pub fn has_unarrived(&self) -> bool {
+        let mut conversations = self.core.conversations.iter();
+        conversations.any(|(_, conversation)| conversation.has_unarrived())
+    }
+
+    /// What has been seen so far.
+    pub fn counters(&self) -> ServerCounters {
+        self.core.counters
+    }
+}
+
+impl<A: Address> Core<A> {
+    /// What is said of this end to a client.
+    fn facts_for(&self, client: A) -> Facts {
+        let limit = match client.is_here() {
+            true => self.limits.datagram_max_here,
+            false => self.limits.datagram_max,
+        };
+        Facts {
+            preamble: self.preamble,
+            datagram_max: datagram_max(limit, usize::MAX) as u32,
+        }
+    }
+
+    #[inline]
+    fn take_in<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        services: &ServiceTable,
+        taken: &'d mut Storage,
+    ) -> Option<Request<'d>> {
+        match self.handle(now, from, datagram, taken) {
+            Ok(None) => None,
+            Ok(Some(complete)) => {
+                let message = complete.datagram.unwrap_or_else(|| whole(taken));
+                self.judge(complete.key, message, services)
+            }
+            Err(ignored) => {
+                self.counters.ignored.count(ignored);
+                None
+            }
+        }
+    }
+
+    fn handle<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        taken: &mut Storage,
+    ) -> Result<Option<Complete<'d>>, Ignored> {
+        let (header, body) = decode(datagram)?;
+        match header.kind {
+            PacketKind::Hello => self.handle_hello(now, from, &header, body).map(|()| None),
+            PacketKind::Call | PacketKind::Probe | PacketKind::Cancel | PacketKind::Ack => {
+                let body = self.find_conversation(now, from, &header, body)?;
+                self.handle_of_call(now, &header, body, taken)
+            }
+            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset | PacketKind::Goodbye => {
+                Err(Ignored::WrongEnd)
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! One socket for datagrams, at either end: whose each datagram is, which calls are repeated, and what is sent again.
+//!
+//! A [`ServerEndpoint`] has all clients of a port: calls of ONC RPC, which it lets through once, and the conversations
+//! of the packet [`exchange`]. A [`ClientEndpoint`] has the calls to one server, by either protocol. What a datagram
+//! means is found out by `handle_datagram`, what is to be sent is asked for with `poll_transmit`, and what is due with
+//! `poll_timeout`.
+
+mod client;
+pub mod duplicates;
+pub mod exchange;
+mod onc_client;
+mod server;
+
+pub use client::{CallFailure, ClientEndpoint, DatagramCallId, FailedCall};
+pub use onc_client::Retransmission;
+pub use server::{
+    DATAGRAM_SIZE_MAX, DatagramCall, DatagramCallKey, EndpointCounters, ServerEndpoint,
+};

@@ -1,0 +1,283 @@
+//! The server's end of a socket for datagrams: calls of ONC RPC, each carried out once, and the conversations of the
+//! packet exchange.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use tenon_wire::Buffer;
+
+use super::duplicates::{self, DuplicateCache, DuplicateLimits, Verdict};
+use super::exchange::server::{
+    self as exchange, Address, Farewell, ServerEngine, ServerEvent, ServerLimits, ServerSecrets,
+};
+use super::exchange::{Whole, is_packet};
+use crate::codec::onc::message::{BadCall, Refused};
+use crate::codec::onc::record::{self, FRAGMENT_MAX};
+use crate::codec::onc::reply::ReplyDraft;
+use crate::config::{ConnectionConfig, Role};
+use crate::connection::{IncomingCall, IncomingCounters, NULL_PROCEDURE, ServiceTable, understand};
+
+/// Bytes of the largest datagram of UDP over IPv4.
+pub const DATAGRAM_SIZE_MAX: usize = 65_507;
+
+/// Buffers that are kept for further replies.
+const SPARE_MAX: usize = 64;
+
+/// The server's end of a socket for datagrams. `A` is the address of a peer.
+#[derive(Debug)]
+pub struct ServerEndpoint<A> {
+    exchange: ServerEngine<A>,
+    duplicates: DuplicateCache<A>,
+    /// Whether messages of ONC RPC are accepted.
+    takes_onc: bool,
+    /// Replies of ONC RPC that are to be sent.
+    replies: VecDeque<(A, Buffer)>,
+    spare: Vec<Buffer>,
+    counters: EndpointCounters,
+}
+
+/// Names a call that is to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatagramCallKey<A> {
+    /// A call of ONC RPC.
+    Onc(duplicates::CallKey<A>),
+    /// A call of the packet exchange.
+    Exchange(exchange::CallKey),
+}
+
+/// A call for a service that came in a datagram, or in several.
+#[derive(Debug)]
+pub struct DatagramCall<'m, A> {
+    /// What the call is [answered](ServerEndpoint::answer) by.
+    pub key: DatagramCallKey<A>,
+    /// The call.
+    pub call: IncomingCall<'m>,
+}
+
+/// What a server's end has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EndpointCounters {
+    /// What has become of calls.
+    pub calls: IncomingCounters,
+    /// Repeated calls of ONC RPC that were answered from the cache.
+    pub duplicates_answered: u64,
+    /// Datagrams of ONC RPC that were dropped: duplicates of calls in progress, calls without room.
+    pub dropped: u64,
+    /// Replies that do not fit into a datagram, which a refusal has replaced.
+    pub replies_too_large: u64,
+}
+
+impl<A: Address> ServerEndpoint<A> {
+    /// An end that opens at `now`. Messages of ONC RPC are accepted if `takes_onc`.
+    pub fn new(
+        config: &ConnectionConfig,
+        limits: ServerLimits,
+        duplicates: DuplicateLimits,
+        secrets: ServerSecrets,
+        takes_onc: bool,
+        now: Instant,
+    ) -> Self {
+        let preamble = config.preamble(Role::Server);
+        Self {
+            exchange: ServerEngine::new(preamble, limits, secrets, now),
+            duplicates: DuplicateCache::new(duplicates),
+            takes_onc,
+            replies: VecDeque::new(),
+            spare: Vec::new(),
+            counters: EndpointCounters::default(),
+        }
+    }
+
+    /// Takes in a datagram; the call, if that makes one whole. One that came in several packets is left in `whole`.
+    #[inline]
+    pub fn handle_datagram<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        datagram: &'d [u8],
+        services: &ServiceTable,
+        whole: &'d mut Whole,
+    ) -> Option<DatagramCall<'d, A>> {
+        if !is_packet(datagram) {
+            return self.handle_message(now, from, datagram, services);
+        }
+        if self.exchange.poll_timeout().is_some_and(|at| at <= now) {
+            self.exchange.handle_timeout(now);
+        }
+        let request = self
+            .exchange
+            .handle_datagram_into(now, from, datagram, services, whole)?;
+        Some(DatagramCall {
+            key: DatagramCallKey::Exchange(request.key),
+            call: request.call,
+        })
+    }
+
+    fn handle_message<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        message: &'d [u8],
+        services: &ServiceTable,
+    ) -> Option<DatagramCall<'d, A>> {
+        if !self.takes_onc {
+            self.counters.dropped += 1;
+            return None;
+        }
+        let counters = &mut self.counters.calls;
+        match understand(message, services, FRAGMENT_MAX) {
+            Ok(call) if call.procedure == NULL_PROCEDURE => {
+                counters.pings += 1;
+                self.reply(from, |out| {
+                    ReplyDraft::begin(out, call.caller.number());
+                });
+            }
+            Ok(call) => return self.admit(now, from, call),
+            Err(BadCall::Refuse { xid, refused }) => {
+                counters.refusals += 1;
+                self.reply(from, |out| {
+                    let _ = ReplyDraft::begin(out, xid).refuse(out, refused);
+                });
+            }
+            Err(BadCall::Unanswerable(_)) => counters.violations += 1,
+        }
+        None
+    }
+
+    /// Lets a call through that is new; answers or drops one that is not.
+    fn admit<'d>(
+        &mut self,
+        now: Instant,
+        from: A,
+        call: IncomingCall<'d>,
+    ) -> Option<DatagramCall<'d, A>> {
+        let key = duplicates::CallKey::new(from, &call);
+        match self.duplicates.check(key, now) {
+            Verdict::New => {
+                self.counters.calls.calls += 1;
+                let key = DatagramCallKey::Onc(key);
+                return Some(DatagramCall { key, call });
+            }
+            Verdict::Done(reply) => {
+                self.counters.duplicates_answered += 1;
+                let mut out = self.spare.pop().unwrap_or_default();
+                record::put_message(&mut out, reply);
+                self.replies.push_back((from, out));
+            }
+            Verdict::InProgress | Verdict::Full => self.counters.dropped += 1,
+        }
+        None
+    }
+
+    fn reply(&mut self, to: A, write: impl FnOnce(&mut Buffer)) {
+        let mut out = self.spare.pop().unwrap_or_default();
+        write(&mut out);
+        self.replies.push_back((to, out));
+    }
+
+    /// Answers a call: `reply` is what [`ReplyDraft`](crate::connection::ReplyDraft) has written. An empty buffer is
+    /// left in its place.
+    #[inline]
+    pub fn answer(&mut self, now: Instant, key: DatagramCallKey<A>, reply: &mut Buffer) {
+        match key {
+            DatagramCallKey::Exchange(key) => {
+                self.exchange.reply(key, reply);
+                reply.clear();
+            }
+            DatagramCallKey::Onc(key) => self.answer_onc(now, key, reply),
+        }
+    }
+
+    fn answer_onc(&mut self, now: Instant, key: duplicates::CallKey<A>, reply: &mut Buffer) {
+        if record::message(reply).len() > DATAGRAM_SIZE_MAX {
+            self.counters.replies_too_large += 1;
+            reply.clear();
+            let _ = ReplyDraft::begin(reply, key.xid()).refuse(reply, Refused::SystemError);
+        }
+        self.duplicates.finish(&key, record::message(reply), now);
+        let spare = self.spare.pop().unwrap_or_default();
+        let reply = std::mem::replace(reply, spare);
+        self.replies.push_back((key.peer(), reply));
+    }
+
+    /// There is no room for a call that was let through. A client of ONC RPC repeats it.
+    pub fn drop_call(&mut self, key: DatagramCallKey<A>) {
+        if let DatagramCallKey::Onc(key) = key {
+            self.counters.dropped += 1;
+            self.duplicates.forget(&key);
+        }
+    }
+
+    /// Appends the next datagram that is to be sent, and returns its receiver.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
+        if let Some((to, mut reply)) = self.replies.pop_front() {
+            out.extend(record::message(&reply));
+            if self.spare.len() < SPARE_MAX {
+                reply.clear();
+                self.spare.push(reply);
+            }
+            return Some(to);
+        }
+        if !self.exchange.has_transmit() {
+            return None;
+        }
+        self.exchange.poll_transmit(now, out)
+    }
+
+    /// Whether there may be something to send.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        !self.replies.is_empty() || self.exchange.has_transmit()
+    }
+
+    /// Returns a call whose client no longer waits for it. It is to be answered all the same, by anything.
+    #[inline]
+    pub fn poll_cancelled(&mut self) -> Option<DatagramCallKey<A>> {
+        let ServerEvent::Cancelled(key) = self.exchange.poll_event()?;
+        Some(DatagramCallKey::Exchange(key))
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.exchange.poll_timeout()
+    }
+
+    /// When an answer may have to be sent again.
+    #[inline]
+    pub fn next_repeat(&self) -> Option<Instant> {
+        self.exchange.next_repeat()
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.exchange.poll_timeout().is_some_and(|at| at <= now) {
+            self.exchange.handle_timeout(now);
+        }
+    }
+
+    /// Takes nothing any more, and has clients of the exchange told that the server stops.
+    pub fn close(&mut self, to: Farewell) {
+        self.exchange.say_goodbye(to);
+    }
+
+    /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by itself.
+    pub fn has_unarrived(&self) -> bool {
+        !self.replies.is_empty() || self.exchange.has_unarrived()
+    }
+
+    /// What has been seen so far.
+    pub fn counters(&self) -> EndpointCounters {
+        let exchange = self.exchange.counters();
+        let onc = self.counters.calls;
+        EndpointCounters {
+            calls: IncomingCounters {
+                calls: onc.calls + exchange.calls,
+                pings: onc.pings + exchange.pings,
+                refusals: onc.refusals + exchange.refusals,
+                ..onc
+            },
+            ..self.counters
+        }
+    }
+}
