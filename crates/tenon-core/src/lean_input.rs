@@ -13,12 +13,7 @@ pub enum LeanInput<'a> {
 }
 
 impl<'a> LeanInput<'a> {
-    pub fn over(
-        bytes: &'a [u8],
-        order: ByteOrder,
-        mode: DecodeMode,
-        limits: Limits,
-    ) -> Self {
+    pub fn over(bytes: &'a [u8], order: ByteOrder, mode: DecodeMode, limits: Limits) -> Self {
         match order.is_swapped() {
             false => Self::Native(Decoder::over(bytes, mode, limits)),
             true => Self::Swapped(Decoder::over(bytes, mode, limits)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenon_proto::onc::client::Retransmission;
+use tenon_proto::endpoint::Retransmission;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
 use crate::wait::Waiting;

@@ -1,14 +1,17 @@
 //! What a server calls: a program's version as a [`Service`], who calls it, and how it refuses.
 //! A service that is a [`LeanService`] beside is also served to lean clients, at the same port.
 
+use std::any::Any;
+use std::error::Error;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tenon_net::Transport;
 use tenon_proto::lean::Interface;
 use tenon_proto::onc::auth::{AuthStat, Credential};
-use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Marshal};
+use tenon_wire::{Buffer, DecodeError, Decoder, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
 
@@ -31,6 +34,12 @@ pub trait Service: Send + Sync + 'static {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal>;
+
+    /// Whether the calls of one connection are to be carried out one after the other, in their order. By default a
+    /// call whose procedure takes long is handed to another thread, and those behind it go on.
+    fn keeps_order(&self) -> bool {
+        false
+    }
 
     /// The same service for clients that speak the lean protocol. They are told that the program is
     /// not there if it is `None`.
@@ -56,36 +65,95 @@ pub trait LeanService: Send + Sync {
     ) -> Result<(), Refusal>;
 }
 
-/// A call that came in, beside its arguments.
+/// Where a call came from.
 #[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct CallInfo<'a> {
-    /// The procedure's number.
-    pub procedure: u32,
-    /// Who the caller says it is. AUTH_SYS is a claim: believe it only of a network you trust.
-    pub credential: Credential<'a>,
-    /// Where the caller is; none on a Unix socket.
-    pub peer: Option<SocketAddr>,
+pub struct Origin {
     /// What the call came over.
     pub transport: Transport,
+    /// The address of the caller; `None` on a Unix socket and in shared memory.
+    pub peer: Option<SocketAddr>,
+}
+
+/// A call that came in, beside its arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct CallInfo<'a> {
+    procedure: u32,
+    credential: Credential<'a>,
+    origin: Origin,
+    deadline: Option<Instant>,
 }
 
 impl<'a> CallInfo<'a> {
-    /// A call without a caller's address, for the tests of a service.
+    /// A call without a caller's address and without a deadline, for the tests of a service.
+    #[inline]
     pub fn new(procedure: u32, credential: Credential<'a>, transport: Transport) -> Self {
+        let peer = None;
         Self {
             procedure,
             credential,
-            peer: None,
-            transport,
+            origin: Origin { transport, peer },
+            deadline: None,
         }
     }
 
-    /// The same call from `peer`.
+    /// A call that a server has received.
+    #[doc(hidden)]
+    #[inline]
+    pub fn received(
+        procedure: u32,
+        credential: Credential<'a>,
+        origin: Origin,
+        deadline: Option<Instant>,
+    ) -> Self {
+        Self {
+            procedure,
+            credential,
+            origin,
+            deadline,
+        }
+    }
+
+    /// Returns the same call from `peer`.
     #[must_use]
     pub fn from_peer(self, peer: SocketAddr) -> Self {
         let peer = Some(peer);
-        Self { peer, ..self }
+        Self {
+            origin: Origin {
+                peer,
+                ..self.origin
+            },
+            ..self
+        }
+    }
+
+    /// Returns the number of the procedure.
+    #[inline]
+    pub fn procedure(&self) -> u32 {
+        self.procedure
+    }
+
+    /// Returns who the caller says it is. AUTH_SYS is a claim: believe it only of a network that you trust.
+    #[inline]
+    pub fn credential(&self) -> Credential<'a> {
+        self.credential
+    }
+
+    /// Returns the address of the caller; `None` on a Unix socket and in shared memory.
+    #[inline]
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.origin.peer
+    }
+
+    /// Returns what the call came over.
+    #[inline]
+    pub fn transport(&self) -> Transport {
+        self.origin.transport
+    }
+
+    /// Returns when the caller stops waiting, if it has said so. Clients of ONC RPC cannot.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 }
 
@@ -100,7 +168,7 @@ pub enum Refusal {
     GarbageArguments(DecodeError),
     /// GARBAGE_ARGS: the arguments can be decoded, and are none that the procedure takes; this is why,
     /// which a lean client is told.
-    UnfitArguments(String),
+    InvalidArguments(String),
     /// SYSTEM_ERR: the service failed, and this is why.
     SystemError(String),
     /// AUTH_ERROR: the caller may not.
@@ -131,15 +199,21 @@ impl Refusal {
     }
 }
 
-impl From<DecodeError> for Refusal {
-    fn from(error: DecodeError) -> Self {
-        Self::GarbageArguments(error)
-    }
-}
-
-impl From<EncodeError> for Refusal {
-    fn from(error: EncodeError) -> Self {
-        Self::SystemError(format!("the result cannot be sent: {error}"))
+/// Makes a refusal of any error, so that handlers use `?`: a [`DecodeError`] is [`Refusal::GarbageArguments`], any
+/// other is [`Refusal::SystemError`] with its text and those of its sources.
+impl<E: Error + 'static> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        let any: &dyn Any = &error;
+        if let Some(error) = any.downcast_ref::<DecodeError>() {
+            return Self::GarbageArguments(error.clone());
+        }
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            text = format!("{text}: {cause}");
+            source = cause.source();
+        }
+        Self::SystemError(text)
     }
 }
 
@@ -150,12 +224,10 @@ impl fmt::Display for Refusal {
             Self::GarbageArguments(error) => {
                 write!(f, "the arguments cannot be decoded: {error}")
             }
-            Self::UnfitArguments(reason) => write!(f, "the arguments do not fit: {reason}"),
+            Self::InvalidArguments(reason) => write!(f, "the arguments do not fit: {reason}"),
             Self::SystemError(reason) => write!(f, "the service failed: {reason}"),
             Self::Authentication(status) => write!(f, "the caller is rejected: {status}"),
             Self::Raised { message, .. } => write!(f, "the procedure raised: {message}"),
         }
     }
 }
-
-impl std::error::Error for Refusal {}

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenon_proto::lean::server::ServerCounters as LeanCounters;
-use tenon_proto::onc::server::ServerCounters as EngineCounters;
+use tenon_proto::connection::IncomingCounters;
 
 use crate::wait::{WaitCounters, WaitTally};
 
@@ -15,19 +14,20 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct ServerCounters {
             $($(#[$doc])+ pub $name: u64,)+
-            /// How the threads that attend connections and ports have waited.
+            /// How the threads that serve have waited.
             pub waits: WaitCounters,
         }
 
         /// The counters while they count.
         #[derive(Debug, Default)]
-        pub struct Tally {
-            $($(#[$doc])+ pub $name: Tick,)+
-            pub(super) waits: WaitTally,
+        pub struct ServerTally {
+            $($(#[$doc])+ pub $name: Counter,)+
+            /// How the threads that serve have waited.
+            pub waits: WaitTally,
         }
 
-        impl Tally {
-            /// What has been counted so far.
+        impl ServerTally {
+            /// Returns what has been counted so far.
             pub fn snapshot(&self) -> ServerCounters {
                 ServerCounters {
                     $($name: self.$name.get(),)+
@@ -77,90 +77,91 @@ counters! {
     /// Datagrams dropped: duplicates of calls in progress, calls over a limit, replies without
     /// room.
     datagrams_dropped,
+    /// Calls handed to another thread, as their procedures take long.
+    calls_handed_over,
+    /// Of those, calls that had to wait as all threads were busy.
+    calls_waited,
+    /// Times that a handler took so long that another thread took its connection or port over.
+    takeovers,
 }
 
 /// One counter. Nothing is ordered by it.
 #[derive(Debug, Default)]
-pub struct Tick(AtomicU64);
+pub struct Counter(AtomicU64);
 
-impl Tick {
-    /// One more.
+impl Counter {
+    /// Adds one.
     pub fn up(&self) {
         self.add(1);
     }
 
-    /// One more, where nobody else counts at the same time.
-    #[inline]
-    pub(super) fn up_alone(&self) {
-        let next = self.get().wrapping_add(1);
-        self.0.store(next, Ordering::Relaxed);
-    }
-
-    /// One less.
+    /// Subtracts one.
     pub fn down(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many.
+    /// Returns the count.
     #[inline]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn add(&self, more: u64) {
+    /// Adds `more`.
+    #[inline]
+    pub fn add(&self, more: u64) {
         if more > 0 {
             self.0.fetch_add(more, Ordering::Relaxed);
         }
     }
+
+    /// Sets the count, where one thread at a time counts.
+    #[inline]
+    fn set(&self, count: u64) {
+        self.0.store(count, Ordering::Relaxed);
+    }
 }
 
-/// What is counted of one connection by the thread that attends it, which is one at a time: so a count is a plain
-/// store, and none that other processors have to hear of at once.
+/// What was counted of the calls of one connection or port, which one thread at a time serves: so a count is a plain
+/// store.
 #[derive(Debug, Default)]
-pub(super) struct LineTally {
-    /// As [`Tally::calls`].
-    pub(super) calls: Tick,
-    /// As [`Tally::pings`].
-    pub(super) pings: Tick,
+pub struct CallTally {
+    calls: Counter,
+    pings: Counter,
+    refusals: Counter,
+    violations: Counter,
 }
 
-impl Tally {
+impl CallTally {
+    /// Says what has been counted of the connection by now.
+    #[inline]
+    pub fn publish(&self, counters: &IncomingCounters) {
+        self.calls.set(counters.calls);
+        self.pings.set(counters.pings);
+        self.refusals.set(counters.refusals);
+        self.violations.set(counters.violations);
+    }
+}
+
+impl ServerTally {
     /// Adds what was counted of a connection that is gone.
-    pub(super) fn add_line(&self, line: &LineTally) {
-        self.calls.add(line.calls.get());
-        self.pings.add(line.pings.get());
+    pub fn absorb(&self, connection: &CallTally) {
+        self.calls.add(connection.calls.get());
+        self.pings.add(connection.pings.get());
+        self.refusals.add(connection.refusals.get());
+        self.violations.add(connection.violations.get());
     }
 }
 
 impl ServerCounters {
     /// The same with what was counted of a connection.
-    pub(super) fn with_line(self, line: &LineTally) -> Self {
+    #[must_use]
+    pub fn with_connection(self, connection: &CallTally) -> Self {
         Self {
-            calls: self.calls + line.calls.get(),
-            pings: self.pings + line.pings.get(),
+            calls: self.calls + connection.calls.get(),
+            pings: self.pings + connection.pings.get(),
+            refusals: self.refusals + connection.refusals.get(),
+            violations: self.violations + connection.violations.get(),
             ..self
         }
-    }
-}
-
-impl Tally {
-    /// Adds what the protocol engine counted.
-    pub fn add(&self, seen: EngineCounters) {
-        self.calls.add(seen.calls);
-        self.pings.add(seen.pings);
-        self.refusals.add(seen.refusals);
-        self.violations.add(seen.violations);
-    }
-
-    /// Adds what the engine of a lean connection has counted since it was asked last.
-    #[inline]
-    pub fn add_lean(&self, before: LeanCounters, now: LeanCounters) {
-        if before == now {
-            return;
-        }
-        self.calls.add(now.calls - before.calls);
-        self.pings.add(now.pings - before.pings);
-        let refusals = |seen: LeanCounters| seen.refusals + seen.bind_refusals;
-        self.refusals.add(refusals(now) - refusals(before));
     }
 }

@@ -3,41 +3,26 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tenon_proto::lean::Reason as Farewell;
-use tenon_proto::onc::message::Violation;
-use tenon_proto::onc::record::RecordError;
-use tenon_proto::sniff::UnknownPeer;
-use tenon_proto::{lean, lean::Refused};
+use tenon_proto::connection::ConnectionError;
+use tenon_proto::lean::CloseReason;
 
-use super::counters::Tally;
+use super::counters::ServerTally;
 
-/// Why a connection ends.
+/// Why a connection of a server ends.
 #[derive(Debug, thiserror::Error)]
-pub enum Reason {
+pub enum EndReason {
     /// The peer closed it.
     #[error("the peer closed it")]
     PeerClosed,
-    /// The peer closed it in the middle of a record.
-    #[error("the peer closed it in the middle of a record")]
+    /// The peer closed it in the middle of a message.
+    #[error("the peer closed it in the middle of a message")]
     CutOff,
-    /// The peer broke record marking, or a limit.
-    #[error("the stream makes no sense: {0}")]
-    Record(RecordError),
-    /// The peer speaks neither protocol.
+    /// The peer broke a protocol or a limit, or was refused.
     #[error("{0}")]
-    Stranger(UnknownPeer),
-    /// The peer was refused, and told so.
-    #[error("the connection was refused: {0}")]
-    Refused(Refused),
-    /// The peer broke the lean protocol.
-    #[error("the lean protocol is broken: {0}")]
-    Lean(lean::Violation),
-    /// Half-received requests have taken all the memory there may be.
+    Protocol(ConnectionError),
+    /// Half-received requests take all the memory there may be.
     #[error("half-received requests take all of ServerLimits::receive_bytes")]
     Memory,
-    /// A message cannot be answered.
-    #[error("a message cannot be answered: {0}")]
-    Message(Violation),
     /// The peer sends a large request too slowly.
     #[error("the peer sends a large request too slowly")]
     SlowSender,
@@ -55,61 +40,48 @@ pub enum Reason {
     Socket(io::Error),
 }
 
-impl Reason {
-    /// Why sending failed.
-    pub fn of_sending(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::TimedOut => Self::SlowReader,
-            _ => Self::Socket(error),
-        }
-    }
-
-    /// What a peer that can be told is told.
-    pub fn farewell(&self) -> Farewell {
+impl EndReason {
+    /// Returns the reason that a lean peer is told.
+    pub fn close_reason(&self) -> CloseReason {
         match self {
-            Self::Idle => Farewell::IDLE,
-            Self::Stopping => Farewell::STOPPING,
-            _ => Farewell::LIMITS,
+            Self::Idle => CloseReason::IDLE,
+            Self::Stopping => CloseReason::STOPPING,
+            Self::Protocol(_) => CloseReason::VIOLATION,
+            _ => CloseReason::LIMITS,
         }
     }
 
     /// Logs and counts the end of a connection. The peer's faults are warnings.
-    pub fn report(&self, id: usize, peer: Option<SocketAddr>, tally: &Tally) {
-        match self {
-            Self::CutOff
-            | Self::Record(_)
-            | Self::Message(_)
-            | Self::Stranger(_)
-            | Self::Refused(_)
-            | Self::Lean(_) => self.blame(id, peer, tally),
-            // In shared memory, or in the hello in front of it.
+    pub fn report(&self, id: usize, peer: Option<SocketAddr>, tally: &ServerTally) {
+        let counter = match self {
+            Self::CutOff | Self::Protocol(_) => Some(&tally.broken_connections),
+            // In shared memory, or in the handshake in front of it.
             Self::Socket(error) if error.kind() == io::ErrorKind::InvalidData => {
-                self.blame(id, peer, tally);
+                Some(&tally.broken_connections)
             }
-            Self::Memory => {
-                tally.memory_exhausted.up();
-                tracing::warn!(id, ?peer, reason = %self, "closing a connection");
-            }
-            Self::SlowSender => {
-                tally.slow_senders.up();
-                tracing::warn!(id, ?peer, reason = %self, "closing a connection");
-            }
-            Self::SlowReader => {
-                tally.slow_readers.up();
-                tracing::warn!(id, ?peer, reason = %self, "closing a connection");
-            }
-            Self::Idle => {
-                tally.idle_connections.up();
+            Self::Memory => Some(&tally.memory_exhausted),
+            Self::SlowSender => Some(&tally.slow_senders),
+            Self::SlowReader => Some(&tally.slow_readers),
+            Self::Idle => Some(&tally.idle_connections),
+            Self::PeerClosed | Self::Stopping | Self::Socket(_) => None,
+        };
+        if let Some(counter) = counter {
+            counter.up();
+        }
+        match self {
+            Self::Idle | Self::PeerClosed | Self::Stopping => {
                 tracing::debug!(id, ?peer, reason = %self, "closing a connection");
             }
-            Self::PeerClosed | Self::Stopping | Self::Socket(_) => {
+            Self::Socket(_) if counter.is_none() => {
                 tracing::debug!(id, ?peer, reason = %self, "closing a connection");
             }
+            _ => tracing::warn!(id, ?peer, reason = %self, "closing a connection"),
         }
     }
+}
 
-    fn blame(&self, id: usize, peer: Option<SocketAddr>, tally: &Tally) {
-        tally.broken_connections.up();
-        tracing::warn!(id, ?peer, reason = %self, "closing a connection");
+impl<E: Into<ConnectionError>> From<E> for EndReason {
+    fn from(error: E) -> Self {
+        Self::Protocol(error.into())
     }
 }

@@ -1,21 +1,20 @@
-//! The memory that half-received requests may take over all connections. What a connection needs
-//! for small requests is not counted, so whoever sends these is served even when others have taken
-//! everything.
+//! The memory that half-received requests may take over all connections. What a connection needs for small requests
+//! is not counted, so peers that send these are served even when others have taken everything.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_proto::ROOM_FIRST;
 
-/// What there is and what is taken.
+/// A number of bytes, of which some are taken.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryBudget {
     taken: AtomicUsize,
     limit: usize,
 }
 
-impl Memory {
-    /// Memory of `limit` bytes, all free.
+impl MemoryBudget {
+    /// A budget of `limit` bytes, all free.
     pub fn new(limit: usize) -> Arc<Self> {
         let taken = AtomicUsize::new(0);
         Arc::new(Self { taken, limit })
@@ -33,49 +32,44 @@ impl Memory {
     }
 }
 
-/// What one connection has taken. Dropping it gives that back.
+/// The part of a budget that one connection has taken. Dropping it gives that back.
 #[derive(Debug)]
-pub struct Share {
-    memory: Arc<Memory>,
+pub struct MemoryShare {
+    budget: Arc<MemoryBudget>,
     bytes: usize,
 }
 
-impl Share {
-    /// No share yet of `memory`.
-    pub fn new(memory: &Arc<Memory>) -> Self {
-        let memory = Arc::clone(memory);
-        Self { memory, bytes: 0 }
+impl MemoryShare {
+    /// No share yet of `budget`.
+    pub fn new(budget: &Arc<MemoryBudget>) -> Self {
+        let budget = Arc::clone(budget);
+        Self { budget, bytes: 0 }
     }
 
-    /// Makes this the share of a reader with `capacity` bytes of storage; says whether there are so
-    /// many. Nothing has changed if not.
+    /// Makes this the share of a receiver with `capacity` bytes of memory; returns whether there are so many.
+    /// Nothing has changed if not.
     #[inline]
     pub fn fit(&mut self, capacity: usize) -> bool {
         let bytes = capacity.saturating_sub(ROOM_FIRST);
-        if bytes > self.bytes && !self.memory.take(bytes - self.bytes) {
+        if bytes > self.bytes && !self.budget.take(bytes - self.bytes) {
             return false;
         }
         if bytes < self.bytes {
-            self.memory.give_back(self.bytes - bytes);
+            self.budget.give_back(self.bytes - bytes);
         }
         self.bytes = bytes;
         true
     }
 
     /// Whether it is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
-
-    /// Gives all of it back.
-    pub fn clear(&mut self) {
-        self.memory.give_back(self.bytes);
-        self.bytes = 0;
-    }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
-        self.clear();
+        self.budget.give_back(self.bytes);
     }
 }

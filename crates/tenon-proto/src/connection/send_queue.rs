@@ -7,7 +7,7 @@ use std::ops::Range;
 use tenon_wire::Buffer;
 
 use super::framing::PARTIAL_MESSAGES_MAX;
-use crate::codec::lean::{ByteOrder, Flags, HEADER, Header, Kind, PIECE};
+use crate::codec::lean::{ByteOrder, Flags, HEADER, Header, Kind, PIECE, stamp_sent};
 
 /// Bytes of the longest message that is copied behind others that wait; longer ones are moved.
 const COPIED_MAX: usize = 4 << 10;
@@ -149,6 +149,14 @@ impl TransmitBatch {
     #[inline]
     pub fn is_sent(&self) -> bool {
         self.sent >= self.length
+    }
+
+    /// Writes into the replies with time stamps that they are sent at `now`.
+    #[cold]
+    pub fn stamp_sent(&mut self, now: u64) {
+        for bytes in [&mut self.control, &mut self.short.bytes] {
+            stamp_sent(bytes, ByteOrder::NATIVE, now);
+        }
     }
 
     /// Bytes that are still to be sent.

@@ -1,0 +1,22 @@
+//! What a server decides whichever driver runs it: which service is meant, what peers are granted, how long they may
+//! take, and what is counted.
+
+mod counters;
+mod end_reason;
+mod limits;
+mod memory;
+mod procedure_times;
+mod registry;
+mod slow_reader;
+mod slow_sender;
+mod stream;
+
+pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
+pub use end_reason::EndReason;
+pub use limits::{PROGRESS_BYTES, ServerLimits};
+pub use memory::{MemoryBudget, MemoryShare};
+pub use procedure_times::{ProcedureTimes, QUICK};
+pub use registry::{CallToServe, ServiceRegistry, note_panic, note_refusal, panic_text, refuse_by};
+pub use slow_reader::SlowReader;
+pub use slow_sender::SlowSender;
+pub use stream::{Sending, ServedStream, ServerShared};

@@ -1,0 +1,356 @@
+//! A connection as its server has it: what it has received and not answered, what is to be sent, and how long the
+//! peer may take. It has no socket; a driver receives and sends, and runs the handlers.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::{Detached, ReceiveMemory, Receiver};
+use tenon_proto::connection::{
+    CallState, Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
+    TransmitBatch,
+};
+use tenon_proto::lean::CloseReason;
+use tenon_wire::Buffer;
+
+use super::counters::ServerTally;
+use super::end_reason::EndReason;
+use super::limits::ServerLimits;
+use super::memory::{MemoryBudget, MemoryShare};
+use super::procedure_times::ProcedureTimes;
+use super::registry::{CallToServe, ServiceRegistry};
+use super::slow_reader::SlowReader;
+use super::slow_sender::SlowSender;
+use crate::profile;
+
+/// Bytes of replies that wait to be sent before further calls are carried out.
+const REPLIES_MAX: usize = 256 << 10;
+
+/// What all connections and ports of a server share.
+pub struct ServerShared {
+    /// Its services.
+    pub registry: ServiceRegistry,
+    /// What it grants.
+    pub limits: ServerLimits,
+    /// What each connection grants.
+    pub config: ConnectionConfig,
+    /// What it has seen.
+    pub tally: Arc<ServerTally>,
+    /// The memory for requests that have not arrived whole.
+    pub memory: Arc<MemoryBudget>,
+    /// Which procedures take long.
+    pub times: ProcedureTimes,
+}
+
+impl ServerShared {
+    /// What a server has that offers these services.
+    pub fn new(registry: ServiceRegistry, limits: ServerLimits, fragment_max: usize) -> Self {
+        Self {
+            config: limits.connection_config(fragment_max),
+            memory: MemoryBudget::new(limits.receive_bytes),
+            times: ProcedureTimes::new(registry.len()),
+            tally: Arc::default(),
+            registry,
+            limits,
+        }
+    }
+}
+
+/// A connection as its server has it.
+#[derive(Debug)]
+pub struct ServedStream {
+    connection: Connection<()>,
+    receiver: Receiver,
+    share: MemoryShare,
+    /// What is being sent.
+    batch: TransmitBatch,
+    /// Whether among the replies are some that say when they are sent.
+    has_stamps: bool,
+    /// A call for which there was no room among those that are carried out elsewhere.
+    held: Option<ReceivedCall>,
+    slow_sender: SlowSender,
+    slow_reader: SlowReader,
+    /// Whether a request was complete since the connection was parked last.
+    was_active: bool,
+    active_at: Instant,
+}
+
+/// How far the replies of a connection were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    /// All of them were.
+    Done,
+    /// The socket has no room.
+    Blocked,
+}
+
+impl ServedStream {
+    /// A connection that was accepted at `now`.
+    pub fn new(shared: &ServerShared, now: Instant) -> Self {
+        let (connection, receiver) = Connection::server(shared.config.clone());
+        Self {
+            connection,
+            receiver,
+            share: MemoryShare::new(&shared.memory),
+            batch: TransmitBatch::default(),
+            has_stamps: false,
+            held: None,
+            slow_sender: SlowSender::default(),
+            slow_reader: SlowReader::default(),
+            was_active: false,
+            active_at: now,
+        }
+    }
+
+    // ---- Receiving ----
+
+    /// Receives into memory of the thread that receives, if the connection has none.
+    #[inline]
+    pub fn lend(&mut self, memory: &mut ReceiveMemory) {
+        self.receiver.lend(memory);
+    }
+
+    /// Gives lent memory back, if nothing is in it.
+    #[inline]
+    pub fn reclaim(&mut self, memory: &mut ReceiveMemory) {
+        self.receiver.reclaim(memory);
+    }
+
+    /// Returns where to put received bytes.
+    ///
+    /// # Errors
+    /// Half-received requests take all the memory there may be.
+    #[inline]
+    pub fn room(&mut self) -> Result<&mut [u8], EndReason> {
+        let share = &mut self.share;
+        let room = self.receiver.room_within(|capacity| share.fit(capacity));
+        room.ok_or(EndReason::Memory)
+    }
+
+    /// Takes in that so many bytes were received into the [room](Self::room).
+    ///
+    /// # Errors
+    /// The peer speaks no protocol that is known.
+    #[inline]
+    pub fn handle_received(&mut self, bytes: usize) -> Result<(), EndReason> {
+        Ok(self.receiver.handle_received(bytes)?)
+    }
+
+    /// Whether a part of a message has arrived, and not the rest.
+    #[inline]
+    pub fn has_begun(&self) -> bool {
+        !self.receiver.is_between_frames()
+    }
+
+    /// Returns why the connection ends, as its peer has closed it.
+    pub fn end_of_stream(&self) -> EndReason {
+        if self.receiver.is_between_frames() {
+            EndReason::PeerClosed
+        } else {
+            EndReason::CutOff
+        }
+    }
+
+    /// Takes the next call for a service out of what was received. Everything else is answered.
+    ///
+    /// # Errors
+    /// The connection is to end, behind what is still to be sent.
+    #[inline]
+    pub fn next_call(&mut self, shared: &ServerShared) -> Result<Option<ReceivedCall>, EndReason> {
+        if let Some(held) = self.held.take() {
+            return Ok(Some(held));
+        }
+        loop {
+            let received = self
+                .connection
+                .next_received(&mut self.receiver, shared.registry.table());
+            match received {
+                Ok(Received::Nothing) => return Ok(None),
+                Ok(Received::Call(call)) => {
+                    self.was_active = true;
+                    self.has_stamps |= call.wants_stamps;
+                    return Ok(Some(call));
+                }
+                Ok(_) => self.was_active = true,
+                Err(error) => return Err(self.broken(error)),
+            }
+            if self.has_many_replies() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether further calls wait until replies were sent.
+    #[inline]
+    pub fn has_many_replies(&self) -> bool {
+        self.connection.queued_bytes() > REPLIES_MAX
+    }
+
+    #[cold]
+    fn broken(&mut self, error: ConnectionError) -> EndReason {
+        if !matches!(error, ConnectionError::Refused(_)) {
+            let text = error.to_string();
+            self.connection.close(CloseReason::VIOLATION, &text);
+        }
+        EndReason::Protocol(error)
+    }
+
+    // ---- Answering ----
+
+    /// Answers a call that was carried out where it was received, and takes its memory back.
+    #[inline]
+    pub fn finish_call(&mut self, message: Detached, reply: &mut Buffer) {
+        self.receiver.reattach(message);
+        self.connection.push_reply(reply);
+    }
+
+    /// Answers a call that was carried out where it was received and whose memory is gone.
+    pub fn push_reply(&mut self, reply: &mut Buffer) {
+        self.connection.push_reply(reply);
+    }
+
+    /// Notes that a call is carried out elsewhere. `None` if there are too many of those.
+    pub fn defer(&mut self, call: &CallToServe) -> Option<DeferredId> {
+        self.connection.defer(&call.caller, call.deadline)
+    }
+
+    /// What is known of a call that is carried out elsewhere.
+    pub fn deferred_state(&self, id: DeferredId) -> Option<CallState> {
+        self.connection.deferred_state(id)
+    }
+
+    /// Answers a call that was carried out elsewhere.
+    pub fn answer_deferred(&mut self, id: DeferredId, reply: &mut Buffer) {
+        if self.connection.finish_deferred(id).is_some() {
+            self.connection.push_reply(reply);
+        }
+    }
+
+    /// Number of calls that are carried out elsewhere.
+    #[inline]
+    pub fn deferred(&self) -> usize {
+        self.connection.deferred()
+    }
+
+    /// Keeps a call that cannot be carried out now; it is the [next](Self::next_call).
+    pub fn hold(&mut self, call: ReceivedCall) {
+        self.held = Some(call);
+    }
+
+    /// Whether a call is [kept](Self::hold), so that nothing behind it may be carried out.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Tells a peer that can be told that nothing further is accepted.
+    pub fn close(&mut self, reason: CloseReason) {
+        self.connection.close(reason, "");
+    }
+
+    /// Whether the peer has said that it begins nothing any more.
+    pub fn is_peer_closing(&self) -> bool {
+        self.connection.is_peer_closing()
+    }
+
+    // ---- Sending ----
+
+    /// Whether something waits to be sent.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        !self.batch.is_sent() || !self.connection.is_send_idle()
+    }
+
+    /// Sends what there is to send by `send`, which sends as much of a batch as finds room and returns the number of
+    /// bytes.
+    ///
+    /// # Errors
+    /// What `send` reports but `WouldBlock`.
+    #[inline]
+    pub fn transmit(
+        &mut self,
+        mut send: impl FnMut(&TransmitBatch) -> io::Result<usize>,
+    ) -> Result<Sending, EndReason> {
+        loop {
+            if self.batch.is_sent() {
+                self.connection.handle_transmitted(&mut self.batch);
+                if !self.connection.poll_transmit(&mut self.batch) {
+                    return Ok(Sending::Done);
+                }
+                if std::mem::take(&mut self.has_stamps) {
+                    self.batch.stamp_sent(profile::now());
+                }
+            }
+            match send(&self.batch) {
+                Ok(bytes) => {
+                    self.batch.advance(bytes);
+                    self.slow_reader.note_sent(bytes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Sending::Blocked);
+                }
+                Err(error) => return Err(EndReason::Socket(error)),
+            }
+        }
+    }
+
+    // ---- Time ----
+
+    /// Notes that nothing is done for the connection from `now` on until something comes, or there is room to send.
+    /// Memory that only a large request needed is given back.
+    #[inline]
+    pub fn park(&mut self, limits: &ServerLimits, now: Instant) {
+        if std::mem::take(&mut self.was_active) {
+            self.active_at = now;
+            self.slow_sender.clear();
+        }
+        self.receiver.shrink_to(0);
+        if !self.share.is_empty() {
+            self.park_share(limits, now);
+        }
+        if self.batch.is_sent() {
+            self.slow_reader.clear();
+        } else {
+            self.slow_reader.note_blocked(limits.send_timeout, now);
+        }
+    }
+
+    #[cold]
+    fn park_share(&mut self, limits: &ServerLimits, now: Instant) {
+        self.share.fit(self.receiver.capacity());
+        if self.share.is_empty() {
+            self.slow_sender.clear();
+        } else {
+            let kept = self.receiver.kept();
+            self.slow_sender
+                .note_waiting(kept, limits.receive_timeout, now);
+        }
+    }
+
+    /// When the connection ends unless something happens, for another reason than that it is idle.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        let ends = [self.slow_sender.end(), self.slow_reader.end()];
+        ends.into_iter().flatten().min()
+    }
+
+    /// Returns why the connection is to end by `now`, which is parked.
+    pub fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
+        if self.slow_sender.end().is_some_and(|end| now >= end) {
+            return Some(EndReason::SlowSender);
+        }
+        if self.slow_reader.end().is_some_and(|end| now >= end) {
+            return Some(EndReason::SlowReader);
+        }
+        let silence = now.saturating_duration_since(self.active_at);
+        let is_idle = limits.idle_timeout.is_some_and(|limit| silence >= limit);
+        (is_idle && self.deferred() == 0).then_some(EndReason::Idle)
+    }
+
+    /// What has become of the calls.
+    #[inline]
+    pub fn counters(&self) -> IncomingCounters {
+        self.connection.incoming_counters()
+    }
+}
