@@ -16,3 +16,9 @@ pub mod trains;
 pub mod wait;
 
 pub use lean_input::LeanInput;
+#[doc(hidden)]
+pub use tenon_net as net;
+#[doc(hidden)]
+pub use tenon_proto as proto;
+#[doc(hidden)]
+pub use tenon_wire as wire;

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use tenon_net::Transport;
@@ -74,6 +75,22 @@ pub struct Origin {
     pub peer: Option<SocketAddr>,
 }
 
+/// Whether the caller has stopped waiting for a call that is carried out elsewhere than where it was received.
+#[derive(Debug, Clone, Default)]
+pub struct CancelFlag(Arc<AtomicBool>);
+
+impl CancelFlag {
+    /// The caller has stopped waiting.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether the caller has stopped waiting.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
 /// A call that came in, beside its arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct CallInfo<'a> {
@@ -81,6 +98,7 @@ pub struct CallInfo<'a> {
     credential: Credential<'a>,
     origin: Origin,
     deadline: Option<Instant>,
+    cancelled: Option<&'a CancelFlag>,
 }
 
 impl<'a> CallInfo<'a> {
@@ -93,6 +111,7 @@ impl<'a> CallInfo<'a> {
             credential,
             origin: Origin { transport, peer },
             deadline: None,
+            cancelled: None,
         }
     }
 
@@ -104,12 +123,14 @@ impl<'a> CallInfo<'a> {
         credential: Credential<'a>,
         origin: Origin,
         deadline: Option<Instant>,
+        cancelled: Option<&'a CancelFlag>,
     ) -> Self {
         Self {
             procedure,
             credential,
             origin,
             deadline,
+            cancelled,
         }
     }
 
@@ -154,6 +175,13 @@ impl<'a> CallInfo<'a> {
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// Whether the caller is known to have stopped waiting: it has cancelled the call, or its time has run out. A
+    /// handler that takes long may look now and then, and give up.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.is_some_and(CancelFlag::is_set)
+            || self.deadline.is_some_and(|at| at <= Instant::now())
     }
 }
 

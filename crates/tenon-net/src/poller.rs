@@ -45,6 +45,8 @@ pub struct PollEvent {
     pub is_readable: bool,
     /// There is room to send.
     pub is_writable: bool,
+    /// The peer sends nothing any more.
+    pub is_read_closed: bool,
     /// The connection has ended in both directions, or failed.
     pub is_hung_up: bool,
 }
@@ -113,6 +115,7 @@ impl Poller {
             token: event.token().0,
             is_readable: event.is_readable(),
             is_writable: event.is_writable(),
+            is_read_closed: event.is_read_closed() || event.is_error(),
             is_hung_up: event.is_error() || event.is_read_closed() && event.is_write_closed(),
         })
     }

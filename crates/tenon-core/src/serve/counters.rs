@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenon_proto::connection::IncomingCounters;
+use tenon_proto::endpoint::EndpointCounters;
 
 use crate::wait::{WaitCounters, WaitTally};
 
@@ -129,6 +130,9 @@ pub struct CallTally {
     pings: Counter,
     refusals: Counter,
     violations: Counter,
+    duplicates_answered: Counter,
+    datagrams_dropped: Counter,
+    replies_too_large: Counter,
 }
 
 impl CallTally {
@@ -140,6 +144,14 @@ impl CallTally {
         self.refusals.set(counters.refusals);
         self.violations.set(counters.violations);
     }
+
+    /// Says what has been counted of the port by now.
+    pub fn publish_endpoint(&self, counters: &EndpointCounters) {
+        self.publish(&counters.calls);
+        self.duplicates_answered.set(counters.duplicates_answered);
+        self.datagrams_dropped.set(counters.dropped);
+        self.replies_too_large.set(counters.replies_too_large);
+    }
 }
 
 impl ServerTally {
@@ -149,6 +161,12 @@ impl ServerTally {
         self.pings.add(connection.pings.get());
         self.refusals.add(connection.refusals.get());
         self.violations.add(connection.violations.get());
+        self.duplicates_answered
+            .add(connection.duplicates_answered.get());
+        self.datagrams_dropped
+            .add(connection.datagrams_dropped.get());
+        self.replies_too_large
+            .add(connection.replies_too_large.get());
     }
 }
 
@@ -161,6 +179,9 @@ impl ServerCounters {
             pings: self.pings + connection.pings.get(),
             refusals: self.refusals + connection.refusals.get(),
             violations: self.violations + connection.violations.get(),
+            duplicates_answered: self.duplicates_answered + connection.duplicates_answered.get(),
+            datagrams_dropped: self.datagrams_dropped + connection.datagrams_dropped.get(),
+            replies_too_large: self.replies_too_large + connection.replies_too_large.get(),
             ..self
         }
     }

@@ -8,13 +8,13 @@ use std::time::Instant;
 use tenon_proto::connection::{Caller, IncomingCall, ReceivedCall, ReplyDraft, ServiceTable};
 use tenon_proto::lean::{self, ByteOrder, Exception, Stamps, Status};
 use tenon_proto::onc::auth::Credential;
-use tenon_proto::onc::message::Refused;
+use tenon_proto::onc::message::{CallHeader, Refused};
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 
 use super::counters::ServerTally;
 use crate::lean_input::LeanInput;
 use crate::profile;
-use crate::service::{CallInfo, Origin, Refusal, Service};
+use crate::service::{CallInfo, CancelFlag, Origin, Refusal, Service};
 
 /// The services of a server.
 #[derive(Default)]
@@ -42,6 +42,17 @@ pub struct CallToServe {
     pub deadline: Option<Instant>,
     /// When it was found among what was received, if its client asks when it passed which place.
     pub found_at: Option<u64>,
+}
+
+/// What a handler is told of its call beside the arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct CallContext<'a> {
+    /// Who calls, by what the call says.
+    pub credential: Credential<'a>,
+    /// Where the call came from.
+    pub origin: Origin,
+    /// Whether the caller has stopped waiting, if the call is carried out elsewhere than where it was received.
+    pub cancelled: Option<&'a CancelFlag>,
 }
 
 impl CallToServe {
@@ -74,6 +85,14 @@ impl CallToServe {
                 None => None,
             },
             found_at: call.wants_stamps.then(profile::now),
+        }
+    }
+
+    /// Returns who calls, by what the message says that the call was found in.
+    pub fn credential_in<'m>(&self, message: &'m [u8]) -> Credential<'m> {
+        match self.caller {
+            Caller::Onc { .. } => CallHeader::credential_of(message),
+            Caller::Lean(_) => Credential::None,
         }
     }
 
@@ -142,17 +161,16 @@ impl ServiceRegistry {
     pub fn execute(
         &self,
         call: &CallToServe,
-        credential: Credential<'_>,
+        context: CallContext<'_>,
         arguments: &[u8],
-        origin: Origin,
         tally: &ServerTally,
         out: &mut Buffer,
     ) {
         if call.found_at.is_some() {
-            return self.execute_stamped(call, credential, arguments, origin, tally, out);
+            return self.execute_stamped(call, context, arguments, tally, out);
         }
         let draft = ReplyDraft::begin(out, call.caller);
-        self.run(call, credential, arguments, origin, draft, tally, out)
+        self.run(call, context, arguments, draft, tally, out)
             .seal(out);
     }
 
@@ -161,16 +179,15 @@ impl ServiceRegistry {
     fn execute_stamped(
         &self,
         call: &CallToServe,
-        credential: Credential<'_>,
+        context: CallContext<'_>,
         arguments: &[u8],
-        origin: Origin,
         tally: &ServerTally,
         out: &mut Buffer,
     ) {
         let dispatched = profile::now();
         let mut draft = ReplyDraft::begin_stamped(out, call.caller);
         if call.procedure != 0 {
-            draft = self.run(call, credential, arguments, origin, draft, tally, out);
+            draft = self.run(call, context, arguments, draft, tally, out);
         }
         let clock = profile::clock();
         let (scale, done) = (clock.scale(), clock.now());
@@ -194,9 +211,8 @@ impl ServiceRegistry {
     fn run(
         &self,
         call: &CallToServe,
-        credential: Credential<'_>,
+        context: CallContext<'_>,
         arguments: &[u8],
-        origin: Origin,
         draft: ReplyDraft,
         tally: &ServerTally,
         out: &mut Buffer,
@@ -208,10 +224,21 @@ impl ServiceRegistry {
             program = service.program(),
             version = service.version(),
             procedure = call.procedure,
-            peer = ?origin.peer,
+            peer = ?context.origin.peer,
         )
         .entered();
-        let info = CallInfo::received(call.procedure, credential, origin, call.deadline);
+        let CallContext {
+            credential,
+            origin,
+            cancelled,
+        } = context;
+        let info = CallInfo::received(
+            call.procedure,
+            credential,
+            origin,
+            call.deadline,
+            cancelled,
+        );
         let outcome = guarded(tally, || match call.caller {
             Caller::Onc { .. } => {
                 let mut arguments = Decoder::with(arguments, self.mode, self.limits);

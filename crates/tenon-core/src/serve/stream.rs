@@ -8,7 +8,7 @@ use std::time::Instant;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Detached, ReceiveMemory, Receiver};
 use tenon_proto::connection::{
-    CallState, Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
+    Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
     TransmitBatch,
 };
 use tenon_proto::lean::CloseReason;
@@ -23,6 +23,7 @@ use super::registry::{CallToServe, ServiceRegistry};
 use super::slow_reader::SlowReader;
 use super::slow_sender::SlowSender;
 use crate::profile;
+use crate::service::CancelFlag;
 
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
@@ -69,6 +70,8 @@ pub struct ServedStream {
     has_stamps: bool,
     /// A call for which there was no room among those that are carried out elsewhere.
     held: Option<ReceivedCall>,
+    /// The calls that are carried out elsewhere, to be told when they are cancelled.
+    deferred: Vec<(DeferredId, CancelFlag)>,
     slow_sender: SlowSender,
     slow_reader: SlowReader,
     /// Whether a request was complete since the connection was parked last.
@@ -96,6 +99,7 @@ impl ServedStream {
             batch: TransmitBatch::default(),
             has_stamps: false,
             held: None,
+            deferred: Vec::new(),
             slow_sender: SlowSender::default(),
             slow_reader: SlowReader::default(),
             was_active: false,
@@ -172,6 +176,10 @@ impl ServedStream {
                     self.has_stamps |= call.wants_stamps;
                     return Ok(Some(call));
                 }
+                Ok(Received::Cancelled(id)) => {
+                    self.was_active = true;
+                    self.note_cancelled(id);
+                }
                 Ok(_) => self.was_active = true,
                 Err(error) => return Err(self.broken(error)),
             }
@@ -210,18 +218,33 @@ impl ServedStream {
         self.connection.push_reply(reply);
     }
 
-    /// Notes that a call is carried out elsewhere. `None` if there are too many of those.
-    pub fn defer(&mut self, call: &CallToServe) -> Option<DeferredId> {
-        self.connection.defer(&call.caller, call.deadline)
+    /// Notes that a call is carried out elsewhere; returns its number, and what says whether it is cancelled. `None` if
+    /// there are too many of those.
+    pub fn defer(&mut self, call: &CallToServe) -> Option<(DeferredId, CancelFlag)> {
+        let id = self.connection.defer(&call.caller, call.deadline)?;
+        let flag = CancelFlag::default();
+        self.deferred.push((id, flag.clone()));
+        Some((id, flag))
     }
 
-    /// What is known of a call that is carried out elsewhere.
-    pub fn deferred_state(&self, id: DeferredId) -> Option<CallState> {
-        self.connection.deferred_state(id)
+    #[cold]
+    fn note_cancelled(&self, id: DeferredId) {
+        let mut deferred = self.deferred.iter();
+        if let Some((_, flag)) = deferred.find(|(other, _)| *other == id) {
+            flag.set();
+        }
+    }
+
+    /// Notes that nobody is left to be answered.
+    pub fn cancel_all(&self) {
+        for (_, flag) in &self.deferred {
+            flag.set();
+        }
     }
 
     /// Answers a call that was carried out elsewhere.
     pub fn answer_deferred(&mut self, id: DeferredId, reply: &mut Buffer) {
+        self.deferred.retain(|(other, _)| *other != id);
         if self.connection.finish_deferred(id).is_some() {
             self.connection.push_reply(reply);
         }

@@ -1,159 +1,498 @@
-//! A UDP port: one socket for all peers, with the duplicate request cache in front of the services for
-//! calls of ONC RPC. Packets of the packet exchange are told by their first bytes.
+//! A turn at a port for datagrams: receive, carry calls out, send. One socket serves all clients: messages of ONC RPC
+//! are told from packets of the exchange by their first bytes.
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_net::{Came, Carrier, Ready, Train};
-use tenon_proto::exchange::{Whole, is_packet};
-use tenon_proto::onc::duplicates::{CallKey, DuplicateLimits};
-use tenon_proto::onc::record;
-use tenon_proto::onc::server::Call;
+use tenon_core::serve::{CallContext, CallToServe};
+use tenon_core::service::Origin;
+use tenon_core::trains::Trains;
+use tenon_core::wait::{LOOKS, Looking, Waiter};
+use tenon_net::{Came, Carrier, Ready, Train, Transport, Watch};
+use tenon_proto::endpoint::exchange::server::{Farewell, ServerLimits as ExchangeLimits};
+use tenon_proto::endpoint::exchange::{DATAGRAM_HERE, Whole, is_one_of_many};
+use tenon_proto::endpoint::{DatagramCallKey, ServerEndpoint};
+use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
-use super::LINGER;
-use super::core::Core;
-use super::datagrams::{Duplicates, SEND_PATIENCE, Wanted, note};
-use super::exchange::Exchange;
-use super::lean;
-use super::limits::ServerLimits;
-use super::lock;
-use super::services::Execution;
-use super::services::Origin;
-use super::workers::ReplyTo;
-use crate::waiting::{LOOKS, Looking, Waiter};
+use super::jobs::Job;
+use super::random;
+use super::slot::{ANSWERS, LateAnswer, Slot, SlotState};
+use super::state::ServerState;
+use super::stream::TurnEnd;
+use super::thread::Thread;
+use tenon_core::serve::ServerLimits;
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
 
-/// The receiving side of a UDP port. Whoever has it attends it; nobody else touches it.
+/// How long a thread stays with a port at which nothing comes, if it has nothing else to serve.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// How long a reply waits for room in the socket before it is dropped; the peer repeats its call.
+const SEND_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Receives of a turn, before others have theirs.
+const RECEIVES_PER_TURN: usize = 32;
+
+/// Bytes of memory that the largest request of the exchange takes beside its message.
+const BESIDE_MESSAGE: usize = 64 << 10;
+
+/// What only one thread at a time has of a port.
 #[derive(Debug)]
-pub(super) struct Port {
-    pub(super) id: usize,
-    pub(super) socket: Arc<Socket>,
-    request: Vec<u8>,
-    /// Where requests of the packet exchange are put together.
-    whole: Whole,
-    reply: Buffer,
+pub(super) struct ServedPort {
+    endpoint: ServerEndpoint<SocketAddr>,
+    trains: Trains<SocketAddr>,
+    received: ReceivedPackets,
     waiter: Waiter,
+    looking: Looking,
+    watch: Watch,
 }
 
-/// The sending side, shared with the workers.
+/// Packets that were received together, and not all of them looked at.
 #[derive(Debug)]
-pub(super) struct Socket {
-    pub(super) carrier: Carrier,
-    duplicates: Mutex<Duplicates>,
-    pub(super) exchange: Mutex<Exchange>,
-    /// Whether the attendant executes a call of the exchange. Changed and looked at with that locked.
-    pub(super) is_executing: AtomicBool,
+struct ReceivedPackets {
+    memory: Vec<u8>,
+    came: Came,
+    from: Option<SocketAddr>,
+    /// Where the next packet begins.
+    next: usize,
+    /// What several packets have made whole.
+    whole: Whole,
 }
 
-impl Port {
-    pub(super) fn new(
-        id: usize,
-        carrier: Carrier,
-        duplicates: DuplicateLimits,
-        limits: &ServerLimits,
-        waiter: Waiter,
-    ) -> Self {
-        Self {
-            id,
-            socket: Arc::new(Socket {
-                duplicates: Mutex::new(Duplicates::new(carrier.transport(), duplicates)),
-                exchange: Mutex::new(Exchange::new(limits)),
-                is_executing: AtomicBool::new(false),
-                carrier,
-            }),
-            request: vec![0; Carrier::RECEIVE_MAX],
-            whole: Whole::new(&lean::preamble(limits)),
-            reply: Buffer::default(),
-            waiter,
+/// A call that was found in a datagram, with what it was found in.
+struct FoundCall {
+    key: DatagramCallKey<SocketAddr>,
+    call: CallToServe,
+    from: SocketAddr,
+    arguments: usize,
+    /// What the call was found in: the whole of several packets, or a datagram.
+    message: Message,
+}
+
+enum Message {
+    /// All that was received, and where in it the arguments end.
+    Memory(Vec<u8>, usize),
+    Whole(Whole),
+    Copied(Buffer),
+}
+
+impl FoundCall {
+    fn bytes(&self) -> &[u8] {
+        match &self.message {
+            Message::Memory(memory, end) => &memory[..*end],
+            Message::Whole(whole) => whole.message(),
+            Message::Copied(buffer) => buffer.as_slice(),
         }
     }
 
-    /// Serves the port until it has been silent for a while or others need the thread more.
-    pub(super) fn attend(&mut self, core: &Core) {
-        while !core.is_stopping() {
-            match self.receive(core) {
-                Ok((came, peer)) => self.answer_all(core, came, peer),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+    fn arguments(&self) -> &[u8] {
+        let bytes = self.bytes();
+        &bytes[bytes.len() - self.arguments..]
+    }
+}
+
+impl ReceivedPackets {
+    fn new(server: &ServerState) -> Self {
+        Self {
+            memory: Vec::new(),
+            came: Came { length: 0, size: 0 },
+            from: None,
+            next: 0,
+            whole: server.new_whole(),
+        }
+    }
+
+    /// Where to receive into.
+    fn room(&mut self) -> &mut [u8] {
+        if self.memory.is_empty() {
+            self.memory = vec![0; Carrier::RECEIVE_MAX];
+        }
+        &mut self.memory
+    }
+
+    fn set(&mut self, came: Came, from: SocketAddr) {
+        (self.came, self.from, self.next) = (came, Some(from), 0);
+    }
+
+    /// The place of the next packet, and whether it is the last. A packet without bytes is one, too.
+    fn next(&mut self) -> Option<(std::ops::Range<usize>, SocketAddr, bool)> {
+        let from = self.from?;
+        let start = self.next;
+        let end = self.came.length.min(start + self.came.size).min(self.memory.len());
+        self.next = end;
+        let is_last = end >= self.came.length || self.came.size == 0;
+        if is_last {
+            self.from = None;
+        }
+        Some((start..end, from, is_last))
+    }
+}
+
+impl ServedPort {
+    pub(super) fn new(server: &ServerState, carrier: &Carrier, duplicates: DuplicateLimits) -> Self {
+        let shared = &server.shared;
+        let transport = carrier.transport();
+        let endpoint = ServerEndpoint::new(
+            &shared.config,
+            exchange_limits(&shared.limits),
+            duplicates,
+            random::server_secrets(),
+            // Messages of ONC RPC have no check of their own, which frames on Ethernet need.
+            transport != Transport::Xdp,
+            Instant::now(),
+        );
+        Self {
+            endpoint,
+            trains: Trains::default(),
+            received: ReceivedPackets::new(server),
+            waiter: Waiter::new(server.waiting),
+            looking: Looking::at(transport),
+            watch: Watch::Receive,
+        }
+    }
+
+    /// As [`StreamState::change_watch`](super::stream::StreamState::change_watch).
+    pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
+        (std::mem::replace(&mut self.watch, watch) != watch).then_some(watch)
+    }
+
+    /// When something is to be done even if nothing comes.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+
+    /// Whether an answer is still to be sent, or one of several packets has not arrived.
+    pub(super) fn has_unarrived(&self) -> bool {
+        self.endpoint.has_unarrived()
+    }
+}
+
+/// What the packet exchange of a port grants. One host leaves others half of the memory, unless a single message needs
+/// more.
+fn exchange_limits(limits: &ServerLimits) -> ExchangeLimits {
+    let of_host = (limits.receive_bytes / 2).max(limits.message_bytes + BESIDE_MESSAGE);
+    ExchangeLimits {
+        datagram_max_here: DATAGRAM_HERE,
+        bytes_of_conversation: of_host,
+        bytes_of_host: of_host,
+        bytes: limits.receive_bytes,
+        ..ExchangeLimits::default()
+    }
+}
+
+/// A port that a thread has.
+pub(super) struct PortTurn<'t> {
+    pub(super) server: &'t Arc<ServerState>,
+    pub(super) slot: &'t Arc<Slot>,
+    pub(super) carrier: &'t Carrier,
+    pub(super) thread: &'t mut Thread,
+}
+
+impl PortTurn<'_> {
+    /// Serves what has come, up to a limit. The state is `None` afterwards if another thread has it.
+    pub(super) fn run(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
+        let Some(port) = port_of(place) else {
+            return TurnEnd::Taken;
+        };
+        self.prepare(port);
+        for _ in 0..RECEIVES_PER_TURN {
+            let Some(port) = port_of(place) else {
+                return TurnEnd::Taken;
+            };
+            if port.received.from.is_none() && !self.receive(port) {
+                self.send(port);
+                self.slot.tally.publish_endpoint(&port.endpoint.counters());
+                return TurnEnd::Idle;
+            }
+            self.serve_received(place);
+        }
+        match place {
+            Some(_) => TurnEnd::More,
+            None => TurnEnd::Taken,
+        }
+    }
+
+    /// Takes what other threads have left, and does what is due.
+    fn prepare(&mut self, port: &mut ServedPort) {
+        if self.slot.take_signals() & ANSWERS != 0 {
+            for answer in self.slot.take_answers() {
+                if let LateAnswer::Datagram(key, mut reply) = answer {
+                    port.endpoint.answer(Instant::now(), key, &mut reply);
+                }
+            }
+        }
+        port.endpoint.handle_timeout(Instant::now());
+        self.send(port);
+    }
+
+    /// Receives what is there; returns whether there was anything.
+    fn receive(&self, port: &mut ServedPort) -> bool {
+        if self.server.is_stopping() && !port.endpoint.has_unarrived() {
+            return false;
+        }
+        loop {
+            match self.carrier.try_recv_from(port.received.room()) {
+                Ok((came, from)) => {
+                    port.received.set(came, from);
+                    return true;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                 // An earlier reply met a closed port, or the like: the error is consumed.
                 Err(error) => tracing::debug!(%error, "receiving a datagram failed"),
             }
-            if core.pool.is_crowded() {
-                break;
-            }
-        }
-        // Whoever watches looks at the time of exchanges from now on.
-        if self.socket.next_timeout().is_some() {
-            core.parking.wake();
         }
     }
 
-    /// Receives, and does what is due of the exchange while it waits.
-    fn receive(&mut self, core: &Core) -> io::Result<(Came, SocketAddr)> {
-        loop {
-            let limit = self.limit(core);
-            match self.receive_within(core, limit) {
-                Err(error)
-                    if error.kind() == io::ErrorKind::WouldBlock
-                        && limit < LINGER
-                        && core.may_linger() => {}
-                done => return done,
+    /// Takes in the packets that were received, and carries their calls out.
+    fn serve_received(&mut self, place: &mut Option<Box<SlotState>>) {
+        while let Some(port) = port_of(place) {
+            let Some((found, is_last)) = self.take_in(port) else {
+                return;
+            };
+            match found {
+                None => {}
+                Some(found) if self.is_slow(&found) => self.hand_over(port, found),
+                Some(found) => self.execute(place, found),
+            }
+            if let Some(port) = port_of(place)
+                && is_last
+            {
+                self.send(port);
             }
         }
     }
 
-    /// For how long to wait: not beyond the time at which an answer of the exchange is sent again.
-    fn limit(&self, core: &Core) -> Duration {
-        let next = || lock(&self.socket.exchange).next_repeat();
-        // Most answers are never sent again by themselves, and nobody looks at the clock.
-        let Some(at) = next() else {
-            return LINGER;
-        };
+    /// Takes in the next packet; returns the call that it has made whole, if it has, and whether it was the last.
+    fn take_in(&self, port: &mut ServedPort) -> Option<(Option<FoundCall>, bool)> {
+        let (place, from, is_last) = port.received.next()?;
+        let ServedPort {
+            endpoint, received, ..
+        } = port;
+        let packet = &received.memory[place.clone()];
+        if is_one_of_many(packet) {
+            self.carrier.expect_train(packet.len());
+        }
+        let table = self.server.shared.registry.table();
+        let whole = &mut received.whole;
+        whole.clear();
         let now = Instant::now();
-        if at > now {
-            return limit_until(at, now);
-        }
-        self.socket.look_at_time(core, now);
-        next().map_or(LINGER, |at| limit_until(at, now))
+        let Some(found) = endpoint.handle_datagram(now, from, packet, table, whole) else {
+            return Some((None, is_last));
+        };
+        let (key, call) = (found.key, CallToServe::incoming(&found.call));
+        let arguments = found.call.arguments.len();
+        let behind = packet
+            .as_ptr_range()
+            .contains(&found.call.arguments.as_ptr())
+            .then(|| found.call.arguments.as_ptr() as usize - packet.as_ptr() as usize);
+        let end = behind.map(|offset| offset + arguments);
+        let message = match (end, whole.message().is_empty()) {
+            (_, false) => {
+                let spare = self.server.new_whole();
+                Message::Whole(std::mem::replace(whole, spare))
+            }
+            (Some(end), true) if is_last && place.start == 0 => {
+                Message::Memory(std::mem::take(&mut received.memory), end)
+            }
+            (end, true) => {
+                let mut copy = Buffer::default();
+                copy.extend(&packet[..end.unwrap_or(packet.len())]);
+                Message::Copied(copy)
+            }
+        };
+        let found = FoundCall {
+            key,
+            call,
+            from,
+            arguments,
+            message,
+        };
+        Some((Some(found), is_last))
     }
 
-    fn receive_within(&mut self, core: &Core, limit: Duration) -> io::Result<(Came, SocketAddr)> {
-        let (carrier, request) = (&self.socket.carrier, &mut self.request);
+    fn is_slow(&self, found: &FoundCall) -> bool {
+        let times = &self.server.shared.times;
+        times.is_slow(found.call.service, found.call.procedure)
+    }
+
+    /// Has a call carried out by another thread, if there is room for it.
+    #[cold]
+    fn hand_over(&self, port: &mut ServedPort, found: FoundCall) {
+        if !self.server.scheduler.has_room() {
+            if let DatagramCallKey::Exchange(_) = found.key {
+                let mut reply = Buffer::default();
+                found.call.refuse(Status::OVERLOADED, "", &mut reply);
+                port.endpoint.answer(Instant::now(), found.key, &mut reply);
+            }
+            return port.endpoint.drop_call(found.key);
+        }
+        let mut message = Buffer::default();
+        message.extend(found.bytes());
+        let (call, arguments) = (found.call, found.arguments);
+        let job = Job::of_port(
+            self.slot,
+            call,
+            (found.key, found.from),
+            (message, arguments),
+        );
+        self.give_back(port, found.message);
+        self.server.scheduler.push_job(self.server, job);
+    }
+
+    /// Runs a handler with the state given away, and takes it back if no other thread has claimed it.
+    fn execute(&mut self, place: &mut Option<Box<SlotState>>, found: FoundCall) {
+        let shared = &self.server.shared;
+        if let Some(state) = place.take() {
+            self.slot.lend(state);
+        }
+        let context = CallContext {
+            credential: found.call.credential_in(found.bytes()),
+            origin: Origin {
+                peer: Some(found.from),
+                ..self.slot.origin()
+            },
+            cancelled: None,
+        };
+        let call = found.call;
+        let reply = &mut self.thread.reply;
+        self.server.watchdog.note_handler();
+        self.thread.activity.begin_handler();
+        let (registry, tally) = (&shared.registry, &shared.tally);
+        registry.execute(&call, context, found.arguments(), tally, reply);
+        if self.thread.activity.end_handler() {
+            shared.times.note_slow(call.service, call.procedure);
+        }
+        *place = self.slot.claim();
+        match port_of(place) {
+            Some(port) => {
+                port.endpoint.answer(Instant::now(), found.key, reply);
+                self.give_back(port, found.message);
+            }
+            None => {
+                let answer = LateAnswer::Datagram(found.key, std::mem::take(reply));
+                *place = self.slot.leave_answer(answer);
+            }
+        }
+    }
+
+    /// Gives the memory back that a call was found in.
+    fn give_back(&self, port: &mut ServedPort, message: Message) {
+        match message {
+            Message::Memory(memory, _) if port.received.memory.is_empty() => {
+                port.received.memory = memory;
+            }
+            Message::Whole(mut whole) if port.received.whole.message().is_empty() => {
+                whole.clear();
+                port.received.whole = whole;
+            }
+            Message::Memory(..) | Message::Whole(_) | Message::Copied(_) => {}
+        }
+    }
+
+    /// Sends what there is to say.
+    fn send(&self, port: &mut ServedPort) {
+        // Handlers are not told that their calls are not waited for any more.
+        while port.endpoint.poll_cancelled().is_some() {}
+        if !port.endpoint.has_transmit() && !port.trains.has_next() {
+            return;
+        }
+        self.slot.tally.publish_endpoint(&port.endpoint.counters());
+        let ServedPort {
+            endpoint, trains, ..
+        } = port;
+        let mut poll = |packet: &mut Buffer| {
+            // The clock is not read for nothing.
+            let has_transmit = endpoint.has_transmit();
+            has_transmit.then(|| endpoint.poll_transmit(Instant::now(), packet))?
+        };
+        while let Some((train, to)) = trains.next(&mut poll) {
+            if let Err(error) = self.send_patiently(train, to) {
+                self.server.shared.tally.datagrams_dropped.up();
+                tracing::debug!(peer = %to, %error, "a reply could not be sent");
+            }
+        }
+    }
+
+    fn send_patiently(&self, train: Train<'_>, to: SocketAddr) -> io::Result<usize> {
+        match self.carrier.try_send_to(train, to) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let deadline = Instant::now() + SEND_PATIENCE;
+                self.carrier.wait(Ready::WRITABLE, deadline)?;
+                self.carrier.try_send_to(train, to)
+            }
+            sent => sent,
+        }
+    }
+
+    /// Stays with a port that is the only one at which something comes, until nothing has come for a while or others
+    /// need the thread.
+    pub(super) fn stay(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
+        while self.may_stay() {
+            let Some(port) = port_of(place) else {
+                return TurnEnd::Taken;
+            };
+            match self.wait_for_more(port) {
+                Ok((came, from)) => port.received.set(came, from),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let is_due = |at: Instant| at <= Instant::now();
+                    if !port.endpoint.next_repeat().is_some_and(is_due) {
+                        return TurnEnd::Idle;
+                    }
+                    self.prepare(port);
+                    continue;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "receiving a datagram failed");
+                    continue;
+                }
+            }
+            self.serve_received(place);
+            if place.is_none() {
+                return TurnEnd::Taken;
+            }
+        }
+        TurnEnd::More
+    }
+
+    /// Whether the thread may wait for this port alone.
+    pub(super) fn may_stay(&self) -> bool {
+        !self.thread.activity.is_replaced()
+            && self.server.scheduler.may_stay()
+            && !self.server.is_stopping()
+            && !self.slot.has_signals()
+    }
+
+    /// Waits for packets: not beyond the time at which an answer is sent again.
+    fn wait_for_more(&self, port: &mut ServedPort) -> io::Result<(Came, SocketAddr)> {
+        let limit = match port.endpoint.next_repeat() {
+            None => LINGER,
+            Some(at) => limit_until(at, Instant::now()),
+        };
+        let carrier = self.carrier;
+        let room = port.received.room();
         let mut looks = 0;
         let receive = |limit| match limit {
             None => {
                 carrier.look(looks);
                 looks = LOOKS;
-                carrier.try_recv_from(request)
+                carrier.try_recv_from(room)
             }
-            Some(limit) => carrier.recv_from_within(request, limit),
+            Some(limit) => carrier.recv_from_within(room, limit),
         };
-        let looking = Looking::at(carrier.transport());
-        core.linger(&mut self.waiter, looking, false, limit, receive)
+        self.server
+            .linger(&mut port.waiter, port.looking, false, limit, receive)
     }
 
-    /// Answers packets that have come together.
-    fn answer_all(&mut self, core: &Core, came: Came, peer: SocketAddr) {
-        let (socket, whole, out) = (&self.socket, &mut self.whole, &mut self.reply);
-        let mut packets = came.packets(&self.request).peekable();
-        let mut is_alone = true;
-        while let Some(packet) = packets.next() {
-            is_alone &= packets.peek().is_none();
-            out.clear();
-            match is_packet(packet) {
-                true => socket.take_packet(core, packet, is_alone, peer, (whole, out)),
-                false => socket.answer(core, packet, peer, out),
-            }
-        }
-        if !is_alone {
-            socket.send_exchange(core);
-        }
+    /// Tells clients that the server stops.
+    pub(super) fn close(&self, port: &mut ServedPort, to: Farewell) {
+        port.endpoint.close(to);
+        self.send(port);
     }
 }
 
-/// For how long to wait until `at`, but not longer than any peer is waited for. Whole milliseconds: a socket whose
+/// For how long to wait until `at`, but not longer than a thread lingers. Whole milliseconds: a socket whose
 /// limit is another than before has to be told.
 fn limit_until(at: Instant, now: Instant) -> Duration {
     let left = at.saturating_duration_since(now).min(LINGER);
@@ -161,70 +500,11 @@ fn limit_until(at: Instant, now: Instant) -> Duration {
     Duration::from_millis(millis as u64)
 }
 
-impl Socket {
-    /// Answers a message of ONC RPC, or has it answered. `out` is empty.
-    fn answer(self: &Arc<Self>, core: &Core, message: &[u8], peer: SocketAddr, out: &mut Buffer) {
-        let asked = lock(&self.duplicates).judge(core, message, peer, out);
-        match asked {
-            Wanted::Nothing => {}
-            Wanted::Answered => self.send(core, record::message(out), peer),
-            Wanted::Call(key, call) => match core.services.execution(&call) {
-                Execution::Inline => self.execute(core, &call, &key, peer, out),
-                Execution::Workers => self.hand_to_workers(core, message, key, peer),
-            },
-        }
-    }
-
-    fn hand_to_workers(
-        self: &Arc<Self>,
-        core: &Core,
-        message: &[u8],
-        key: CallKey<SocketAddr>,
-        peer: SocketAddr,
-    ) {
-        let reply_to = ReplyTo::Datagram(Arc::clone(self), key, peer);
-        let job = core.workers.job(message, reply_to);
-        if core.workers.submit(job).is_some() {
-            lock(&self.duplicates).drop_call(core, &key);
-        }
-    }
-
-    /// Executes a call that was let through, remembers its reply and sends it. `out` is empty.
-    pub(super) fn execute(
-        &self,
-        core: &Core,
-        call: &Call<'_>,
-        key: &CallKey<SocketAddr>,
-        peer: SocketAddr,
-        out: &mut Buffer,
-    ) {
-        let origin = Origin {
-            transport: self.carrier.transport(),
-            peer: Some(peer),
-        };
-        let _ = core.services.execute(call, origin, out, &core.tally);
-        lock(&self.duplicates).finish(core, key, call.xid, peer, out);
-        self.send(core, record::message(out), peer);
-    }
-
-    fn send(&self, core: &Core, message: &[u8], peer: SocketAddr) {
-        note(core, self.send_patiently(message, peer), peer);
-    }
-
-    fn send_patiently(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
-        match self.try_send(message, peer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let deadline = Instant::now() + SEND_PATIENCE;
-                self.carrier.wait(Ready::WRITABLE, deadline)?;
-                self.try_send(message, peer)
-            }
-            sent => sent,
-        }
-    }
-
-    fn try_send(&self, message: &[u8], peer: SocketAddr) -> io::Result<()> {
-        let sent = self.carrier.try_send_to(Train::one(message), peer);
-        sent.map(|_| ())
+/// The state of a port, if the thread has it.
+pub(super) fn port_of(place: &mut Option<Box<SlotState>>) -> Option<&mut ServedPort> {
+    match place.as_deref_mut() {
+        Some(SlotState::Port(port)) => Some(port),
+        Some(SlotState::Stream(_)) | None => None,
     }
 }
 
@@ -233,7 +513,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_sleeps_beyond_the_time_of_an_answer_or_for_ever() {
+    fn a_wait_ends_at_the_time_of_an_answer_and_not_never() {
         let now = Instant::now();
         let limit = |micros| limit_until(now + Duration::from_micros(micros), now);
         assert_eq!(limit(10_001), Duration::from_millis(11));

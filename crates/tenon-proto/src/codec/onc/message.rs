@@ -176,7 +176,7 @@ impl<'a> CallHeader<'a> {
     }
 
     /// Returns who calls by what a call says that was accepted.
-    pub(crate) fn credential_of(message: &'a [u8]) -> Credential<'a> {
+    pub fn credential_of(message: &'a [u8]) -> Credential<'a> {
         let header = Self::decode(&mut Decoder::new(message)).ok();
         let credential = header.map(|header| Credential::from_opaque(header.credential));
         credential.and_then(Result::ok).unwrap_or_default()

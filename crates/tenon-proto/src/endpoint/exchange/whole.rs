@@ -2,6 +2,7 @@
 
 use super::PREFIX_MAX;
 use super::assembly::{Assembly, whole};
+use crate::config::{ConnectionConfig, Role};
 use crate::connection::framing::Storage;
 use crate::lean::Preamble;
 
@@ -13,6 +14,11 @@ impl Whole {
     /// For messages to an end that says of itself what `preamble` says.
     pub fn new(preamble: &Preamble) -> Self {
         Self(Assembly::receiver(content_max(preamble)))
+    }
+
+    /// For messages to an end with these limits.
+    pub fn of(config: &ConnectionConfig, role: Role) -> Self {
+        Self::new(&config.preamble(role))
     }
 
     /// The message; empty if the last one came in a single packet.

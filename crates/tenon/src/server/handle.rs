@@ -2,32 +2,32 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenon_net::Address;
-use tenon_proto::exchange::server::Farewell as ToClients;
-use tenon_proto::lean::Reason as Farewell;
+use tenon_core::options::FOR_EVER;
+use tenon_core::serve::{ServerCounters, StartError};
+use tenon_net::{Address, Carrier};
+use tenon_proto::endpoint::exchange::server::Farewell;
 
 use super::builder::ServerBuilder;
-use super::core::Core;
-use super::counters::ServerCounters;
-use super::hearing_out::Hearing;
 use super::lock;
-use super::port::Socket;
-use crate::options::FOR_EVER;
-use crate::rpcbind::{Registrar, RpcbindError};
+use super::port::{PortTurn, port_of};
+use super::slot::{Slot, SlotSocket};
+use super::state::ServerState;
+use super::thread::Thread;
+use super::turn;
+use crate::rpcbind::Registrar;
 
 /// How long calls may still run when a server is dropped.
 const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 
-/// How long threads have to leave when they are not executing calls.
+/// How long threads have to leave when they are not carrying out calls.
 const DEPARTURE: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether more has come of what becomes of the last answers.
-const HEARING: Duration = Duration::from_millis(1);
+/// How often is looked at what has become of the last answers in packets.
+const DRAIN_TICK: Duration = Duration::from_millis(1);
 
 /// A server for any number of programs and versions, over TCP, UDP and Unix sockets at once. It
 /// serves on threads of its own until it is [shut down](Self::shutdown) or dropped; share it in an
@@ -84,7 +84,7 @@ const HEARING: Duration = Duration::from_millis(1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Server {
-    core: Arc<Core>,
+    state: Arc<ServerState>,
     addresses: Vec<Address>,
     registrar: Mutex<Registrar>,
     phase: Mutex<Phase>,
@@ -99,14 +99,14 @@ enum Phase {
 }
 
 impl Server {
-    /// A server to be put together.
+    /// Returns a server to be put together.
     pub fn builder() -> ServerBuilder {
-        ServerBuilder::new()
+        ServerBuilder::default()
     }
 
-    pub(super) fn new(core: Arc<Core>, addresses: Vec<Address>) -> Self {
+    pub(super) fn new(state: Arc<ServerState>, addresses: Vec<Address>) -> Self {
         Self {
-            core,
+            state,
             addresses,
             registrar: Mutex::default(),
             phase: Mutex::new(Phase::Serving),
@@ -115,9 +115,10 @@ impl Server {
     }
 
     /// Tells rpcbind where the services are, until the server ends.
-    pub(super) fn register(&self) -> Result<(), RpcbindError> {
-        let programs = self.core.services.programs();
-        *lock(&self.registrar) = Registrar::register(&programs, &self.addresses)?;
+    pub(super) fn register(&self) -> Result<(), StartError> {
+        let programs = self.state.shared.registry.programs();
+        let registered = Registrar::register(&programs, &self.addresses);
+        *lock(&self.registrar) = registered.map_err(|error| StartError::Register(error.into()))?;
         Ok(())
     }
 
@@ -128,10 +129,10 @@ impl Server {
 
     /// What the server has seen so far.
     pub fn counters(&self) -> ServerCounters {
-        self.core.lines.counters()
+        self.state.slots.counters()
     }
 
-    /// Serves until somebody else has shut the server down.
+    /// Serves until another thread has shut the server down.
     pub fn wait(&self) {
         let mut phase = lock(&self.phase);
         while *phase != Phase::Stopped {
@@ -143,56 +144,32 @@ impl Server {
     }
 
     /// Takes back what rpcbind was told, stops listening and reading, lets the calls that were
-    /// begun or wait for a worker be answered for as long as `drain`, and answers in packets arrive, closes every
+    /// begun or handed over be answered for as long as `drain`, and answers in packets arrive, closes every
     /// connection and returns when the threads have left. A handler that still runs then keeps its thread until it
-    /// returns; its reply goes nowhere, unless it came in packets and is executed where it was received.
-    /// When somebody else is at it already, waits for that.
+    /// returns; its reply goes nowhere. If another thread is at it already, waits for that.
     pub fn shutdown(&self, drain: Duration) {
         if !self.begin_stopping() {
             return self.wait();
         }
         drop(mem::take(&mut *lock(&self.registrar)));
-        let ports: Vec<_> = self.core.open_ports().collect();
-        self.stop_receiving();
-        if !self.drain(&ports, Instant::now() + drain.min(FOR_EVER)) {
+        self.state.stop();
+        self.close_connections();
+        if !self.drain(Instant::now() + drain.min(FOR_EVER)) {
             self.abandon_calls();
-            if !self.wait_for_threads(Instant::now() + DEPARTURE) {
+            if !self.state.scheduler.wait_for_departure(Instant::now() + DEPARTURE) {
                 tracing::warn!("handlers still run behind a server that has stopped");
             }
         }
-        for port in &ports {
-            port.say_goodbye(&self.core, ToClients::ToAll);
+        self.with_ports(|turn, place| {
+            if let Some(port) = port_of(place) {
+                turn.close(port, Farewell::ToAll);
+            }
+        });
+        for slot in self.state.slots.all() {
+            self.state.slots.remove(slot.id);
         }
         *lock(&self.phase) = Phase::Stopped;
         self.stopped.notify_all();
-    }
-
-    /// Waits until all threads have left, and meanwhile hears out what becomes of answers in packets, which
-    /// is waited for, too. Says whether the threads have left by `deadline`.
-    fn drain(&self, ports: &[Arc<Socket>], deadline: Instant) -> bool {
-        let mut hearings: Vec<_> = ports
-            .iter()
-            .map(|port| Hearing::new(Arc::clone(port), &self.core))
-            .collect();
-        loop {
-            let until = match hearings.is_empty() {
-                true => deadline,
-                false => deadline.min(Instant::now() + HEARING),
-            };
-            let have_left = self.wait_for_threads(until);
-            // Looked at behind that: a thread may have left an answer.
-            let mut have_arrived = true;
-            for hearing in &mut hearings {
-                have_arrived &= hearing.hear(&self.core);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if have_left && have_arrived || left.is_zero() {
-                return have_left;
-            }
-            if have_left {
-                thread::sleep(HEARING.min(left));
-            }
-        }
     }
 
     fn begin_stopping(&self) -> bool {
@@ -204,32 +181,90 @@ impl Server {
         is_first
     }
 
-    /// Whoever executes nothing leaves.
-    fn stop_receiving(&self) {
-        let core = &self.core;
-        core.stopping.store(true, Ordering::SeqCst);
-        core.pool.close();
-        core.parking.wake();
-        core.workers.close();
-        for mut guest in core.parking.close() {
-            guest.say_goodbye(Farewell::STOPPING);
+    /// Ends connections at which nothing is carried out; threads that wait for others wake up and do the same.
+    fn close_connections(&self) {
+        let mut thread = Thread::default();
+        for slot in self.state.slots.all() {
+            slot.stop_receiving();
+            if slot.stream().is_some()
+                && let Some(state) = slot.claim()
+            {
+                turn::serve(&self.state, &slot, state, &mut thread, false);
+            }
         }
-        for line in core.lines.all() {
-            line.stop_receiving();
+        self.with_ports(|turn, place| {
+            if let Some(port) = port_of(place) {
+                turn.close(port, Farewell::ToIdle);
+            }
+        });
+    }
+
+    /// Waits until all threads have left and answers in packets have arrived; returns whether the threads have left by
+    /// `deadline`.
+    fn drain(&self, deadline: Instant) -> bool {
+        self.state.watchdog.close();
+        loop {
+            let has_ports = self.ports().next().is_some();
+            let until = if has_ports {
+                deadline.min(Instant::now() + DRAIN_TICK)
+            } else {
+                deadline
+            };
+            let have_left = self.state.scheduler.wait_for_departure(until);
+            // Looked at behind that: a thread may have left an answer.
+            let mut have_arrived = true;
+            self.with_ports(|turn, place| {
+                turn.run(place);
+                have_arrived &= port_of(place).is_some_and(|port| !port.has_unarrived());
+            });
+            let left = deadline.saturating_duration_since(Instant::now());
+            if have_left && have_arrived || left.is_zero() {
+                return have_left;
+            }
+            if have_left {
+                thread::sleep(DRAIN_TICK.min(left));
+            }
+        }
+    }
+
+    fn ports(&self) -> impl Iterator<Item = Arc<Slot>> {
+        let slots = self.state.slots.all().into_iter();
+        slots.filter(|slot| slot.stream().is_none())
+    }
+
+    /// Does something with each port that no thread has.
+    fn with_ports(
+        &self,
+        mut body: impl FnMut(&mut PortTurn<'_>, &mut Option<Box<super::slot::SlotState>>),
+    ) {
+        let mut thread = Thread::default();
+        for slot in self.ports() {
+            let carrier: &Carrier = match &slot.socket {
+                SlotSocket::Port(carrier) => carrier,
+                SlotSocket::Stream(_) => continue,
+            };
+            let mut place = slot.claim();
+            if place.is_none() {
+                continue;
+            }
+            let mut turn = PortTurn {
+                server: &self.state,
+                slot: &slot,
+                carrier,
+                thread: &mut thread,
+            };
+            body(&mut turn, &mut place);
+            if let Some(state) = place {
+                slot.lend(state);
+            }
         }
     }
 
     fn abandon_calls(&self) {
-        self.core.workers.abandon();
-        for line in self.core.lines.all() {
-            line.hang_up();
+        self.state.scheduler.abandon_jobs();
+        for slot in self.state.slots.all() {
+            slot.hang_up();
         }
-    }
-
-    fn wait_for_threads(&self, deadline: Instant) -> bool {
-        let core = &self.core;
-        core.pool
-            .wait_for_departure(|| core.workers.threads() == 0, deadline)
     }
 }
 

@@ -1,0 +1,265 @@
+//! What is said of a server before it starts, whichever driver runs it.
+
+use std::io;
+
+use tenon_net::{Address, AddressError, Carrier, Listener};
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tenon_proto::onc::record::FRAGMENT_MAX;
+
+use super::limits::ServerLimits;
+use super::registry::ServiceRegistry;
+use crate::service::Service;
+use crate::wait::Waiting;
+
+/// What is said of a server before it starts.
+pub struct ServerSettings {
+    addresses: Vec<Address>,
+    /// Its services.
+    pub registry: ServiceRegistry,
+    twice: Option<(u32, u32)>,
+    /// What it grants its peers.
+    pub limits: ServerLimits,
+    /// How much it remembers of calls in datagrams.
+    pub duplicates: DuplicateLimits,
+    /// Bytes of the longest fragment of a reply.
+    pub fragment_max: usize,
+    /// How its threads or tasks wait.
+    pub waiting: Waiting,
+    /// The users whose processes may connect through Unix sockets; `None` if all may.
+    pub users: Option<Vec<u32>>,
+    /// Whether rpcbind is told where its services are.
+    pub registers_with_rpcbind: bool,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It has no address to listen at.
+    #[error("no listen address configured; call ServerBuilder::listen")]
+    NoAddress,
+    /// Two services have the same program and version.
+    #[error("version {version} of program {program} is registered twice")]
+    Twice {
+        /// The program's number.
+        program: u32,
+        /// The version's number.
+        version: u32,
+    },
+    /// The memory of calls that came in datagrams has no room.
+    #[error("the duplicate limits leave no room: entries and bytes must be over 0, not {0:?}")]
+    DuplicateLimits(DuplicateLimits),
+    /// An address cannot be listened at.
+    #[error("cannot listen at {address}: {cause}")]
+    Listen {
+        /// The address as it was given.
+        address: Address,
+        /// What the system reported.
+        cause: io::Error,
+    },
+    /// rpcbind does not register the services.
+    #[error("cannot register with rpcbind: {0}")]
+    Register(Box<dyn std::error::Error + Send + Sync>),
+    /// The system has no poller or thread for the server.
+    #[error("cannot start to serve: {0}")]
+    System(io::Error),
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            addresses: Vec::new(),
+            registry: ServiceRegistry::default(),
+            twice: None,
+            limits: ServerLimits::default(),
+            duplicates: DuplicateLimits::default(),
+            fragment_max: FRAGMENT_MAX,
+            waiting: Waiting::default(),
+            users: None,
+            registers_with_rpcbind: false,
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Listens at `address`, too.
+    ///
+    /// # Errors
+    /// The text is not an address.
+    pub fn listen(&mut self, address: &str) -> Result<(), AddressError> {
+        self.addresses.push(address.parse()?);
+        Ok(())
+    }
+
+    /// Serves a service, too. That a version of a program is served twice is said at the start.
+    pub fn add(&mut self, service: Box<dyn Service>) {
+        let (program, version) = (service.program(), service.version());
+        if !self.registry.add(service) {
+            self.twice = Some((program, version));
+        }
+    }
+
+    /// Notes that a version of a program is served twice.
+    pub fn note_twice(&mut self, program: u32, version: u32) {
+        self.twice = Some((program, version));
+    }
+
+    /// Listens at all addresses.
+    ///
+    /// # Errors
+    /// Something that was said makes no sense, or an address cannot be listened at. Nothing listens then.
+    pub fn open(&self) -> Result<ListenSockets, StartError> {
+        if let Some((program, version)) = self.twice {
+            return Err(StartError::Twice { program, version });
+        }
+        if self.addresses.is_empty() {
+            return Err(StartError::NoAddress);
+        }
+        if self.duplicates.entries == 0 || self.duplicates.bytes == 0 {
+            return Err(StartError::DuplicateLimits(self.duplicates));
+        }
+        let mut sockets = ListenSockets::default();
+        for address in &self.addresses {
+            let opened = sockets.open(address, self.users.as_deref(), self.limits.ring_bytes);
+            opened.map_err(|cause| StartError::Listen {
+                address: address.clone(),
+                cause,
+            })?;
+        }
+        Ok(sockets)
+    }
+}
+
+/// The sockets that a server listens at, and where they are.
+#[derive(Debug, Default)]
+pub struct ListenSockets {
+    /// TCP, Unix and shared memory.
+    pub listeners: Vec<Listener>,
+    /// UDP, by the kernel or past it.
+    pub carriers: Vec<Carrier>,
+    /// All of them, with real ports, in the order in which they were given.
+    pub addresses: Vec<Address>,
+}
+
+impl ListenSockets {
+    fn open(
+        &mut self,
+        address: &Address,
+        users: Option<&[u32]>,
+        ring_bytes: usize,
+    ) -> io::Result<()> {
+        match address {
+            Address::Udp(_) | Address::Xdp(_) => {
+                let carrier = Carrier::bind(address)?;
+                self.addresses.push(carrier.address()?);
+                self.carriers.push(carrier);
+            }
+            Address::Tcp(_)
+            | Address::Unix(_)
+            | Address::LeanTcp(_)
+            | Address::LeanUdp(_)
+            | Address::LeanUnix(_)
+            | Address::Shm(_) => {
+                let mut listener = Listener::bind(address)?.with_rings_of(ring_bytes);
+                if let Some(users) = users {
+                    listener = listener.only_users(users);
+                }
+                self.addresses.push(listener.address().clone());
+                self.listeners.push(listener);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives a builder the settings that servers of all drivers have. It is a struct whose field `settings` are the
+/// [`ServerSettings`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! server_settings {
+    () => {
+        /// Listens at `address` too: `tcp://host:port`, `udp://host:port`, `unix:///path`, `shm:///path` or
+        /// `xdp://host:port`. Port 0 takes any free port; [`Server::addresses`] tells which.
+        ///
+        /// # Errors
+        /// The text is not an address.
+        pub fn listen(mut self, address: &str) -> Result<Self, $crate::net::AddressError> {
+            self.settings.listen(address)?;
+            Ok(self)
+        }
+
+        /// Sets how the server waits for peers that are about to call again; [`Waiting::Adaptive`] by default.
+        /// However many connections there are, one fewer thread than there are processors looks at the same time, but
+        /// at least one; the others sleep.
+        #[must_use]
+        pub fn waiting(mut self, waiting: $crate::wait::Waiting) -> Self {
+            self.settings.waiting = waiting;
+            self
+        }
+
+        /// Takes connections through Unix sockets, those that lead to shared memory among them, of processes of these
+        /// users only, by their numbers. By default all processes may connect that may open the socket's file.
+        #[must_use]
+        pub fn users(mut self, users: impl IntoIterator<Item = u32>) -> Self {
+            self.settings.users = Some(users.into_iter().collect());
+            self
+        }
+
+        /// Sets what peers are granted.
+        #[must_use]
+        pub fn limits(mut self, limits: $crate::serve::ServerLimits) -> Self {
+            self.settings.limits = limits.computable();
+            self
+        }
+
+        /// Sets how much is remembered of the calls that came in datagrams, so that repeated ones are executed once.
+        /// Each UDP address has a memory of its own. The start refuses entries or bytes of 0.
+        #[must_use]
+        pub fn duplicate_limits(
+            mut self,
+            limits: $crate::proto::endpoint::duplicates::DuplicateLimits,
+        ) -> Self {
+            self.settings.duplicates = limits;
+            self
+        }
+
+        /// Sets how much is forgiven in arguments; [`DecodeMode::Lenient`]($crate::wire::DecodeMode::Lenient) by
+        /// default.
+        #[must_use]
+        pub fn decode_mode(mut self, mode: $crate::wire::DecodeMode) -> Self {
+            self.settings.registry.mode = mode;
+            self
+        }
+
+        /// Sets what the arguments of one call may cost to decode.
+        #[must_use]
+        pub fn decode_limits(mut self, limits: $crate::wire::Limits) -> Self {
+            self.settings.registry.limits = limits;
+            self
+        }
+
+        /// Cuts replies on streams into fragments of at most `bytes`, for peers that want them so; as
+        /// few fragments as record marking allows by default.
+        #[must_use]
+        pub fn fragment_max(mut self, bytes: usize) -> Self {
+            let longest = $crate::proto::onc::record::FRAGMENT_MAX;
+            self.settings.fragment_max = bytes.clamp(1, longest);
+            self
+        }
+
+        /// Tells this host's rpcbind where the services are, and takes it back at the end, so that
+        /// clients need no port (RFC 1833). Replaces what is registered for the same programs on the
+        /// same transports. Not done by default.
+        #[must_use]
+        pub fn register_with_rpcbind(mut self, registers: bool) -> Self {
+            self.settings.registers_with_rpcbind = registers;
+            self
+        }
+    };
+}

@@ -1,0 +1,86 @@
+//! What a thread of the server is at: for the watchdog, whether it runs a handler, and for the scheduler, what it counts
+//! as.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::lock;
+use super::slot::Slot;
+
+/// What a thread counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Role {
+    /// One that polls, carries a call out that was handed over, or does nothing.
+    Other,
+    /// One that serves those that have something to say.
+    Serving,
+    /// One that stays with a connection.
+    Staying,
+    /// One whose handler takes long, so that another thread does its work.
+    Replaced,
+}
+
+/// What one thread is at.
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    /// Odd while a handler runs, and another number for each.
+    handlers: AtomicU64,
+    /// A [`Role`], which changes with the tasks of the scheduler locked.
+    role: AtomicU8,
+    /// The connection or port that the thread serves.
+    serves: Mutex<Option<Arc<Slot>>>,
+}
+
+impl Activity {
+    /// The thread serves this connection or port now, or none.
+    pub(super) fn set_slot(&self, slot: Option<&Arc<Slot>>) {
+        *lock(&self.serves) = slot.cloned();
+    }
+
+    /// Returns the connection or port that the thread serves.
+    pub(super) fn slot(&self) -> Option<Arc<Slot>> {
+        lock(&self.serves).clone()
+    }
+
+    /// A handler begins. Only the thread itself counts, so that a plain store does.
+    #[inline]
+    pub(super) fn begin_handler(&self) {
+        let count = self.handlers.load(Ordering::Relaxed);
+        self.handlers.store(count + 1, Ordering::Release);
+    }
+
+    /// The handler that runs has ended; returns whether it has taken long.
+    #[inline]
+    pub(super) fn end_handler(&self) -> bool {
+        let count = self.handlers.load(Ordering::Relaxed);
+        self.handlers.store(count + 1, Ordering::Release);
+        self.is_replaced()
+    }
+
+    /// How many handlers have begun and ended, together: odd while one runs.
+    pub(super) fn handlers(&self) -> u64 {
+        self.handlers.load(Ordering::Acquire)
+    }
+
+    /// Whether another thread does this one's work.
+    #[inline]
+    pub(super) fn is_replaced(&self) -> bool {
+        self.role.load(Ordering::Relaxed) == Role::Replaced as u8
+    }
+
+    /// Returns what the thread counts as.
+    pub(super) fn role(&self) -> Role {
+        match self.role.load(Ordering::Relaxed) {
+            1 => Role::Serving,
+            2 => Role::Staying,
+            3 => Role::Replaced,
+            _ => Role::Other,
+        }
+    }
+
+    /// Sets what the thread counts as.
+    pub(super) fn set_role(&self, role: Role) {
+        self.role.store(role as u8, Ordering::Relaxed);
+    }
+}

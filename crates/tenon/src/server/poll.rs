@@ -1,0 +1,171 @@
+//! What the thread does that waits for all connections and ports which have nothing to say: it finds those that have
+//! something to say, accepts new connections, and ends those that take too long.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tenon_net::{Listener, Poller, Watch};
+
+use super::port::port_of;
+use super::scheduler::ReadySlot;
+use super::slot::{ENDED, READY, Slot, SlotState};
+use super::state::ServerState;
+use super::stream::stream_of;
+
+/// Connections accepted at a time: a flood of new ones must not keep others from being heard.
+const ACCEPTS_MAX: usize = 32;
+
+/// How long to wait after a failure to accept, for want of descriptors for example, before the
+/// next attempt. The connections wait in the kernel.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// Looks for silent connections this many times within the time that they are granted.
+const IDLE_CHECKS: u32 = 4;
+
+/// The poller and the listeners. One thread at a time has it.
+#[derive(Debug)]
+pub(super) struct PollDuty {
+    poller: Poller,
+    /// They are registered under their indices.
+    listeners: Vec<Listener>,
+    accept_again: Option<Instant>,
+    check_idle: Option<Instant>,
+}
+
+impl PollDuty {
+    pub(super) fn new(poller: Poller, listeners: Vec<Listener>) -> io::Result<Self> {
+        let registry = poller.registry()?;
+        for (index, listener) in listeners.iter().enumerate() {
+            registry.add(listener, index, Watch::Receive)?;
+        }
+        Ok(Self {
+            poller,
+            listeners,
+            accept_again: None,
+            check_idle: None,
+        })
+    }
+
+    /// Waits until something happens; returns the connections and ports that have something to say.
+    pub(super) fn wait(&mut self, server: &Arc<ServerState>) -> Vec<ReadySlot> {
+        let now = Instant::now();
+        let limit = self
+            .next_duty(server, now)
+            .map(|at| at.saturating_duration_since(now));
+        if let Err(error) = self.poller.wait(limit) {
+            tracing::error!(%error, "waiting for events failed");
+            return Vec::new();
+        }
+        let mut ready = Vec::new();
+        if server.is_stopping() {
+            return ready;
+        }
+        self.find_ready(server, &mut ready);
+        if limit.is_some() {
+            self.do_duties(server, &mut ready);
+        }
+        ready
+    }
+
+    /// When something is to be done even if nothing happens.
+    fn next_duty(&mut self, server: &ServerState, now: Instant) -> Option<Instant> {
+        let idle = server.shared.limits.idle_timeout;
+        if self.check_idle.is_none()
+            && let Some(idle) = idle
+        {
+            self.check_idle = Some(now + idle / IDLE_CHECKS);
+        }
+        let duties = [self.accept_again, self.check_idle, server.next_deadline()];
+        duties.into_iter().flatten().min()
+    }
+
+    fn find_ready(&mut self, server: &Arc<ServerState>, ready: &mut Vec<ReadySlot>) {
+        let listeners = self.listeners.len();
+        let mut waiting = Vec::new();
+        let events = self.poller.events().filter_map(|event| {
+            if event.token < listeners {
+                waiting.push(event.token);
+                return None;
+            }
+            let ended = if event.is_read_closed { ENDED } else { 0 };
+            Some((event.token, READY | ended))
+        });
+        server.slots.get_all(events, |slot, signal| {
+            if let Some(state) = slot.signal(signal) {
+                ready.push((Arc::clone(slot), state));
+            }
+        });
+        for index in waiting {
+            self.accept(server, index);
+        }
+    }
+
+    fn do_duties(&mut self, server: &Arc<ServerState>, ready: &mut Vec<ReadySlot>) {
+        let now = Instant::now();
+        if self.accept_again.take_if(|at| *at <= now).is_some() {
+            for index in 0..self.listeners.len() {
+                self.accept(server, index);
+            }
+        }
+        let is_late = server.take_deadline(now);
+        if self.check_idle.take_if(|at| *at <= now).is_some() || is_late {
+            for slot in server.slots.all() {
+                if let Some(state) = slot.claim() {
+                    look_at_time(server, &slot, state, now, ready);
+                }
+            }
+        }
+    }
+
+    /// Accepts until no connection waits any more, or others are to have their turn.
+    fn accept(&mut self, server: &Arc<ServerState>, index: usize) {
+        for _ in 0..ACCEPTS_MAX {
+            match self.listeners[index].try_accept() {
+                Ok(Some(stream)) => server.admit(stream),
+                Ok(None) => return,
+                Err(error) => return self.put_off_accepting(server, &error),
+            }
+        }
+        // The poller has told of those that wait still, and does not again.
+        self.accept_again.get_or_insert_with(Instant::now);
+    }
+
+    fn put_off_accepting(&mut self, server: &ServerState, error: &io::Error) {
+        server.shared.tally.accept_failures.up();
+        tracing::warn!(%error, "cannot accept a connection; trying again soon");
+        self.accept_again = Some(Instant::now() + ACCEPT_AGAIN);
+    }
+}
+
+/// Ends a connection that is overdue, has a port served that has something to do, and puts others back.
+fn look_at_time(
+    server: &Arc<ServerState>,
+    slot: &Arc<Slot>,
+    state: Box<SlotState>,
+    now: Instant,
+    ready: &mut Vec<ReadySlot>,
+) {
+    let mut place = Some(state);
+    if let Some(state) = stream_of(&mut place) {
+        if let Some(reason) = state.served.overdue(&server.shared.limits, now) {
+            state.end(reason);
+            ready.extend(place.map(|state| (Arc::clone(slot), state)));
+            return;
+        }
+        if let Some(at) = state.served.deadline() {
+            server.note_deadline(at);
+        }
+    } else if let Some(port) = port_of(&mut place)
+        && let Some(at) = port.next_timeout()
+    {
+        if at <= now {
+            ready.extend(place.map(|state| (Arc::clone(slot), state)));
+            return;
+        }
+        server.note_deadline(at);
+    }
+    if let Some(state) = place.and_then(|state| slot.put_back(state)) {
+        ready.push((Arc::clone(slot), state));
+    }
+}

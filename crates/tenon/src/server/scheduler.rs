@@ -1,0 +1,475 @@
+//! Which thread does what. All threads are alike, and each takes the next task:
+//!
+//! - to *serve* a connection or port that has something to say, for a turn;
+//! - to carry a call out that was *handed over*, as its procedure takes long;
+//! - to *poll*: to wait for all connections and ports that have nothing to say, and to accept new ones. One thread at
+//!   a time does it.
+//!
+//! A thread that has polled serves what it has found, one after the other, and polls again; no other thread is woken
+//! for that unless there is much to do and a processor for it. A connection that is the only one which says something
+//! keeps its thread, which waits for it alone: a call costs two system calls then. A thread whose handler takes long is
+//! replaced by another. Threads that find nothing to do for a while leave.
+
+use std::collections::VecDeque;
+use std::io;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::activity::{Activity, Role};
+use super::jobs::Job;
+use super::lock;
+use super::poll::PollDuty;
+use super::slot::{READY, Slot, SlotState};
+use super::state::ServerState;
+use super::thread::Thread;
+use super::turn;
+
+/// How long a thread without a task stays.
+const IDLE_THREAD_TTL: Duration = Duration::from_secs(2);
+
+/// Another thread is woken when so much time is needed for those that wait to be served.
+const BACKLOG_MAX: Duration = Duration::from_micros(150);
+
+/// Times in a row that one connection has to be the only one before a thread stays with it, at most.
+const STREAK_MAX: u32 = 1024;
+
+/// A connection or port that has something to say, with its state.
+pub(super) type ReadySlot = (Arc<Slot>, Box<SlotState>);
+
+/// The tasks of a server and the threads that do them.
+#[derive(Debug)]
+pub(super) struct Scheduler {
+    tasks: Mutex<Tasks>,
+    work: Condvar,
+    departures: Condvar,
+    /// Threads that serve at the same time at most.
+    serving_max: usize,
+    /// Calls that were handed over and are not answered, at most.
+    jobs_max: usize,
+    jobs: AtomicUsize,
+    /// Whether several connections have something to say, so that no thread stays with one.
+    is_crowded: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Tasks {
+    ready: VecDeque<ReadySlot>,
+    jobs: VecDeque<Job>,
+    /// There while no thread polls.
+    poll: Option<Box<PollDuty>>,
+    threads: usize,
+    threads_max: usize,
+    idle: usize,
+    /// Threads that serve and are not replaced.
+    serving: usize,
+    /// Threads that stay with one connection each.
+    staying: usize,
+    /// How long a turn takes, on average, in nanoseconds.
+    turn_nanos: u64,
+    lone: LoneSlot,
+    is_closed: bool,
+}
+
+/// Whether one connection alone has had something to say for a while.
+#[derive(Debug)]
+struct LoneSlot {
+    id: usize,
+    /// Times in a row.
+    streak: u32,
+    /// Times in a row after which a thread stays with it.
+    needed: u32,
+}
+
+enum Task {
+    Serve(ReadySlot, bool),
+    Run(Job),
+    Poll(Box<PollDuty>),
+}
+
+impl Scheduler {
+    pub(super) fn new(threads_max: usize, jobs_max: usize) -> Self {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            tasks: Mutex::new(Tasks {
+                ready: VecDeque::new(),
+                jobs: VecDeque::new(),
+                poll: None,
+                threads: 0,
+                // One more waits for those that have nothing to say.
+                threads_max: threads_max.max(1) + 1,
+                idle: 0,
+                serving: 0,
+                staying: 0,
+                turn_nanos: 0,
+                lone: LoneSlot {
+                    id: 0,
+                    streak: 0,
+                    needed: 1,
+                },
+                is_closed: false,
+            }),
+            work: Condvar::new(),
+            departures: Condvar::new(),
+            serving_max: processors.min(threads_max.max(1)),
+            jobs_max: jobs_max.max(1),
+            jobs: AtomicUsize::new(0),
+            is_crowded: AtomicBool::new(false),
+        }
+    }
+
+    /// Starts the first thread and the watchdog.
+    pub(super) fn start(&self, server: &Arc<ServerState>, poll: PollDuty) -> io::Result<()> {
+        let watching = Arc::clone(server);
+        let builder = thread::Builder::new().name("tenon-watchdog".to_owned());
+        let mut tasks = lock(&self.tasks);
+        builder.spawn(move || {
+            watching.watchdog.run(&watching);
+            watching.scheduler.leave();
+        })?;
+        tasks.threads += 1;
+        tasks.threads_max += 1;
+        tasks.poll = Some(Box::new(poll));
+        self.spawn(&mut tasks, server)
+    }
+
+    // ---- What there is to do ----
+
+    /// Has a connection or port served as soon as a thread is free.
+    pub(super) fn push_ready(
+        &self,
+        server: &Arc<ServerState>,
+        slot: &Arc<Slot>,
+        state: Box<SlotState>,
+    ) {
+        let mut tasks = lock(&self.tasks);
+        tasks.ready.push_back((Arc::clone(slot), state));
+        self.note_crowd(&tasks);
+        self.reinforce(&mut tasks, server);
+    }
+
+    /// Lets others have their turn first; returns the state if there are none.
+    pub(super) fn requeue(
+        &self,
+        server: &Arc<ServerState>,
+        slot: &Arc<Slot>,
+        state: Box<SlotState>,
+    ) -> Option<Box<SlotState>> {
+        let mut tasks = lock(&self.tasks);
+        if tasks.ready.is_empty() {
+            return Some(state);
+        }
+        tasks.ready.push_back((Arc::clone(slot), state));
+        self.reinforce(&mut tasks, server);
+        None
+    }
+
+    /// Whether one more call may be handed over.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.jobs.load(Ordering::Relaxed) < self.jobs_max
+    }
+
+    /// Has a call carried out by another thread.
+    pub(super) fn push_job(&self, server: &Arc<ServerState>, job: Job) {
+        let tally = &server.shared.tally;
+        tally.calls_handed_over.up();
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+        let mut tasks = lock(&self.tasks);
+        if tasks.idle == 0 && tasks.threads >= tasks.threads_max {
+            tally.calls_waited.up();
+        }
+        tasks.jobs.push_back(job);
+        self.wake_one(&mut tasks, server);
+    }
+
+    /// Serves a connection or port with the thread that has made it so: it has carried out a call of it.
+    pub(super) fn serve_here(
+        &self,
+        server: &Arc<ServerState>,
+        slot: &Arc<Slot>,
+        state: Box<SlotState>,
+    ) {
+        let mut thread = Thread::default();
+        turn::serve(server, slot, state, &mut thread, false);
+    }
+
+    /// Whether a thread may wait for one connection alone.
+    #[inline]
+    pub(super) fn may_stay(&self) -> bool {
+        !self.is_crowded.load(Ordering::Relaxed)
+    }
+
+    // ---- Threads ----
+
+    fn run(&self, server: &Arc<ServerState>) {
+        let mut thread = Thread::default();
+        server.watchdog.watch(&thread.activity);
+        while let Some(task) = self.next(server, &thread.activity) {
+            match task {
+                Task::Serve((slot, state), is_lone) => {
+                    thread.activity.set_slot(Some(&slot));
+                    turn::serve(server, &slot, state, &mut thread, is_lone);
+                    thread.activity.set_slot(None);
+                }
+                Task::Run(job) => {
+                    job.run(server);
+                    self.jobs.fetch_sub(1, Ordering::Relaxed);
+                }
+                Task::Poll(mut poll) => {
+                    let found = poll.wait(server);
+                    self.end_poll(poll, found);
+                }
+            }
+        }
+        self.leave();
+    }
+
+    /// Puts back what only one thread has, and what it has found.
+    fn end_poll(&self, poll: Box<PollDuty>, found: Vec<ReadySlot>) {
+        let mut tasks = lock(&self.tasks);
+        if let [(slot, _)] = &found[..]
+            && tasks.ready.is_empty()
+        {
+            tasks.lone.note_alone(slot.id);
+        } else if !found.is_empty() {
+            tasks.lone.streak = 0;
+        }
+        tasks.ready.extend(found);
+        self.note_crowd(&tasks);
+        tasks.poll = Some(poll).filter(|_| !tasks.is_closed);
+    }
+
+    /// Threads do not stay with one connection while others have something to say, and no thread for it.
+    fn note_crowd(&self, tasks: &Tasks) {
+        let has_crowd = !tasks.ready.is_empty() && tasks.staying >= self.serving_max;
+        self.is_crowded.store(has_crowd, Ordering::Relaxed);
+    }
+
+    /// Returns the next task; `None` when it is time to leave.
+    fn next(&self, server: &Arc<ServerState>, activity: &Activity) -> Option<Task> {
+        let mut tasks = lock(&self.tasks);
+        tasks.set_role(activity, Role::Other);
+        loop {
+            if let Some(task) = tasks.take(self.serving_max) {
+                if let Task::Serve(..) = task {
+                    tasks.set_role(activity, Role::Serving);
+                }
+                self.reinforce(&mut tasks, server);
+                return Some(task);
+            }
+            if tasks.is_closed && tasks.jobs.is_empty() && tasks.ready.is_empty() {
+                return None;
+            }
+            let in_vain;
+            (tasks, in_vain) = self.rest(tasks);
+            if in_vain && !tasks.has_task(self.serving_max) {
+                return None;
+            }
+        }
+    }
+
+    /// Waits for a task; returns whether in vain.
+    fn rest<'a>(&self, mut tasks: MutexGuard<'a, Tasks>) -> (MutexGuard<'a, Tasks>, bool) {
+        tasks.idle += 1;
+        let waited = self.work.wait_timeout(tasks, IDLE_THREAD_TTL);
+        let (mut tasks, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        tasks.idle -= 1;
+        (tasks, waited.timed_out())
+    }
+
+    /// Wakes or starts a thread if there is a task that should not wait for those that are awake.
+    fn reinforce(&self, tasks: &mut Tasks, server: &Arc<ServerState>) {
+        let has_jobs = !tasks.jobs.is_empty();
+        let may_serve = tasks.serving < self.serving_max && !tasks.ready.is_empty();
+        let is_alone = tasks.serving == 0;
+        if has_jobs
+            || may_serve && (is_alone || tasks.backlog() > BACKLOG_MAX)
+            || is_alone && tasks.poll.is_some()
+        {
+            self.wake_one(tasks, server);
+        }
+    }
+
+    fn wake_one(&self, tasks: &mut Tasks, server: &Arc<ServerState>) {
+        if tasks.idle > 0 {
+            self.work.notify_one();
+        } else if tasks.threads < tasks.threads_max
+            && let Err(error) = self.spawn(tasks, server)
+        {
+            // The task waits for one of the threads that there are.
+            tracing::warn!(%error, "cannot start a thread");
+        }
+    }
+
+    fn spawn(&self, tasks: &mut Tasks, server: &Arc<ServerState>) -> io::Result<()> {
+        let server = Arc::clone(server);
+        let builder = thread::Builder::new().name("tenon-serve".to_owned());
+        builder.spawn(move || server.scheduler.run(&server))?;
+        tasks.threads += 1;
+        Ok(())
+    }
+
+    fn leave(&self) {
+        let mut tasks = lock(&self.tasks);
+        tasks.threads -= 1;
+        self.departures.notify_all();
+    }
+
+    // ---- Connections that keep their thread ----
+
+    /// Whether the thread that has served this connection is to stay with it; another thread polls then.
+    pub(super) fn begin_stay(
+        &self,
+        server: &Arc<ServerState>,
+        slot: &Slot,
+        activity: &Activity,
+    ) -> bool {
+        let mut tasks = lock(&self.tasks);
+        let is_lone = tasks.ready.is_empty()
+            && tasks.jobs.is_empty()
+            && tasks.staying < self.serving_max
+            && tasks.lone.is_due(slot.id)
+            && activity.role() == Role::Serving
+            && !tasks.is_closed;
+        if !is_lone {
+            return false;
+        }
+        tasks.set_role(activity, Role::Staying);
+        self.reinforce(&mut tasks, server);
+        true
+    }
+
+    /// The thread does not stay any longer, and serves as any other. It has served so many turns meanwhile.
+    pub(super) fn end_stay(&self, slot: &Slot, activity: &Activity, turns: u64) {
+        let mut tasks = lock(&self.tasks);
+        if activity.role() == Role::Staying {
+            tasks.set_role(activity, Role::Serving);
+        }
+        let is_crowded = self.is_crowded.load(Ordering::Relaxed);
+        tasks.lone.note_stayed(slot.id, is_crowded, turns);
+        self.note_crowd(&tasks);
+    }
+
+    // ---- Handlers that take long ----
+
+    /// Has another thread go on in place of one whose handler takes long, with its connection, too.
+    pub(super) fn take_over(&self, server: &Arc<ServerState>, activity: &Activity) {
+        let mut tasks = lock(&self.tasks);
+        if !matches!(activity.role(), Role::Serving | Role::Staying) {
+            return;
+        }
+        tasks.set_role(activity, Role::Replaced);
+        server.shared.tally.takeovers.up();
+        // What the thread has left in the slot while its handler runs.
+        if let Some(slot) = activity.slot()
+            && let Some(state) = slot.signal(READY)
+        {
+            tasks.ready.push_back((slot, state));
+        }
+        self.note_crowd(&tasks);
+        if tasks.serving == 0 || !tasks.ready.is_empty() {
+            self.wake_one(&mut tasks, server);
+        }
+    }
+
+    // ---- The end ----
+
+    /// Nothing is polled any more once the thread that polls has noticed. Threads leave when nothing is left to do.
+    pub(super) fn close(&self) {
+        let mut tasks = lock(&self.tasks);
+        tasks.is_closed = true;
+        let poll = tasks.poll.take();
+        self.work.notify_all();
+        drop(tasks);
+        drop(poll);
+    }
+
+    /// Drops the calls that wait for a thread.
+    pub(super) fn abandon_jobs(&self) {
+        let abandoned = std::mem::take(&mut lock(&self.tasks).jobs);
+        drop(abandoned);
+    }
+
+    /// Waits until all threads have left; returns whether they have by `deadline`.
+    pub(super) fn wait_for_departure(&self, deadline: Instant) -> bool {
+        let mut tasks = lock(&self.tasks);
+        while tasks.threads > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.departures.wait_timeout(tasks, left);
+            tasks = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
+impl Tasks {
+    /// A thread counts as something else from now on.
+    fn set_role(&mut self, activity: &Activity, role: Role) {
+        for (change, role) in [(-1, activity.role()), (1, role)] {
+            let count = match role {
+                Role::Serving => &mut self.serving,
+                Role::Staying => &mut self.staying,
+                Role::Other | Role::Replaced => continue,
+            };
+            *count = count.saturating_add_signed(change);
+        }
+        activity.set_role(role);
+    }
+
+    fn has_task(&self, serving_max: usize) -> bool {
+        let may_serve = !self.ready.is_empty() && self.serving < serving_max;
+        may_serve || !self.jobs.is_empty() || self.poll.is_some()
+    }
+
+    fn take(&mut self, serving_max: usize) -> Option<Task> {
+        if self.serving < serving_max
+            && let Some(ready) = self.ready.pop_front()
+        {
+            let is_lone = self.ready.is_empty();
+            return Some(Task::Serve(ready, is_lone));
+        }
+        // A thread polls as long as none does, and the others carry calls out.
+        if self.serving == 0 || self.jobs.is_empty() {
+            if let Some(poll) = self.poll.take() {
+                return Some(Task::Poll(poll));
+            }
+        }
+        self.jobs.pop_front().map(Task::Run)
+    }
+
+    /// How long those that wait to be served have to wait if no further thread serves them.
+    fn backlog(&self) -> Duration {
+        Duration::from_nanos(self.turn_nanos * self.ready.len() as u64)
+    }
+}
+
+impl LoneSlot {
+    fn note_alone(&mut self, id: usize) {
+        if self.id == id {
+            self.streak = self.streak.saturating_add(1);
+        } else {
+            (self.id, self.streak) = (id, 1);
+        }
+    }
+
+    fn is_due(&self, id: usize) -> bool {
+        self.id == id && self.streak >= self.needed
+    }
+
+    /// A thread has stayed for so many turns, and left as others had something to say or it was silent.
+    fn note_stayed(&mut self, id: usize, is_crowded: bool, turns: u64) {
+        if is_crowded && turns < u64::from(STREAK_MAX) {
+            self.needed = (self.needed * 2).min(STREAK_MAX);
+            self.streak = 0;
+        } else {
+            self.needed = (self.needed / 2).max(1);
+            (self.id, self.streak) = (id, self.needed);
+        }
+    }
+}

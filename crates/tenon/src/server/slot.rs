@@ -1,0 +1,206 @@
+//! A connection or port as everything in the server sees it, and who has its state: one thread at a time, or none.
+//!
+//! The state moves between the slot and the thread that serves it. A thread that runs a handler puts the state into
+//! the slot meanwhile, so that another thread can go on with the connection if the handler takes long. What others have
+//! for the connection while a thread has its state, answers of calls that were carried out elsewhere above all, they
+//! leave in the slot, and the thread looks for it before it lets the connection go.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU8, Ordering, fence};
+use std::sync::Mutex;
+
+use crossbeam_utils::atomic::AtomicCell;
+use tenon_core::serve::CallTally;
+use tenon_core::service::Origin;
+use tenon_net::{Carrier, Stream, Transport};
+use tenon_proto::connection::DeferredId;
+use tenon_proto::endpoint::DatagramCallKey;
+use tenon_wire::Buffer;
+
+use super::lock;
+use super::port::ServedPort;
+use super::stream::StreamState;
+
+/// Something may have come, or there may be room to send.
+pub(super) const READY: u8 = 1;
+/// Answers were left in the slot.
+pub(super) const ANSWERS: u8 = 2;
+/// The peer has ended its sending side, or all of the connection.
+pub(super) const ENDED: u8 = 4;
+
+/// A connection or port.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// The number under which its socket is registered, which is never given again.
+    pub(super) id: usize,
+    pub(super) socket: SlotSocket,
+    /// What only one thread at a time may have.
+    state: AtomicCell<Option<Box<SlotState>>>,
+    /// What has happened since a thread has looked.
+    signals: AtomicU8,
+    answers: Mutex<Vec<LateAnswer>>,
+    pub(super) tally: CallTally,
+}
+
+/// What a slot receives and sends by.
+#[derive(Debug)]
+pub(super) enum SlotSocket {
+    Stream(Stream),
+    Port(Carrier),
+}
+
+/// What one thread at a time has of a connection or port.
+#[derive(Debug)]
+pub(super) enum SlotState {
+    Stream(StreamState),
+    Port(ServedPort),
+}
+
+/// The answer to a call that was not answered by the thread that has the state.
+#[derive(Debug)]
+pub(super) enum LateAnswer {
+    /// Of a stream, to a call that was handed over.
+    Deferred(DeferredId, Buffer),
+    /// Of a stream, to a call whose handler took long where it was received.
+    Inline(Buffer),
+    /// Of a port.
+    Datagram(DatagramCallKey<SocketAddr>, Buffer),
+}
+
+impl Slot {
+    /// A slot whose state is nowhere yet: it is to be [put back](Self::put_back).
+    pub(super) fn new(id: usize, socket: SlotSocket) -> Self {
+        Self {
+            id,
+            socket,
+            state: AtomicCell::new(None),
+            signals: AtomicU8::new(0),
+            answers: Mutex::default(),
+            tally: CallTally::default(),
+        }
+    }
+
+    /// Takes the state, unless a thread has it.
+    #[inline]
+    pub(super) fn claim(&self) -> Option<Box<SlotState>> {
+        self.state.take()
+    }
+
+    /// Lets another thread claim the state while this one runs a handler.
+    #[inline]
+    pub(super) fn lend(&self, state: Box<SlotState>) {
+        self.state.store(Some(state));
+    }
+
+    /// Puts the state back; returns it if something has happened meanwhile that is to be looked at.
+    #[inline]
+    pub(super) fn put_back(&self, state: Box<SlotState>) -> Option<Box<SlotState>> {
+        self.state.store(Some(state));
+        // A signal that is not seen here is given by a thread that finds the state.
+        fence(Ordering::SeqCst);
+        if self.signals.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.claim()
+    }
+
+    /// Says that something has happened, and takes the state, unless a thread has it, which will see the signal.
+    #[inline]
+    pub(super) fn signal(&self, signal: u8) -> Option<Box<SlotState>> {
+        self.signals.fetch_or(signal, Ordering::SeqCst);
+        self.claim()
+    }
+
+    /// Whether something has happened since a thread has looked.
+    #[inline]
+    pub(super) fn has_signals(&self) -> bool {
+        self.signals.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns what has happened since this was asked last.
+    #[inline]
+    pub(super) fn take_signals(&self) -> u8 {
+        if self.signals.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        self.signals.swap(0, Ordering::AcqRel)
+    }
+
+    /// Leaves an answer; returns the state if no thread has it, so that the answer is to be sent.
+    pub(super) fn leave_answer(&self, answer: LateAnswer) -> Option<Box<SlotState>> {
+        lock(&self.answers).push(answer);
+        self.signal(ANSWERS)
+    }
+
+    /// Takes the answers that were left.
+    pub(super) fn take_answers(&self) -> Vec<LateAnswer> {
+        std::mem::take(&mut lock(&self.answers))
+    }
+
+    /// Where its calls come from; those of a port say more themselves.
+    #[inline]
+    pub(super) fn origin(&self) -> Origin {
+        match &self.socket {
+            SlotSocket::Stream(stream) => Origin {
+                transport: stream.transport(),
+                peer: stream.peer(),
+            },
+            SlotSocket::Port(carrier) => Origin {
+                transport: carrier.transport(),
+                peer: None,
+            },
+        }
+    }
+
+    /// What its bytes come through.
+    pub(super) fn transport(&self) -> Transport {
+        self.origin().transport
+    }
+
+    /// The stream, if it is a connection.
+    #[inline]
+    pub(super) fn stream(&self) -> Option<&Stream> {
+        match &self.socket {
+            SlotSocket::Stream(stream) => Some(stream),
+            SlotSocket::Port(_) => None,
+        }
+    }
+
+    /// Makes a thread that waits for requests wake up with the end of the stream.
+    pub(super) fn stop_receiving(&self) {
+        // A connection that has ended need not be.
+        let _ = match &self.socket {
+            SlotSocket::Stream(stream) => stream.shutdown_recv(),
+            SlotSocket::Port(_) => Ok(()),
+        };
+    }
+
+    /// Ends both directions.
+    pub(super) fn hang_up(&self) {
+        let _ = match &self.socket {
+            SlotSocket::Stream(stream) => stream.shutdown(),
+            SlotSocket::Port(_) => Ok(()),
+        };
+    }
+}
+
+impl AsFd for Slot {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            SlotSocket::Stream(stream) => stream.as_fd(),
+            SlotSocket::Port(carrier) => carrier.as_fd(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two atomic exchanges for each handler are what the bound on slow handlers costs.
+    #[test]
+    fn the_state_is_exchanged_without_a_lock() {
+        assert!(AtomicCell::<Option<Box<SlotState>>>::is_lock_free());
+    }
+}

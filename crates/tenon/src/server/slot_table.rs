@@ -1,0 +1,88 @@
+//! The connections and ports of a server.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tenon_core::serve::{ServerCounters, ServerTally};
+
+use super::lock;
+use super::slot::{Slot, SlotSocket};
+
+/// The connections and ports that are open, by their numbers.
+#[derive(Debug)]
+pub(super) struct SlotTable {
+    open: Mutex<HashMap<usize, Arc<Slot>>>,
+    next_id: AtomicUsize,
+    tally: Arc<ServerTally>,
+}
+
+impl SlotTable {
+    /// A table whose numbers begin with `first_id`.
+    pub(super) fn new(first_id: usize, tally: &Arc<ServerTally>) -> Self {
+        Self {
+            open: Mutex::default(),
+            next_id: AtomicUsize::new(first_id),
+            tally: Arc::clone(tally),
+        }
+    }
+
+    /// Adds a connection or port; the socket comes back if `limit` are open already.
+    pub(super) fn add(&self, socket: SlotSocket, limit: usize) -> Result<Arc<Slot>, SlotSocket> {
+        let mut open = lock(&self.open);
+        if open.len() >= limit {
+            return Err(socket);
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        if let SlotSocket::Stream(_) = socket {
+            self.tally.connections_open.up();
+        }
+        let slot = Arc::new(Slot::new(id, socket));
+        open.insert(id, Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// Returns the slots of these numbers, as far as they are open.
+    pub(super) fn get_all<T>(
+        &self,
+        events: impl Iterator<Item = (usize, T)>,
+        mut found: impl FnMut(&Arc<Slot>, T),
+    ) {
+        let open = lock(&self.open);
+        for (id, event) in events {
+            if let Some(slot) = open.get(&id) {
+                found(slot, event);
+            }
+        }
+    }
+
+    /// Forgets a connection or port that has ended.
+    pub(super) fn remove(&self, id: usize) {
+        let mut open = lock(&self.open);
+        let removed = open.remove(&id);
+        if let Some(slot) = &removed {
+            // Under the lock, so that what it has counted is counted once.
+            self.tally.absorb(&slot.tally);
+            if slot.stream().is_some() {
+                self.tally.connections_open.down();
+            }
+        }
+        drop(open);
+        // Its socket may close now, with the table unlocked.
+        drop(removed);
+    }
+
+    /// Returns everything that is open.
+    pub(super) fn all(&self) -> Vec<Arc<Slot>> {
+        lock(&self.open).values().cloned().collect()
+    }
+
+    /// Returns what has been counted so far, of all that is open or was, and beside.
+    pub(super) fn counters(&self) -> ServerCounters {
+        let open = lock(&self.open);
+        let slots = open.values();
+        slots.fold(self.tally.snapshot(), |counters, slot| {
+            counters.with_connection(&slot.tally)
+        })
+    }
+}

@@ -1,0 +1,507 @@
+//! A turn at a connection: receive, carry calls out, send.
+//!
+//! In the steady state a call costs two system calls, one receive and one send, and no allocation; calls that arrived
+//! together are answered together. The thread gives the connection's state away while it runs a handler, and goes on
+//! with it afterwards if no other thread has claimed it.
+
+use std::io::{self, IoSlice};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tenon_core::serve::{CallContext, CallToServe, EndReason, Sending, ServedStream};
+use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
+use tenon_net::{Stream, Watch};
+use tenon_proto::connection::{ReceivedCall, TransmitBatch};
+
+use super::jobs::Job;
+use super::slot::{ANSWERS, ENDED, LateAnswer, Slot, SlotState};
+use super::state::ServerState;
+use super::thread::Thread;
+
+/// How long a thread stays with a connection that is silent, if it has no other. Long enough for a client that
+/// computes between calls. Not shorter: a core that goes idle sets its timer for a limit that is near, at 20 ms for
+/// 4 us of every call.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// Calls that are carried out before others have their turn.
+const CALLS_PER_TURN: usize = 64;
+
+/// What only one thread at a time has of a connection.
+#[derive(Debug)]
+pub(super) struct StreamState {
+    pub(super) served: ServedStream,
+    waiter: Waiter,
+    looking: Looking,
+    /// What its socket is watched for.
+    watch: Watch,
+    /// Whether the peer is known to have ended its sending side.
+    has_ended: bool,
+    /// Why the connection ends when all calls of it are answered.
+    ends: Option<EndReason>,
+    /// Why the connection ends at once: its peer has taken too long.
+    overdue: Option<EndReason>,
+    /// Handlers that run where their calls were received, while the state is given away.
+    inline: usize,
+    /// What becomes readable when there is room in shared memory, once that was waited for.
+    room_bell: Option<OwnedFd>,
+}
+
+/// How a turn has ended.
+#[derive(Debug)]
+pub(super) enum TurnEnd {
+    /// Everything that has come is done.
+    Idle,
+    /// There is more to do.
+    More,
+    /// Another thread has the connection.
+    Taken,
+    /// The connection is over.
+    Over(EndReason),
+}
+
+impl StreamState {
+    pub(super) fn new(server: &ServerState, stream: &Stream, now: Instant) -> Self {
+        Self {
+            served: ServedStream::new(&server.shared, now),
+            waiter: Waiter::new(server.waiting),
+            looking: Looking::at(stream.transport()),
+            watch: Watch::Receive,
+            has_ended: false,
+            ends: None,
+            overdue: None,
+            inline: 0,
+            room_bell: None,
+        }
+    }
+
+    /// What the socket is to be watched for, if that is another than it is watched for now.
+    pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
+        (std::mem::replace(&mut self.watch, watch) != watch).then_some(watch)
+    }
+
+    /// Has the connection end at its next turn.
+    pub(super) fn end(&mut self, reason: EndReason) {
+        self.overdue = Some(reason);
+    }
+
+    /// Whether calls are carried out that are not answered.
+    pub(super) fn has_running_calls(&self) -> bool {
+        self.served.deferred() + self.inline > 0
+    }
+
+    /// Whether it is known what becomes readable when there is room in shared memory.
+    pub(super) fn has_room_bell(&self) -> bool {
+        self.room_bell.is_some()
+    }
+
+    /// Keeps what becomes readable when there is room in shared memory.
+    pub(super) fn set_room_bell(&mut self, bell: OwnedFd) {
+        self.room_bell = Some(bell);
+    }
+
+    /// Whether replies wait for room in the socket.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.served.has_transmit()
+    }
+}
+
+/// A connection that a thread has.
+pub(super) struct StreamTurn<'t> {
+    pub(super) server: &'t Arc<ServerState>,
+    pub(super) slot: &'t Arc<Slot>,
+    pub(super) thread: &'t mut Thread,
+}
+
+impl StreamTurn<'_> {
+    /// Serves what has come, up to a limit. The state is `None` afterwards if another thread has it.
+    pub(super) fn run(&mut self, state: &mut Option<Box<SlotState>>) -> TurnEnd {
+        let Some(stream) = self.slot.stream() else {
+            return TurnEnd::Idle;
+        };
+        match self.turn(stream, state) {
+            Ok(end) => end,
+            Err(reason) => self.end(state, reason),
+        }
+    }
+
+    fn turn(
+        &mut self,
+        stream: &Stream,
+        place: &mut Option<Box<SlotState>>,
+    ) -> Result<TurnEnd, EndReason> {
+        let Some(state) = stream_of(place) else {
+            return Ok(TurnEnd::Taken);
+        };
+        if let Some(reason) = state.overdue.take() {
+            return Err(reason);
+        }
+        let signals = self.slot.take_signals();
+        state.has_ended |= signals & ENDED != 0;
+        if signals & ANSWERS != 0 {
+            self.take_answers(state);
+        }
+        if self.transmit(stream, place)? == Sending::Blocked {
+            return Ok(TurnEnd::Idle);
+        }
+        let Some(state) = stream_of(place) else {
+            return Ok(TurnEnd::Taken);
+        };
+        if state.ends.is_some() || state.served.is_held() && !self.may_go_on(state) {
+            return self.at_rest(state);
+        }
+        let mut has_more = state.served.is_held();
+        if !has_more {
+            has_more = self.receive(stream, state)?;
+        }
+        let calls = self.carry_out(place)?;
+        if place.is_none() {
+            return Ok(TurnEnd::Taken);
+        }
+        if self.transmit(stream, place)? == Sending::Blocked {
+            return Ok(TurnEnd::Idle);
+        }
+        let Some(state) = stream_of(place) else {
+            return Ok(TurnEnd::Taken);
+        };
+        has_more |= calls >= CALLS_PER_TURN || state.served.has_many_replies();
+        if has_more && !state.served.is_held() {
+            return Ok(TurnEnd::More);
+        }
+        self.at_rest(state)
+    }
+
+    /// What becomes of a connection of which everything that has come is done.
+    fn at_rest(&mut self, state: &mut StreamState) -> Result<TurnEnd, EndReason> {
+        if self.server.is_stopping() && state.ends.is_none() {
+            state.ends = Some(EndReason::Stopping);
+            state.served.close(EndReason::Stopping.close_reason());
+            return Ok(TurnEnd::More);
+        }
+        match state.ends.take() {
+            // Calls that other threads are at are still answered.
+            Some(reason) if state.served.deferred() + state.inline > 0 => {
+                state.ends = Some(reason);
+                Ok(TurnEnd::Idle)
+            }
+            Some(reason) => Ok(TurnEnd::Over(reason)),
+            None => Ok(TurnEnd::Idle),
+        }
+    }
+
+    /// Receives once what is there; returns whether there may be more.
+    fn receive(&mut self, stream: &Stream, state: &mut StreamState) -> Result<bool, EndReason> {
+        if self.server.is_stopping() {
+            return Ok(false);
+        }
+        state.served.lend(&mut self.thread.memory);
+        let room = state.served.room()?;
+        let length = room.len();
+        match stream.try_recv(room) {
+            Ok(0) => {
+                state.ends = Some(state.served.end_of_stream());
+                Ok(false)
+            }
+            Ok(bytes) => {
+                state.served.handle_received(bytes)?;
+                Ok(bytes == length || state.has_ended)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(EndReason::Socket(error)),
+        }
+    }
+
+    /// Whether the call that waits in the connection may be carried out by now.
+    fn may_go_on(&self, state: &StreamState) -> bool {
+        let limit = self.server.shared.limits.connection_calls;
+        state.served.deferred() < limit.max(1) && self.server.scheduler.has_room()
+    }
+
+    /// Carries out the calls that have come whole, up to a limit; returns how many. The state is gone if another
+    /// thread has taken it.
+    fn carry_out(&mut self, place: &mut Option<Box<SlotState>>) -> Result<usize, EndReason> {
+        let shared = &self.server.shared;
+        for calls in 0..CALLS_PER_TURN {
+            let Some(state) = stream_of(place) else {
+                return Ok(calls);
+            };
+            let Some(received) = state.served.next_call(shared)? else {
+                return Ok(calls);
+            };
+            let call = CallToServe::received(&received);
+            if shared.times.is_slow(call.service, call.procedure) {
+                if !self.hand_over(state, call, received) {
+                    return Ok(calls);
+                }
+            } else {
+                self.execute(place, call, received);
+            }
+        }
+        Ok(CALLS_PER_TURN)
+    }
+
+    /// Has a call carried out by another thread; returns false if it has to wait.
+    #[cold]
+    fn hand_over(
+        &self,
+        state: &mut StreamState,
+        call: CallToServe,
+        received: ReceivedCall,
+    ) -> bool {
+        let shared = &self.server.shared;
+        let waits_for_order =
+            shared.registry.keeps_order(call.service) && state.served.deferred() > 0;
+        let deferred = if waits_for_order || !self.server.scheduler.has_room() {
+            None
+        } else {
+            state.served.defer(&call)
+        };
+        match deferred {
+            Some(deferred) => {
+                let job = Job::of_stream(self.slot, call, deferred, received);
+                self.server.scheduler.push_job(self.server, job);
+                true
+            }
+            None => {
+                state.served.hold(received);
+                false
+            }
+        }
+    }
+
+    /// Runs a handler with the state given away, and takes it back if no other thread has claimed it.
+    fn execute(
+        &mut self,
+        place: &mut Option<Box<SlotState>>,
+        call: CallToServe,
+        received: ReceivedCall,
+    ) {
+        let shared = &self.server.shared;
+        let keeps_order = shared.registry.keeps_order(call.service);
+        if !keeps_order && let Some(state) = stream_of(place) {
+            state.inline += 1;
+            place.take().map(|state| self.slot.lend(state));
+        }
+        let context = CallContext {
+            credential: received.credential(),
+            origin: self.slot.origin(),
+            cancelled: None,
+        };
+        let arguments = received.arguments();
+        let reply = &mut self.thread.reply;
+        self.server.watchdog.note_handler();
+        self.thread.activity.begin_handler();
+        let (registry, tally) = (&shared.registry, &shared.tally);
+        registry.execute(&call, context, arguments, tally, reply);
+        if self.thread.activity.end_handler() {
+            shared.times.note_slow(call.service, call.procedure);
+        }
+        if !keeps_order {
+            *place = self.slot.claim();
+        }
+        match stream_of(place) {
+            Some(state) => {
+                state.inline -= usize::from(!keeps_order);
+                state.served.finish_call(received.message, reply);
+            }
+            None => {
+                let answer = LateAnswer::Inline(std::mem::take(reply));
+                *place = self.slot.leave_answer(answer);
+            }
+        }
+    }
+
+    /// Takes the answers that other threads have left.
+    #[cold]
+    fn take_answers(&mut self, state: &mut StreamState) {
+        for answer in self.slot.take_answers() {
+            match answer {
+                LateAnswer::Deferred(id, mut reply) => state.served.answer_deferred(id, &mut reply),
+                LateAnswer::Inline(mut reply) => {
+                    state.inline -= 1;
+                    state.served.push_reply(&mut reply);
+                }
+                LateAnswer::Datagram(..) => {}
+            }
+        }
+    }
+
+    fn transmit(
+        &mut self,
+        stream: &Stream,
+        place: &mut Option<Box<SlotState>>,
+    ) -> Result<Sending, EndReason> {
+        let Some(state) = stream_of(place) else {
+            return Ok(Sending::Done);
+        };
+        if !state.served.has_transmit() {
+            return Ok(Sending::Done);
+        }
+        self.slot.tally.publish(&state.served.counters());
+        state.served.transmit(|batch| send(stream, batch))
+    }
+
+    /// Ends a connection that is broken: what can be said is said, once.
+    #[cold]
+    fn end(&mut self, place: &mut Option<Box<SlotState>>, reason: EndReason) -> TurnEnd {
+        if let (Some(state), Some(stream)) = (stream_of(place), self.slot.stream()) {
+            self.slot.tally.publish(&state.served.counters());
+            if !matches!(reason, EndReason::Socket(_) | EndReason::Protocol(_)) {
+                state.served.close(reason.close_reason());
+            }
+            // A peer that has gone need not be told.
+            let _ = state.served.transmit(|batch| send(stream, batch));
+            state.served.cancel_all();
+        }
+        TurnEnd::Over(reason)
+    }
+
+    /// Stays with a connection that is the only one which has something to say: waits for what it says next as the
+    /// server's threads wait, and serves that, until it is silent for a while or others need the thread.
+    pub(super) fn stay(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
+        loop {
+            match self.wait_for_more(place) {
+                Ok(true) => {}
+                Ok(false) => return TurnEnd::Idle,
+                Err(reason) => return self.end(place, reason),
+            }
+            match self.serve_received(place) {
+                Ok(TurnEnd::Idle) if self.may_stay(place) => {}
+                Ok(end) => return end,
+                Err(reason) => return self.end(place, reason),
+            }
+        }
+    }
+
+    /// Whether the thread may wait for this connection alone.
+    pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
+        let Some(state) = stream_of(place) else {
+            return false;
+        };
+        !self.thread.activity.is_replaced()
+            && self.server.scheduler.may_stay()
+            && !self.server.is_stopping()
+            && state.served.deferred() == 0
+            && !state.served.has_transmit()
+            && state.ends.is_none()
+    }
+
+    /// Waits until something comes; returns whether it has.
+    fn wait_for_more(&mut self, place: &mut Option<Box<SlotState>>) -> Result<bool, EndReason> {
+        let (Some(state), Some(stream)) = (stream_of(place), self.slot.stream()) else {
+            return Ok(false);
+        };
+        state.served.lend(&mut self.thread.memory);
+        let has_begun = state.served.has_begun();
+        let room = state.served.room()?;
+        let mut looks = 0;
+        let receive = |limit| match limit {
+            None => {
+                stream.look(looks);
+                looks = LOOKS;
+                stream.try_recv(room)
+            }
+            Some(limit) => stream.recv_within(room, limit),
+        };
+        let received = self
+            .server
+            .linger(&mut state.waiter, state.looking, has_begun, LINGER, receive);
+        match received {
+            Ok(0) => {
+                let stops = self.server.is_stopping();
+                let end = state.served.end_of_stream();
+                Err(if stops { EndReason::Stopping } else { end })
+            }
+            Ok(bytes) => {
+                state.served.handle_received(bytes)?;
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(EndReason::Socket(error)),
+        }
+    }
+
+    /// Serves what was received, and does not receive again.
+    fn serve_received(
+        &mut self,
+        place: &mut Option<Box<SlotState>>,
+    ) -> Result<TurnEnd, EndReason> {
+        let Some(stream) = self.slot.stream() else {
+            return Ok(TurnEnd::Idle);
+        };
+        let calls = self.carry_out(place)?;
+        if place.is_none() {
+            return Ok(TurnEnd::Taken);
+        }
+        if self.transmit(stream, place)? == Sending::Blocked {
+            return Ok(TurnEnd::Idle);
+        }
+        let Some(state) = stream_of(place) else {
+            return Ok(TurnEnd::Taken);
+        };
+        if calls >= CALLS_PER_TURN || state.served.has_many_replies() {
+            return Ok(TurnEnd::More);
+        }
+        Ok(TurnEnd::Idle)
+    }
+}
+
+/// The state of a connection, if the thread has it.
+#[inline]
+pub(super) fn stream_of(place: &mut Option<Box<SlotState>>) -> Option<&mut StreamState> {
+    match place.as_deref_mut() {
+        Some(SlotState::Stream(state)) => Some(state),
+        Some(SlotState::Port(_)) | None => None,
+    }
+}
+
+/// Sends as much of a batch as finds room.
+#[inline]
+fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
+    match batch.single_slice() {
+        Some(bytes) => stream.try_send(bytes),
+        None => stream.try_send_pieces(&batch.slices().map(IoSlice::new)),
+    }
+}
+
+impl ServerState {
+    /// Waits, in the way of this server and for as long as `limit`, until `receive` succeeds, which is
+    /// told for how long it may sleep, or not to sleep at all. Of what is received a part `has_begun` to come.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing came; what `receive` reports.
+    #[inline]
+    pub(super) fn linger<T>(
+        &self,
+        waiter: &mut Waiter,
+        looking: Looking,
+        has_begun: bool,
+        limit: Duration,
+        mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let tally = &self.shared.tally.waits;
+        let may_wait = || self.scheduler.may_stay() && !self.is_stopping();
+        if !may_wait() {
+            return receive(None);
+        }
+        if waiter.always_sleeps() && !has_begun {
+            tally.blocks();
+            return receive(Some(limit));
+        }
+        let company = Company {
+            spinners: &self.spinners,
+            looking,
+            tally,
+        };
+        if has_begun && let Some(came) = waiter.look_for_rest(&company, || receive(None)) {
+            return came;
+        }
+        let end = |begin| begin + limit;
+        match waiter.look(&company, end, may_wait, || receive(None)) {
+            Spun::Came(received) => received,
+            Spun::Late => Err(io::ErrorKind::WouldBlock.into()),
+            Spun::Sleep if may_wait() => waiter.sleep(&company, || receive(Some(limit))),
+            Spun::Sleep => receive(None),
+        }
+    }
+}
