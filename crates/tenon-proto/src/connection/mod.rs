@@ -157,7 +157,7 @@ pub struct PeerClosing<'m, W> {
 }
 
 /// What a call is to do at a given time.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum CallTimeout<W> {
     /// Nothing before this time.
     Wait(Instant),
@@ -406,11 +406,19 @@ impl<W> Connection<W> {
     }
 
     /// Takes all calls of this end out, for when the connection is lost. Those that were not sent whole were not
-    /// carried out.
-    pub fn abandon_all(&mut self) -> impl Iterator<Item = AbandonedCall<W>> + use<W> {
+    /// carried out, and have their messages with them, to be sent over another connection.
+    #[cold]
+    pub fn abandon_all(&mut self) -> Vec<AbandonedCall<W>> {
         self.closing.is_lost = true;
-        self.send_queue.clear();
-        self.outgoing.abandon_all()
+        let mut unsent = self.send_queue.take_unsent(self.own.order);
+        let calls = self.outgoing.abandon_all().map(|mut call| {
+            let mut unsent_calls = unsent.iter();
+            if let Some(index) = unsent_calls.position(|(number, _)| *number == call.number) {
+                call.message = Some(unsent.swap_remove(index).1);
+            }
+            call
+        });
+        calls.collect()
     }
 
     /// Counts a connection on which the peer broke the protocol.
@@ -507,7 +515,7 @@ impl<W> Connection<W> {
         for number in batch.unsent_calls() {
             self.outgoing.mark_unsent(number);
         }
-        self.send_queue.recycle(batch);
+        self.send_queue.restore(batch, self.own.order);
     }
 
     // ---- Time and end ----

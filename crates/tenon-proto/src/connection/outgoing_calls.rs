@@ -109,7 +109,7 @@ pub struct Answer<'m, W> {
 }
 
 /// A call that ended without an answer.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct AbandonedCall<W> {
     /// Its number.
     pub number: u32,
@@ -117,6 +117,8 @@ pub struct AbandonedCall<W> {
     pub waiter: W,
     /// Whether it was sent whole, so that the peer may have carried it out.
     pub was_sent: bool,
+    /// Its message, if the connection was lost before it was sent whole.
+    pub message: Option<Buffer>,
 }
 
 #[derive(Debug)]
@@ -382,5 +384,6 @@ fn abandoned<W>(number: u32, call: PendingReply<W>) -> AbandonedCall<W> {
         number,
         waiter: call.waiter,
         was_sent: call.was_sent,
+        message: None,
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct SendQueue {
     pieces: Option<ByteOrder>,
     /// The call that a piece under way belongs to, if others follow it.
     under_way: Option<u32>,
+    /// Calls of a batch that was not sent whole, and their messages.
+    unsent: Vec<(u32, Buffer)>,
     /// Bytes of everything but the control messages.
     bytes: usize,
 }
@@ -83,6 +85,28 @@ impl LongMessage {
             content_end: 0,
         }
     }
+
+    /// Returns the message as it was before pieces were cut off.
+    fn into_whole(mut self, order: ByteOrder) -> Buffer {
+        if self.content_end > 0
+            && let Some(bytes) = self.bytes.as_mut_slice().first_chunk_mut()
+            && let Ok(header) = Header::decode(bytes, order)
+        {
+            let whole = Header {
+                flags: Flags(header.flags.0 & !Flags::MORE),
+                length: (self.content_end - HEADER) as u32,
+                ..header
+            };
+            *bytes = whole.encode(order);
+        }
+        self.bytes
+    }
+}
+
+fn copy_of(gathered: &Gathered, call: &QueuedCall) -> Buffer {
+    let mut copy = Buffer::default();
+    copy.extend(&gathered.bytes.as_slice()[call.range.clone()]);
+    copy
 }
 
 /// Bytes that are to be sent now. The sender owns them during the system call, while others use the connection.
@@ -423,6 +447,49 @@ impl SendQueue {
         } else {
             self.bytes -= piece.message.bytes.len() - piece.message.begun;
         }
+    }
+
+    /// Takes a batch back of which a part was not sent, and keeps the calls that were not sent whole.
+    #[cold]
+    pub(super) fn restore(&mut self, batch: &mut TransmitBatch, order: ByteOrder) {
+        let front = batch.control.len();
+        let short = &batch.short;
+        for call in &short.calls {
+            if front + call.range.end > batch.sent {
+                self.unsent.push((call.number, copy_of(short, call)));
+            }
+        }
+        if let Some(piece) = batch.long.take()
+            && !(batch.is_sent() && piece.is_last())
+            && let Some(number) = piece.message.call
+        {
+            self.unsent.push((number, piece.message.into_whole(order)));
+        }
+        self.recycle(batch);
+    }
+
+    /// Takes all calls out that were not sent whole, with their messages, and forgets all else.
+    #[cold]
+    pub(super) fn take_unsent(&mut self, order: ByteOrder) -> Vec<(u32, Buffer)> {
+        let mut unsent = std::mem::take(&mut self.unsent);
+        let waiting = std::mem::take(&mut self.later).into_iter();
+        for waiting in std::iter::once(Waiting::Short(std::mem::take(&mut self.next))).chain(waiting)
+        {
+            match waiting {
+                Waiting::Short(gathered) => {
+                    let calls = gathered.calls.iter();
+                    unsent.extend(calls.map(|call| (call.number, copy_of(&gathered, call))));
+                }
+                Waiting::Long(message) => {
+                    unsent.extend(message.call.map(|call| (call, message.into_whole(order))));
+                }
+            }
+        }
+        for message in std::mem::take(&mut self.in_pieces) {
+            unsent.extend(message.call.map(|call| (call, message.into_whole(order))));
+        }
+        self.clear();
+        unsent
     }
 
     /// Forgets all that waits.
