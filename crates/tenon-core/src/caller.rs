@@ -17,6 +17,7 @@ use tenon_wire::{
 
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
+use crate::options::CallOptions;
 use crate::procedure::{ProcedureCall, decode_in_order};
 
 /// Who calls: a version of a program, and what all calls of it have in common.
@@ -188,10 +189,10 @@ impl Caller {
         self.decoding
     }
 
-    /// The time that a call has.
+    /// The time that a call with these options has.
     #[inline]
-    pub fn timeout(&self) -> Duration {
-        self.timeout
+    pub fn timeout(&self, options: &CallOptions) -> Duration {
+        options.get_timeout().unwrap_or(self.timeout)
     }
 
     /// Begins a call by ONC RPC in an empty buffer.
@@ -209,12 +210,15 @@ impl Caller {
         &self,
         message: &mut Buffer,
         procedure: u32,
+        options: &CallOptions,
         extensions: &[Extension<'_>],
     ) -> Result<LeanCall<'_>, CallError> {
         let procedure =
             u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
         let extras = Extras {
-            time_left: self.tells_timeout.then_some(self.timeout),
+            time_left: options
+                .get_timeout()
+                .or(self.tells_timeout.then_some(self.timeout)),
             extensions,
             ..Extras::default()
         };
@@ -236,6 +240,7 @@ impl Caller {
         &self,
         message: &mut Buffer,
         call: &C,
+        options: &CallOptions,
         extensions: &[Extension<'_>],
     ) -> Result<(Result<(), EncodeError>, CallDraft<'_>), CallError> {
         Ok(match self.protocol {
@@ -244,7 +249,7 @@ impl Caller {
                 (call.encode(&mut Encoder::new(message)), CallDraft::Onc)
             }
             Protocol::Lean => {
-                let call_draft = self.begin_lean(message, C::PROCEDURE, extensions)?;
+                let call_draft = self.begin_lean(message, C::PROCEDURE, options, extensions)?;
                 let encoded = call.encode_lean(&mut Encoder::over(message));
                 (encoded, CallDraft::Lean(call_draft))
             }

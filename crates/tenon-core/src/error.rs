@@ -318,15 +318,15 @@ pub enum ConnectError {
     /// The address has no port.
     #[error("{0} has no port; write the port behind the host")]
     NoPort(Address),
-    /// The address has no port, and the host's rpcbind cannot tell it.
+    /// The address has no port, and it cannot be found out.
     #[error("{address} has no port; {cause}")]
-    Rpcbind {
+    Unresolved {
         /// The address without a port.
         address: Address,
-        /// Why rpcbind could not tell the port.
+        /// Why the resolver could not tell the port.
         cause: Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// The address has no port, and the host's rpcbind does not know the program.
+    /// The address has no port, and the resolver does not know the program.
     #[error(
         "{address} has no port, and version {version} of program {program} is not registered there"
     )]

@@ -13,6 +13,7 @@ pub enum LeanInput<'a> {
 }
 
 impl<'a> LeanInput<'a> {
+    /// Reads what is encoded in `bytes` in this order.
     pub fn over(bytes: &'a [u8], order: ByteOrder, mode: DecodeMode, limits: Limits) -> Self {
         match order.is_swapped() {
             false => Self::Native(Decoder::over(bytes, mode, limits)),

@@ -4,17 +4,23 @@
 
 pub mod back_off;
 pub mod caller;
+mod client_socket;
+mod datagram_failure;
 pub mod error;
 mod lean_input;
 pub mod options;
 pub mod procedure;
 pub mod profile;
+pub mod resolve;
 pub mod serve;
 pub mod service;
+mod stubs;
 pub mod timer;
 pub mod trains;
 pub mod wait;
 
+pub use client_socket::ClientSocket;
+pub use datagram_failure::datagram_error;
 pub use lean_input::LeanInput;
 #[doc(hidden)]
 pub use tenon_net as net;

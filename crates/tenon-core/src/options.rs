@@ -1,10 +1,13 @@
 //! What a channel allows.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tenon_proto::config::ConnectionConfig;
 use tenon_proto::endpoint::Retransmission;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
+use crate::resolve::Resolver;
 use crate::wait::Waiting;
 
 /// Shortest time after which a call is sent again: whoever waits for no time at all floods its server.
@@ -17,27 +20,38 @@ const FRAGMENT_MIN: usize = 1024;
 pub const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The limits of a [`Channel`](crate::Channel). The defaults suit most programs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ChannelOptions {
+    #[doc(hidden)]
     pub connect_timeout: Duration,
+    #[doc(hidden)]
     pub send_max: usize,
+    #[doc(hidden)]
     pub receive_max: usize,
+    #[doc(hidden)]
     pub calls_max: usize,
+    #[doc(hidden)]
     pub fragment_max: usize,
+    #[doc(hidden)]
     pub retransmission: Retransmission,
+    #[doc(hidden)]
     pub waiting: Waiting,
+    #[doc(hidden)]
+    pub resolver: Option<Arc<dyn Resolver>>,
 }
 
 impl Default for ChannelOptions {
     fn default() -> Self {
+        let defaults = ConnectionConfig::client();
         Self {
-            connect_timeout: Duration::from_secs(25),
-            send_max: 64 << 20,
-            receive_max: 64 << 20,
-            calls_max: 4096,
-            fragment_max: FRAGMENT_MAX,
+            connect_timeout: ConnectionConfig::CALL_TIMEOUT,
+            send_max: defaults.send_max,
+            receive_max: defaults.receive_max,
+            calls_max: defaults.outgoing_calls_max,
+            fragment_max: defaults.fragment_max,
             retransmission: Retransmission::default(),
             waiting: Waiting::default(),
+            resolver: None,
         }
     }
 }
@@ -96,10 +110,67 @@ impl ChannelOptions {
         }
     }
 
+    /// What finds the port of a program whose address lacks it. The rpcbind of the address's host if not said.
+    #[must_use]
+    pub fn resolver(self, resolver: Arc<dyn Resolver>) -> Self {
+        Self {
+            resolver: Some(resolver),
+            ..self
+        }
+    }
+
+    /// Returns the limits of the connections of such a channel.
+    #[doc(hidden)]
+    pub fn connection_config(&self) -> ConnectionConfig {
+        ConnectionConfig {
+            send_max: self.send_max,
+            receive_max: self.receive_max,
+            outgoing_calls_max: self.calls_max,
+            fragment_max: self.fragment_max,
+            ..ConnectionConfig::client()
+        }
+    }
+
     /// How callers wait for replies. [`Waiting::Adaptive`] if not said. It means nothing where tasks
     /// wait instead of threads.
     #[must_use]
     pub fn waiting(self, waiting: Waiting) -> Self {
         Self { waiting, ..self }
+    }
+}
+
+/// What is said of some calls beside what is said of their client. What is not said is as the client says.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenon_core::options::CallOptions;
+///
+/// let hurried = CallOptions::new().timeout(Duration::from_millis(200));
+/// assert_ne!(hurried, CallOptions::new());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallOptions {
+    timeout: Option<Duration>,
+}
+
+impl CallOptions {
+    /// Nothing is said.
+    pub const fn new() -> Self {
+        Self { timeout: None }
+    }
+
+    /// Gives a call so much time, connecting again included. A lean call tells the server how much of it is left.
+    #[must_use]
+    pub const fn timeout(self, timeout: Duration) -> Self {
+        Self {
+            timeout: Some(timeout),
+        }
+    }
+
+    /// Returns the time of a call, if it is said.
+    #[doc(hidden)]
+    #[inline]
+    pub fn get_timeout(&self) -> Option<Duration> {
+        self.timeout
     }
 }

@@ -90,8 +90,9 @@ impl<A: PartialEq> Trains<A> {
         Some((self.train(), to))
     }
 
+    /// Returns the train that was handed out last.
     #[inline]
-    fn train(&self) -> Train<'_> {
+    pub fn train(&self) -> Train<'_> {
         Train {
             bytes: &self.bytes.as_slice()[self.train.clone()],
             size: self.size,

@@ -24,7 +24,7 @@
 //!         arguments: &mut Decoder<'_>,
 //!         result: &mut Encoder<'_>,
 //!     ) -> Result<(), Refusal> {
-//!         match call.procedure {
+//!         match call.procedure() {
 //!             1 => result.put(2 * arguments.get::<u32>()?),
 //!             _ => return Err(Refusal::ProcedureUnavailable),
 //!         }
@@ -41,7 +41,7 @@
 //!     out.put(21);
 //!     Ok(())
 //! };
-//! let doubled: u32 = client.call(1, encode, |input| input.get())?;
+//! let doubled: u32 = client.onc().call(1, encode, |input| input.get())?;
 //! assert_eq!(doubled, 42);
 //! # Ok(())
 //! # }
@@ -73,39 +73,31 @@
 //! there before memory is taken for it; what a message, a connection and a server may cost is bounded, and the bounds
 //! can be set.
 
-mod account;
-mod caller;
-mod channel;
 mod client;
-mod error;
-mod lean_input;
-mod options;
-mod pending;
-mod procedure;
 pub mod rpcbind;
-#[doc(hidden)]
-pub mod runtime;
 mod server;
-mod service;
-mod stubs;
-mod trains;
-mod waiting;
 
-pub use account::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};
-pub use channel::{Batch, Channel, ChannelCounters};
-pub use client::Client;
-pub use error::{CallError, ConnectError, LeanException, Misbehavior};
-pub use lean_input::LeanInput;
-pub use options::ChannelOptions;
-pub use pending::PendingCall;
-pub use procedure::{LeanInterface, ProcedureCall};
-pub use server::{Server, ServerBuilder, ServerCounters, ServerLimits, StartError};
-pub use service::{CallInfo, LeanService, Refusal, Service};
+/// What finds the port of a program whose address lacks it, if nothing else is said.
+#[doc(hidden)]
+pub const DEFAULT_RESOLVER: &dyn resolve::Resolver = &rpcbind::HostRpcbind;
+
+pub use client::{
+    Batch, Channel, ChannelCounters, Client, ClientView, LeanCalls, OncCalls, PendingCall,
+};
+pub use server::{Server, ServerBuilder};
+pub use tenon_core::LeanInput;
+pub use tenon_core::error::{CallError, ConnectError, LeanException, Misbehavior};
+pub use tenon_core::options::{CallOptions, ChannelOptions};
+pub use tenon_core::procedure::{LeanInterface, ProcedureCall};
+pub use tenon_core::profile::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};
+pub use tenon_core::serve::{ServerCounters, ServerLimits, StartError};
+pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
+pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
+pub use tenon_core::{resolve, stubs};
 pub use tenon_net::{Address, AddressError, Protocol, Transport};
+pub use tenon_proto::connection::OutgoingCounters;
+pub use tenon_proto::endpoint::DuplicateLimits;
 pub use tenon_proto::lean;
 pub use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential, CredentialError};
-pub use tenon_proto::onc::client::ClientCounters;
-pub use tenon_proto::onc::duplicates::DuplicateLimits;
 pub use tenon_proto::onc::message::{Refused, Violation};
 pub use tenon_wire as wire;
-pub use waiting::{WaitCounters, Waiting, WaitingError};

@@ -17,7 +17,9 @@ pub use end_reason::EndReason;
 pub use limits::{PROGRESS_BYTES, ServerLimits};
 pub use memory::{MemoryBudget, MemoryShare};
 pub use procedure_times::{ProcedureTimes, QUICK};
-pub use registry::{CallToServe, ServiceRegistry, note_panic, note_refusal, panic_text, refuse_by};
+pub use registry::{
+    CallContext, CallToServe, ServiceRegistry, note_panic, note_refusal, panic_text, refuse_by,
+};
 pub use settings::{ListenSockets, ServerSettings, StartError};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;

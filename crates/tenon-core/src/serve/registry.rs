@@ -232,13 +232,7 @@ impl ServiceRegistry {
             origin,
             cancelled,
         } = context;
-        let info = CallInfo::received(
-            call.procedure,
-            credential,
-            origin,
-            call.deadline,
-            cancelled,
-        );
+        let info = CallInfo::received(call.procedure, credential, origin, call.deadline, cancelled);
         let outcome = guarded(tally, || match call.caller {
             Caller::Onc { .. } => {
                 let mut arguments = Decoder::with(arguments, self.mode, self.limits);

@@ -8,6 +8,7 @@ use tenon_proto::onc::record::FRAGMENT_MAX;
 
 use super::limits::ServerLimits;
 use super::registry::ServiceRegistry;
+use crate::resolve::Registrar;
 use crate::service::Service;
 use crate::wait::Waiting;
 
@@ -27,8 +28,8 @@ pub struct ServerSettings {
     pub waiting: Waiting,
     /// The users whose processes may connect through Unix sockets; `None` if all may.
     pub users: Option<Vec<u32>>,
-    /// Whether rpcbind is told where its services are.
-    pub registers_with_rpcbind: bool,
+    /// What is told where its services are.
+    pub registrar: Option<Box<dyn Registrar>>,
 }
 
 /// Why a server does not start.
@@ -57,9 +58,9 @@ pub enum StartError {
         /// What the system reported.
         cause: io::Error,
     },
-    /// rpcbind does not register the services.
-    #[error("cannot register with rpcbind: {0}")]
-    Register(Box<dyn std::error::Error + Send + Sync>),
+    /// It cannot be told where the services are.
+    #[error("cannot register the services")]
+    Register(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The system has no poller or thread for the server.
     #[error("cannot start to serve: {0}")]
     System(io::Error),
@@ -82,7 +83,7 @@ impl Default for ServerSettings {
             fragment_max: FRAGMENT_MAX,
             waiting: Waiting::default(),
             users: None,
-            registers_with_rpcbind: false,
+            registrar: None,
         }
     }
 }
@@ -253,12 +254,14 @@ macro_rules! server_settings {
             self
         }
 
-        /// Tells this host's rpcbind where the services are, and takes it back at the end, so that
-        /// clients need no port (RFC 1833). Replaces what is registered for the same programs on the
-        /// same transports. Not done by default.
+        /// Has `registrar` tell others where the services are, until the server ends: `tenon::rpcbind::LocalRpcbind`
+        /// tells the rpcbind of this host, so that clients need no port (RFC 1833). None is told by default.
         #[must_use]
-        pub fn register_with_rpcbind(mut self, registers: bool) -> Self {
-            self.settings.registers_with_rpcbind = registers;
+        pub fn register_with(
+            mut self,
+            registrar: impl $crate::resolve::Registrar + 'static,
+        ) -> Self {
+            self.settings.registrar = Some(Box::new(registrar));
             self
         }
     };

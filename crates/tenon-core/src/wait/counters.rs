@@ -52,16 +52,19 @@ impl WaitTally {
         self.missed(attempts - 1);
     }
 
+    /// Something came at the last of so many attempts.
     pub fn found(&self, attempts: u64) {
         add(&self.spins, 1);
         add(&self.attempts, attempts);
     }
 
+    /// Nothing came by the last of so many attempts.
     pub fn missed(&self, attempts: u64) {
         add(&self.misses, 1);
         add(&self.attempts, attempts);
     }
 
+    /// Returns what was counted so far.
     pub fn snapshot(&self) -> WaitCounters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         WaitCounters {

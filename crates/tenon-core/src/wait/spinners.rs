@@ -34,7 +34,7 @@ pub enum Looking {
     /// What the peer, or the kernel, puts into memory that is shared.
     IntoMemory,
     /// What another thread of this process does, which itself may look at a socket and finds room.
-    AtBell,
+    AtFlag,
 }
 
 impl Looking {
@@ -51,7 +51,7 @@ impl Looking {
     pub fn attempts_at_a_time(self) -> u64 {
         match self {
             Self::AtSocket | Self::IntoMemory => 16,
-            Self::AtBell => 8,
+            Self::AtFlag => 8,
         }
     }
 
@@ -59,12 +59,13 @@ impl Looking {
     fn most(self, processors: usize) -> usize {
         match self {
             Self::AtSocket | Self::IntoMemory => processors.saturating_sub(1).max(1),
-            Self::AtBell => processors.saturating_sub(2),
+            Self::AtFlag => processors.saturating_sub(2),
         }
     }
 }
 
 impl Spinners {
+    /// None that look.
     pub const fn new() -> Self {
         Self([const { AtomicBool::new(false) }; SEATS])
     }
@@ -106,7 +107,7 @@ mod tests {
         let most = |looking: Looking| [0, 1, 2, 3, 16].map(|count| looking.most(count));
         assert_eq!(most(Looking::AtSocket), [1, 1, 1, 2, 15]);
         assert_eq!(most(Looking::IntoMemory), most(Looking::AtSocket));
-        assert_eq!(most(Looking::AtBell), [0, 0, 0, 1, 14]);
+        assert_eq!(most(Looking::AtFlag), [0, 0, 0, 1, 14]);
     }
 
     #[test]

@@ -20,8 +20,11 @@ const ATTEMPTS_AT_REST: u64 = 8;
 /// Those who wait at the same end.
 #[derive(Debug)]
 pub struct Company<'w> {
+    /// Those that look now.
     pub spinners: &'w Spinners,
+    /// What is looked at.
     pub looking: Looking,
+    /// Where waits are counted.
     pub tally: &'w WaitTally,
 }
 
@@ -45,6 +48,7 @@ pub struct Waiter {
 }
 
 impl Waiter {
+    /// One that has learned nothing yet.
     pub fn new(policy: Waiting) -> Self {
         Self {
             policy,

@@ -122,6 +122,12 @@ impl RequestedServices {
         }
     }
 
+    /// Returns what the service of a number was asked for as.
+    pub(super) fn interface(&self, number: u16) -> Option<Arc<Interface>> {
+        let service = self.services.get(usize::from(number))?;
+        Some(Arc::clone(&service.interface))
+    }
+
     /// The service whose request a message answers.
     fn requested(&mut self, message: &Message<'_>) -> Result<&mut RequestedService, Violation> {
         let number = message.header.service;

@@ -17,6 +17,9 @@ pub trait ByteLayer: fmt::Debug + Send {
     /// The peer broke the layer's protocol: the connection ends.
     fn handle_received(&mut self, wire: &[u8], plain: &mut Buffer) -> Result<(), LayerError>;
 
+    /// Whether the layer has something to send itself.
+    fn has_transmit(&self) -> bool;
+
     /// Appends the bytes that the layer has to send itself.
     fn poll_transmit(&mut self, wire: &mut Buffer);
 

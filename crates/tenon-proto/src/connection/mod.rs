@@ -95,7 +95,7 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use crate::codec::lean::{Close, CloseReason, Features, Preamble, RefusalReason};
+use crate::codec::lean::{Close, CloseReason, Features, MessageDraft, Preamble, RefusalReason};
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
 use closing::Closing;
@@ -112,7 +112,7 @@ pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCE
 pub use lean_messages::CommonCall;
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
-    AbandonedCall, Answer, CallDraft, LeanCall, ReplyError, StartError, StartedCall,
+    AbandonedCall, Answer, CallDraft, LeanCall, ReplyError, StartError, StartedCall, UnsentCall,
 };
 pub use received_call::{Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
@@ -406,19 +406,43 @@ impl<W> Connection<W> {
     }
 
     /// Takes all calls of this end out, for when the connection is lost. Those that were not sent whole were not
-    /// carried out, and have their messages with them, to be sent over another connection.
+    /// carried out, and can be [started again](Self::restart_call).
     #[cold]
     pub fn abandon_all(&mut self) -> Vec<AbandonedCall<W>> {
         self.closing.is_lost = true;
-        let mut unsent = self.send_queue.take_unsent(self.own.order);
-        let calls = self.outgoing.abandon_all().map(|mut call| {
-            let mut unsent_calls = unsent.iter();
-            if let Some(index) = unsent_calls.position(|(number, _)| *number == call.number) {
-                call.message = Some(unsent.swap_remove(index).1);
+        let unsent = self.send_queue.take_unsent(self.own.order);
+        self.outgoing.abandon_all(unsent, &self.requested)
+    }
+
+    /// Starts a call again, and has it sent, whose connection was lost before it was sent whole.
+    ///
+    /// # Errors
+    /// As [`start_call`](Self::start_call); the call is as it was.
+    #[cold]
+    pub fn restart_call(
+        &mut self,
+        call: &mut UnsentCall,
+        waiter: W,
+    ) -> Result<StartedCall, StartError> {
+        let UnsentCall {
+            message,
+            lean,
+            deadline,
+        } = call;
+        let draft = match lean {
+            None => CallDraft::Onc,
+            Some((interface, procedure)) => {
+                let draft = MessageDraft::of_whole(message, self.own.order);
+                CallDraft::Lean(LeanCall {
+                    draft: draft.ok_or(StartError::OtherProtocol)?,
+                    interface,
+                    procedure: *procedure,
+                })
             }
-            call
-        });
-        calls.collect()
+        };
+        let started = self.start_call(&draft, message, *deadline, waiter)?;
+        self.push_call(&started, message);
+        Ok(started)
     }
 
     /// Counts a connection on which the peer broke the protocol.
@@ -480,6 +504,15 @@ impl<W> Connection<W> {
         self.send_queue.is_empty() && self.layer.is_none()
     }
 
+    /// Whether [`poll_transmit`](Self::poll_transmit) has something to send.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        match &self.layer {
+            None => !self.send_queue.is_empty(),
+            Some(layer) => layer.has_transmit() || layer.is_open() && !self.send_queue.is_empty(),
+        }
+    }
+
     /// Bytes of calls and replies that wait to be sent.
     #[inline]
     pub fn queued_bytes(&self) -> usize {
@@ -516,6 +549,18 @@ impl<W> Connection<W> {
             self.outgoing.mark_unsent(number);
         }
         self.send_queue.restore(batch, self.own.order);
+    }
+
+    /// Takes a batch back of which nothing was sent; what is in it goes out before everything else. Returns whether
+    /// that was so: otherwise the batch is as it was.
+    #[cold]
+    pub fn put_back(&mut self, batch: &mut TransmitBatch) -> bool {
+        let numbers: Vec<u32> = batch.calls().collect();
+        let is_back = self.layer.is_none() && self.send_queue.put_back(batch);
+        for number in numbers.into_iter().filter(|_| is_back) {
+            self.outgoing.mark_unsent(number);
+        }
+        is_back
     }
 
     // ---- Time and end ----

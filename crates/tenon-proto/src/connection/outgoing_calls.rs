@@ -117,8 +117,21 @@ pub struct AbandonedCall<W> {
     pub waiter: W,
     /// Whether it was sent whole, so that the peer may have carried it out.
     pub was_sent: bool,
-    /// Its message, if the connection was lost before it was sent whole.
-    pub message: Option<Buffer>,
+    /// The call itself, if the connection was lost before it was sent whole.
+    pub unsent: Option<UnsentCall>,
+}
+
+/// A call whose connection was lost before it was sent whole, for [`Connection::restart_call`].
+///
+/// [`Connection::restart_call`]: super::Connection::restart_call
+#[derive(Debug)]
+pub struct UnsentCall {
+    /// Its whole message.
+    pub(super) message: Buffer,
+    /// What it is a call of, by the lean protocol.
+    pub(super) lean: Option<(Arc<Interface>, u16)>,
+    /// When it is given up.
+    pub deadline: Instant,
 }
 
 #[derive(Debug)]
@@ -343,12 +356,37 @@ impl<W> OutgoingCalls<W> {
         self.given_up += 1;
     }
 
-    /// Takes all calls out, for when the connection is lost.
-    pub(super) fn abandon_all(&mut self) -> impl Iterator<Item = AbandonedCall<W>> + use<W> {
-        self.counters.cancellations += self.calls.len() as u64;
+    /// Takes all calls out, for when the connection is lost. `unsent` are the messages of those that were not sent
+    /// whole.
+    pub(super) fn abandon_all(
+        &mut self,
+        mut unsent: Vec<(u32, Buffer)>,
+        requested: &RequestedServices,
+    ) -> Vec<AbandonedCall<W>> {
         self.given_up = 0;
         let calls = self.calls.take_all();
-        calls.map(|(number, call)| abandoned(number, call))
+        let abandoned = calls.map(|(number, call)| {
+            let index = unsent.iter().position(|(unsent, _)| *unsent == number);
+            let unsent = index.map(|index| UnsentCall {
+                message: unsent.swap_remove(index).1,
+                lean: requested
+                    .interface(call.service)
+                    .map(|interface| (interface, call.procedure)),
+                deadline: call.deadline,
+            });
+            AbandonedCall {
+                unsent,
+                ..abandoned(number, call)
+            }
+        });
+        let abandoned: Vec<_> = abandoned.collect();
+        let begun_again = abandoned
+            .iter()
+            .filter(|call| call.unsent.is_some())
+            .count() as u64;
+        self.counters.cancellations += abandoned.len() as u64 - begun_again;
+        self.counters.calls -= begun_again;
+        abandoned
     }
 
     /// Takes the calls out that were sent behind the call `last`, in the order in which they were sent.
@@ -384,6 +422,6 @@ fn abandoned<W>(number: u32, call: PendingReply<W>) -> AbandonedCall<W> {
         number,
         waiter: call.waiter,
         was_sent: call.was_sent,
-        message: None,
+        unsent: None,
     }
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use tenon_wire::Buffer;
 
 use super::framing::PARTIAL_MESSAGES_MAX;
+use super::outgoing_calls::StartedCall;
 use crate::codec::lean::{ByteOrder, Flags, HEADER, Header, Kind, PIECE, stamp_sent};
 
 /// Bytes of the longest message that is copied behind others that wait; longer ones are moved.
@@ -130,6 +131,20 @@ struct Piece {
 }
 
 impl TransmitBatch {
+    /// What is left of a call of which the first `sent` bytes were sent outside the queue. An empty buffer is left in
+    /// place of its message.
+    #[cold]
+    pub fn of_call(call: &StartedCall, message: &mut Buffer, sent: usize) -> Self {
+        let mut short = Gathered::default();
+        short.push(message, Some(call.number));
+        Self {
+            length: short.bytes.len(),
+            short,
+            sent,
+            ..Self::default()
+        }
+    }
+
     /// Returns the bytes that are still to be sent, in four slices of which some may be empty.
     #[inline]
     pub fn slices(&self) -> [&[u8]; 4] {
@@ -468,12 +483,48 @@ impl SendQueue {
         self.recycle(batch);
     }
 
+    /// Takes a batch back of which nothing was sent; returns whether that was so. What is in it goes out before
+    /// everything else.
+    pub(super) fn put_back(&mut self, batch: &mut TransmitBatch) -> bool {
+        let begins_in_middle = |piece: &Piece| piece.range.start > 0 || !piece.is_last();
+        if batch.sent > 0 || batch.long.as_ref().is_some_and(begins_in_middle) {
+            return false;
+        }
+        batch.control.extend(self.control.as_slice());
+        self.control = std::mem::take(&mut batch.control);
+        if let Some(piece) = batch.long.take() {
+            self.bytes += piece.range.len();
+            let message = LongMessage {
+                begun: 0,
+                ..piece.message
+            };
+            self.put_next_behind();
+            self.later.push_front(Waiting::Long(message));
+        }
+        self.bytes += batch.short.bytes.len();
+        if !batch.short.bytes.is_empty() {
+            self.put_next_behind();
+            self.next = std::mem::take(&mut batch.short);
+        }
+        (batch.sent, batch.length) = (0, 0);
+        true
+    }
+
+    /// Puts the messages that are next behind others that will be.
+    fn put_next_behind(&mut self) {
+        let next = std::mem::take(&mut self.next);
+        if !next.bytes.is_empty() {
+            self.later.push_front(Waiting::Short(next));
+        }
+    }
+
     /// Takes all calls out that were not sent whole, with their messages, and forgets all else.
     #[cold]
     pub(super) fn take_unsent(&mut self, order: ByteOrder) -> Vec<(u32, Buffer)> {
         let mut unsent = std::mem::take(&mut self.unsent);
         let waiting = std::mem::take(&mut self.later).into_iter();
-        for waiting in std::iter::once(Waiting::Short(std::mem::take(&mut self.next))).chain(waiting)
+        for waiting in
+            std::iter::once(Waiting::Short(std::mem::take(&mut self.next))).chain(waiting)
         {
             match waiting {
                 Waiting::Short(gathered) => {

@@ -12,6 +12,7 @@ mod onc_client;
 mod server;
 
 pub use client::{CallFailure, ClientEndpoint, DatagramCallId, FailedCall};
+pub use duplicates::DuplicateLimits;
 pub use onc_client::Retransmission;
 pub use server::{
     DATAGRAM_SIZE_MAX, DatagramCall, DatagramCallKey, EndpointCounters, ServerEndpoint,

@@ -38,6 +38,14 @@ impl Scrambler {
     }
 }
 
+impl Scrambler {
+    /// Bytes of the greeting that may be sent: the client begins; each end goes on when the other has.
+    fn may_send(&self) -> usize {
+        let ahead = usize::from(!self.is_server);
+        (self.greeted + ahead).min(GREETING.len())
+    }
+}
+
 impl ByteLayer for Scrambler {
     fn handle_received(&mut self, wire: &[u8], plain: &mut Buffer) -> Result<(), LayerError> {
         for byte in wire {
@@ -53,14 +61,12 @@ impl ByteLayer for Scrambler {
         Ok(())
     }
 
+    fn has_transmit(&self) -> bool {
+        self.sent < self.may_send() || !self.out.is_empty()
+    }
+
     fn poll_transmit(&mut self, wire: &mut Buffer) {
-        // The client begins; each end goes on when the other has.
-        let may_send = if self.is_server {
-            self.greeted
-        } else {
-            self.greeted + 1
-        };
-        while self.sent < may_send.min(GREETING.len()) {
+        while self.sent < self.may_send() {
             wire.extend(&[GREETING[self.sent]]);
             self.sent += 1;
         }

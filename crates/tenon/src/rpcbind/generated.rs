@@ -704,7 +704,7 @@ impl PmapversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.call(PMAPPROC_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(PMAPPROC_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -712,7 +712,7 @@ impl PmapversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(PMAPPROC_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(PMAPPROC_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Registers a mapping; false if there is another for the same transport.
@@ -720,7 +720,7 @@ impl PmapversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn set(&self, args: &Mapping) -> Result<bool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             PMAPPROC_SET,
             |out| {
                 out.blit(args);
@@ -735,7 +735,7 @@ impl PmapversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_set(&self, args: &Mapping) -> Result<PendingCall<bool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             PMAPPROC_SET,
             |out| {
                 out.blit(args);
@@ -750,7 +750,7 @@ impl PmapversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn unset(&self, args: &Mapping) -> Result<bool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             PMAPPROC_UNSET,
             |out| {
                 out.blit(args);
@@ -765,7 +765,7 @@ impl PmapversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_unset(&self, args: &Mapping) -> Result<PendingCall<bool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             PMAPPROC_UNSET,
             |out| {
                 out.blit(args);
@@ -780,7 +780,7 @@ impl PmapversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn getport(&self, args: &Mapping) -> Result<u32, CallError> {
-        self.0.call(
+        self.0.onc().call(
             PMAPPROC_GETPORT,
             |out| {
                 out.blit(args);
@@ -795,7 +795,7 @@ impl PmapversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_getport(&self, args: &Mapping) -> Result<PendingCall<u32>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             PMAPPROC_GETPORT,
             |out| {
                 out.blit(args);
@@ -811,6 +811,7 @@ impl PmapversClient {
     /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<PmaplistPtr, CallError> {
         self.0
+            .onc()
             .call(PMAPPROC_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -820,6 +821,7 @@ impl PmapversClient {
     /// The call cannot be sent.
     pub fn start_dump(&self) -> Result<PendingCall<PmaplistPtr>, CallError> {
         self.0
+            .onc()
             .start(PMAPPROC_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -828,7 +830,7 @@ impl PmapversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn callit(&self, args: &CallArgs) -> Result<CallResult, CallError> {
-        self.0.call(
+        self.0.onc().call(
             PMAPPROC_CALLIT,
             |out| args.encode(out).field("PMAPPROC_CALLIT.arg1"),
             Marshal::decode,
@@ -840,7 +842,7 @@ impl PmapversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_callit(&self, args: &CallArgs) -> Result<PendingCall<CallResult>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             PMAPPROC_CALLIT,
             |out| args.encode(out).field("PMAPPROC_CALLIT.arg1"),
             Marshal::decode,
@@ -900,7 +902,7 @@ impl<T: Pmapvers> Service for PmapversService<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             PMAPPROC_SET => {
                 let args = input.get().field("PMAPPROC_SET.arg1")?;
                 input.finish()?;
@@ -1016,7 +1018,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.call(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -1024,7 +1026,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Registers an address; false if there is another for the same transport.
@@ -1032,7 +1034,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn set(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_SET,
             |out| args.encode(out).field("RPCBPROC_SET.arg1"),
             |input| input.get_word(),
@@ -1044,7 +1046,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_set(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_SET,
             |out| args.encode(out).field("RPCBPROC_SET.arg1"),
             |input| input.get_word(),
@@ -1056,7 +1058,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn unset(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_UNSET,
             |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
             |input| input.get_word(),
@@ -1068,7 +1070,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_unset(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_UNSET,
             |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
             |input| input.get_word(),
@@ -1080,7 +1082,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn getaddr(&self, args: &Rpcb) -> Result<BString, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_GETADDR,
             |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1092,7 +1094,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_getaddr(&self, args: &Rpcb) -> Result<PendingCall<BString>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_GETADDR,
             |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1105,6 +1107,7 @@ impl RpcbversClient {
     /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<RpcblistPtr, CallError> {
         self.0
+            .onc()
             .call(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -1114,6 +1117,7 @@ impl RpcbversClient {
     /// The call cannot be sent.
     pub fn start_dump(&self) -> Result<PendingCall<RpcblistPtr>, CallError> {
         self.0
+            .onc()
             .start(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -1122,7 +1126,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_CALLIT,
             |out| args.encode(out).field("RPCBPROC_CALLIT.arg1"),
             Marshal::decode,
@@ -1137,7 +1141,7 @@ impl RpcbversClient {
         &self,
         args: &RpcbRmtcallargs,
     ) -> Result<PendingCall<RpcbRmtcallres>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_CALLIT,
             |out| args.encode(out).field("RPCBPROC_CALLIT.arg1"),
             Marshal::decode,
@@ -1150,6 +1154,7 @@ impl RpcbversClient {
     /// The call failed; the error says who is to blame.
     pub fn gettime(&self) -> Result<u32, CallError> {
         self.0
+            .onc()
             .call(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
     }
 
@@ -1159,6 +1164,7 @@ impl RpcbversClient {
     /// The call cannot be sent.
     pub fn start_gettime(&self) -> Result<PendingCall<u32>, CallError> {
         self.0
+            .onc()
             .start(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
     }
 
@@ -1167,7 +1173,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn uaddr2_taddr(&self, args: &BStr) -> Result<Netbuf, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_UADDR2_TADDR,
             |out| {
                 out.put_opaque(args, u32::MAX)
@@ -1182,7 +1188,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_uaddr2_taddr(&self, args: &BStr) -> Result<PendingCall<Netbuf>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_UADDR2_TADDR,
             |out| {
                 out.put_opaque(args, u32::MAX)
@@ -1197,7 +1203,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_TADDR2_UADDR,
             |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1209,7 +1215,7 @@ impl RpcbversClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_taddr2_uaddr(&self, args: &Netbuf) -> Result<PendingCall<BString>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_TADDR2_UADDR,
             |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1288,7 +1294,7 @@ impl<T: Rpcbvers> Service for RpcbversService<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             RPCBPROC_SET => {
                 let args = Marshal::decode(input).field("RPCBPROC_SET.arg1")?;
                 input.finish()?;
@@ -1415,7 +1421,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.call(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -1423,7 +1429,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Registers an address; false if there is another for the same transport.
@@ -1431,7 +1437,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn set(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_SET,
             |out| args.encode(out).field("RPCBPROC_SET.arg1"),
             |input| input.get_word(),
@@ -1443,7 +1449,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_set(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_SET,
             |out| args.encode(out).field("RPCBPROC_SET.arg1"),
             |input| input.get_word(),
@@ -1455,7 +1461,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn unset(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_UNSET,
             |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
             |input| input.get_word(),
@@ -1467,7 +1473,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_unset(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_UNSET,
             |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
             |input| input.get_word(),
@@ -1479,7 +1485,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn getaddr(&self, args: &Rpcb) -> Result<BString, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_GETADDR,
             |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1491,7 +1497,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_getaddr(&self, args: &Rpcb) -> Result<PendingCall<BString>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_GETADDR,
             |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1504,6 +1510,7 @@ impl Rpcbvers4Client {
     /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<RpcblistPtr, CallError> {
         self.0
+            .onc()
             .call(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -1513,6 +1520,7 @@ impl Rpcbvers4Client {
     /// The call cannot be sent.
     pub fn start_dump(&self) -> Result<PendingCall<RpcblistPtr>, CallError> {
         self.0
+            .onc()
             .start(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -1521,7 +1529,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_BCAST,
             |out| args.encode(out).field("RPCBPROC_BCAST.arg1"),
             Marshal::decode,
@@ -1536,7 +1544,7 @@ impl Rpcbvers4Client {
         &self,
         args: &RpcbRmtcallargs,
     ) -> Result<PendingCall<RpcbRmtcallres>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_BCAST,
             |out| args.encode(out).field("RPCBPROC_BCAST.arg1"),
             Marshal::decode,
@@ -1549,6 +1557,7 @@ impl Rpcbvers4Client {
     /// The call failed; the error says who is to blame.
     pub fn gettime(&self) -> Result<u32, CallError> {
         self.0
+            .onc()
             .call(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
     }
 
@@ -1558,6 +1567,7 @@ impl Rpcbvers4Client {
     /// The call cannot be sent.
     pub fn start_gettime(&self) -> Result<PendingCall<u32>, CallError> {
         self.0
+            .onc()
             .start(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
     }
 
@@ -1566,7 +1576,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn uaddr2_taddr(&self, args: &BStr) -> Result<Netbuf, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_UADDR2_TADDR,
             |out| {
                 out.put_opaque(args, u32::MAX)
@@ -1581,7 +1591,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_uaddr2_taddr(&self, args: &BStr) -> Result<PendingCall<Netbuf>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_UADDR2_TADDR,
             |out| {
                 out.put_opaque(args, u32::MAX)
@@ -1596,7 +1606,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_TADDR2_UADDR,
             |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1608,7 +1618,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_taddr2_uaddr(&self, args: &Netbuf) -> Result<PendingCall<BString>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_TADDR2_UADDR,
             |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1620,7 +1630,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn getversaddr(&self, args: &Rpcb) -> Result<BString, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_GETVERSADDR,
             |out| args.encode(out).field("RPCBPROC_GETVERSADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1632,7 +1642,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_getversaddr(&self, args: &Rpcb) -> Result<PendingCall<BString>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_GETVERSADDR,
             |out| args.encode(out).field("RPCBPROC_GETVERSADDR.arg1"),
             |input| input.get_string(u32::MAX),
@@ -1644,7 +1654,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn indirect(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_INDIRECT,
             |out| args.encode(out).field("RPCBPROC_INDIRECT.arg1"),
             Marshal::decode,
@@ -1659,7 +1669,7 @@ impl Rpcbvers4Client {
         &self,
         args: &RpcbRmtcallargs,
     ) -> Result<PendingCall<RpcbRmtcallres>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_INDIRECT,
             |out| args.encode(out).field("RPCBPROC_INDIRECT.arg1"),
             Marshal::decode,
@@ -1671,7 +1681,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_GETADDRLIST,
             |out| args.encode(out).field("RPCBPROC_GETADDRLIST.arg1"),
             |input| input.get_list(),
@@ -1686,7 +1696,7 @@ impl Rpcbvers4Client {
         &self,
         args: &Rpcb,
     ) -> Result<PendingCall<RpcbEntryListPtr>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_GETADDRLIST,
             |out| args.encode(out).field("RPCBPROC_GETADDRLIST.arg1"),
             |input| input.get_list(),
@@ -1698,7 +1708,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn getstat(&self) -> Result<RpcbStatByvers, CallError> {
-        self.0.call(
+        self.0.onc().call(
             RPCBPROC_GETSTAT,
             |_| Ok(()),
             |input| input.get_elements(Marshal::decode),
@@ -1710,7 +1720,7 @@ impl Rpcbvers4Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_getstat(&self) -> Result<PendingCall<RpcbStatByvers>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             RPCBPROC_GETSTAT,
             |_| Ok(()),
             |input| input.get_elements(Marshal::decode),
@@ -1816,7 +1826,7 @@ impl<T: Rpcbvers4> Service for Rpcbvers4Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             RPCBPROC_SET => {
                 let args = Marshal::decode(input).field("RPCBPROC_SET.arg1")?;
                 input.finish()?;

@@ -15,9 +15,9 @@
 //! ```
 
 pub mod generated;
-mod location;
 mod registrar;
 mod registration;
+mod resolver;
 mod universal;
 
 use std::time::Duration;
@@ -26,15 +26,12 @@ use tenon_net::Address;
 use tenon_proto::onc::message::Refused;
 use tenon_wire::{BStr, BString};
 
-use crate::channel::Channel;
-use crate::error::{CallError, ConnectError};
-use crate::options::ChannelOptions;
+use crate::{CallError, Channel, ChannelOptions, ConnectError};
 use generated::{Mapping, PmapversClient, RPCBIND_PORT, Rpcb, Rpcbvers4Client, RpcbversClient};
 
-pub(crate) use location::locate;
-#[doc(hidden)]
-pub use registrar::Registrar;
+pub use registrar::LocalRpcbind;
 pub use registration::Registration;
+pub use resolver::HostRpcbind;
 pub use universal::UniversalAddressError;
 
 /// Where the rpcbind of this host takes registrations.

@@ -41,22 +41,20 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// [`StartError`]. Nothing listens then.
-    pub fn start(self) -> Result<Server, StartError> {
-        let registers = self.settings.registers_with_rpcbind;
+    pub fn start(mut self) -> Result<Server, StartError> {
+        let registrar = self.settings.registrar.take();
         let (state, poll, addresses) = self.assemble()?;
         // From here on dropping the server ends what was begun.
         let server = Server::new(Arc::clone(&state), addresses);
         state.scheduler.start(&state, poll)?;
-        if registers {
-            server.register()?;
+        if let Some(registrar) = registrar {
+            server.register(&*registrar)?;
         }
         Ok(server)
     }
 
     /// Returns all of a server but its threads, and where it listens.
-    pub(super) fn assemble(
-        self,
-    ) -> Result<(Arc<ServerState>, PollDuty, Vec<Address>), StartError> {
+    pub(super) fn assemble(self) -> Result<(Arc<ServerState>, PollDuty, Vec<Address>), StartError> {
         let sockets = self.settings.open()?;
         let ServerSettings {
             registry,

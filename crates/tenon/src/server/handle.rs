@@ -1,12 +1,13 @@
 //! A server that serves, and how it ends.
 
 use std::fmt;
-use std::mem;
+
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon_core::options::FOR_EVER;
+use tenon_core::resolve::{Registered, Registrar};
 use tenon_core::serve::{ServerCounters, StartError};
 use tenon_net::{Address, Carrier};
 use tenon_proto::endpoint::exchange::server::Farewell;
@@ -18,7 +19,6 @@ use super::slot::{Slot, SlotSocket};
 use super::state::ServerState;
 use super::thread::Thread;
 use super::turn;
-use crate::rpcbind::Registrar;
 
 /// How long calls may still run when a server is dropped.
 const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ const DRAIN_TICK: Duration = Duration::from_millis(1);
 ///     .start()?;
 /// for address in server.addresses() {
 ///     let client = Client::connect(&address.to_string(), 0x2000_0001, 1)?;
-///     client.call(0, |_| Ok(()), |_| Ok(()))?;
+///     client.onc().call(0, |_| Ok(()), |_| Ok(()))?;
 /// }
 /// assert_eq!(server.counters().pings, 2);
 /// server.shutdown(Duration::from_secs(5));
@@ -86,7 +86,8 @@ const DRAIN_TICK: Duration = Duration::from_millis(1);
 pub struct Server {
     state: Arc<ServerState>,
     addresses: Vec<Address>,
-    registrar: Mutex<Registrar>,
+    /// What was told of the services elsewhere.
+    registered: Mutex<Option<Box<dyn Registered>>>,
     phase: Mutex<Phase>,
     stopped: Condvar,
 }
@@ -108,17 +109,17 @@ impl Server {
         Self {
             state,
             addresses,
-            registrar: Mutex::default(),
+            registered: Mutex::default(),
             phase: Mutex::new(Phase::Serving),
             stopped: Condvar::new(),
         }
     }
 
-    /// Tells rpcbind where the services are, until the server ends.
-    pub(super) fn register(&self) -> Result<(), StartError> {
+    /// Has `registrar` tell others where the services are, until the server ends.
+    pub(super) fn register(&self, registrar: &dyn Registrar) -> Result<(), StartError> {
         let programs = self.state.shared.registry.programs();
-        let registered = Registrar::register(&programs, &self.addresses);
-        *lock(&self.registrar) = registered.map_err(|error| StartError::Register(error.into()))?;
+        let registered = registrar.register(&programs, &self.addresses);
+        *lock(&self.registered) = Some(registered.map_err(StartError::Register)?);
         Ok(())
     }
 
@@ -143,7 +144,7 @@ impl Server {
         }
     }
 
-    /// Takes back what rpcbind was told, stops listening and reading, lets the calls that were
+    /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were
     /// begun or handed over be answered for as long as `drain`, and answers in packets arrive, closes every
     /// connection and returns when the threads have left. A handler that still runs then keeps its thread until it
     /// returns; its reply goes nowhere. If another thread is at it already, waits for that.
@@ -151,12 +152,16 @@ impl Server {
         if !self.begin_stopping() {
             return self.wait();
         }
-        drop(mem::take(&mut *lock(&self.registrar)));
+        drop(lock(&self.registered).take());
         self.state.stop();
         self.close_connections();
         if !self.drain(Instant::now() + drain.min(FOR_EVER)) {
             self.abandon_calls();
-            if !self.state.scheduler.wait_for_departure(Instant::now() + DEPARTURE) {
+            if !self
+                .state
+                .scheduler
+                .wait_for_departure(Instant::now() + DEPARTURE)
+            {
                 tracing::warn!("handlers still run behind a server that has stopped");
             }
         }

@@ -120,7 +120,11 @@ impl ReceivedPackets {
     fn next(&mut self) -> Option<(std::ops::Range<usize>, SocketAddr, bool)> {
         let from = self.from?;
         let start = self.next;
-        let end = self.came.length.min(start + self.came.size).min(self.memory.len());
+        let end = self
+            .came
+            .length
+            .min(start + self.came.size)
+            .min(self.memory.len());
         self.next = end;
         let is_last = end >= self.came.length || self.came.size == 0;
         if is_last {
@@ -131,7 +135,11 @@ impl ReceivedPackets {
 }
 
 impl ServedPort {
-    pub(super) fn new(server: &ServerState, carrier: &Carrier, duplicates: DuplicateLimits) -> Self {
+    pub(super) fn new(
+        server: &ServerState,
+        carrier: &Carrier,
+        duplicates: DuplicateLimits,
+    ) -> Self {
         let shared = &server.shared;
         let transport = carrier.transport();
         let endpoint = ServerEndpoint::new(

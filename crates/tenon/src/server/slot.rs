@@ -5,10 +5,11 @@
 //! for the connection while a thread has its state, answers of calls that were carried out elsewhere above all, they
 //! leave in the slot, and the thread looks for it before it lets the connection go.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU8, Ordering, fence};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering, fence};
 
 use crossbeam_utils::atomic::AtomicCell;
 use tenon_core::serve::CallTally;
@@ -30,7 +31,6 @@ pub(super) const ANSWERS: u8 = 2;
 pub(super) const ENDED: u8 = 4;
 
 /// A connection or port.
-#[derive(Debug)]
 pub(super) struct Slot {
     /// The number under which its socket is registered, which is never given again.
     pub(super) id: usize,
@@ -191,6 +191,15 @@ impl AsFd for Slot {
             SlotSocket::Stream(stream) => stream.as_fd(),
             SlotSocket::Port(carrier) => carrier.as_fd(),
         }
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot")
+            .field("id", &self.id)
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What all threads of a server share.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tenon_core::serve::ServerShared;
@@ -86,9 +86,7 @@ impl ServerState {
 
     /// Takes that time if it has come; what is still to be looked at later is noted anew.
     pub(super) fn take_deadline(&self, now: Instant) -> bool {
-        lock(&self.next_deadline)
-            .take_if(|at| *at <= now)
-            .is_some()
+        lock(&self.next_deadline).take_if(|at| *at <= now).is_some()
     }
 
     /// Where messages of several packets are put together.

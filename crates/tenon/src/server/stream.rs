@@ -403,9 +403,9 @@ impl StreamTurn<'_> {
             }
             Some(limit) => stream.recv_within(room, limit),
         };
-        let received = self
-            .server
-            .linger(&mut state.waiter, state.looking, has_begun, LINGER, receive);
+        let received =
+            self.server
+                .linger(&mut state.waiter, state.looking, has_begun, LINGER, receive);
         match received {
             Ok(0) => {
                 let stops = self.server.is_stopping();
@@ -422,10 +422,7 @@ impl StreamTurn<'_> {
     }
 
     /// Serves what was received, and does not receive again.
-    fn serve_received(
-        &mut self,
-        place: &mut Option<Box<SlotState>>,
-    ) -> Result<TurnEnd, EndReason> {
+    fn serve_received(&mut self, place: &mut Option<Box<SlotState>>) -> Result<TurnEnd, EndReason> {
         let Some(stream) = self.slot.stream() else {
             return Ok(TurnEnd::Idle);
         };

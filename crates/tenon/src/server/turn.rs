@@ -196,7 +196,8 @@ impl Turn<'_> {
             None => None,
         };
         if let Some(watch) = change
-            && let Err(error) = (self.server.poll_registry).change(&**self.slot, self.slot.id, watch)
+            && let Err(error) =
+                (self.server.poll_registry).change(&**self.slot, self.slot.id, watch)
         {
             tracing::debug!(id = self.slot.id, %error, "a socket is not watched any more");
         }

@@ -216,8 +216,8 @@ fn known(protocols: Protocols<'_>, of: &Versioned<'_>) -> Expr {
 fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
     let result = method.result_text(with.rust);
     let (call, start) = match method.lean {
-        Some(_) => ("self.0.invoke", "self.0.submit"),
-        None => ("self.0.call", "self.0.start"),
+        Some(_) => ("self.0.call", "self.0.start"),
+        None => ("self.0.onc().call", "self.0.onc().start"),
     };
     let head = write_head_of_call(w, with, method, "pub fn");
     head.write_function(w, &Block::value(made_by(with, method, call)));
@@ -240,8 +240,8 @@ fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
 /// The method that calls a procedure and is awaited.
 fn write_async_method(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
     let call = match method.lean {
-        Some(_) => "self.0.invoke",
-        None => "self.0.call",
+        Some(_) => "self.0.call",
+        None => "self.0.onc().call",
     };
     let call = Expr::Then(Box::new(made_by(with, method, call)), "await");
     let head = write_head_of_call(w, with, method, "pub async fn");

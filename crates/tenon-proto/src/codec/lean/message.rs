@@ -158,6 +158,12 @@ impl<'m> Message<'m> {
         }
     }
 
+    /// Returns what stands behind the header, without padding.
+    #[inline]
+    pub fn content(&self) -> &'m [u8] {
+        self.content
+    }
+
     /// A fault so many bytes behind the header.
     pub(super) fn violation(&self, fault: Fault, offset: usize) -> Violation {
         fault.at(self.at + (HEADER + offset) as u64)
@@ -230,6 +236,19 @@ impl MessageDraft {
             order,
             has_time: extras.time_left.is_some(),
         }
+    }
+
+    /// Returns the draft that a whole message at the beginning of a buffer was written as, to be
+    /// [stamped](Self::stamp) again. `None` if it does not begin with a header.
+    pub(crate) fn of_whole(buffer: &Buffer, order: ByteOrder) -> Option<Self> {
+        let header = Header::decode(buffer.as_slice().first_chunk()?, order).ok()?;
+        let has_time = header.flags.has(Flags::DEADLINE);
+        Some(Self {
+            start: 0,
+            header,
+            order,
+            has_time,
+        })
     }
 
     /// Says anew how much time a call has, which may have waited since it was begun. One that was

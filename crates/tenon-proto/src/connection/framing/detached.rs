@@ -57,7 +57,7 @@ impl Detached {
 
     /// Returns what stands behind the header of a lean message, or a whole message of ONC RPC.
     #[inline]
-    pub(in crate::connection) fn content(&self) -> &[u8] {
+    pub fn content(&self) -> &[u8] {
         match &self.frame {
             Some(DetachedFrame::Record(place)) => self.storage.get(place.clone()),
             Some(DetachedFrame::Message { header, begin, .. }) => {

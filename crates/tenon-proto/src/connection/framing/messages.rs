@@ -308,6 +308,20 @@ impl MessageReader {
         }
     }
 
+    /// Returns what stands behind the header of that message; nothing if there is none.
+    #[inline]
+    pub fn last_content(&self) -> &[u8] {
+        match &self.last {
+            Some(Last {
+                begin,
+                body: Some(bytes),
+                ..
+            }) => self.storage.get(*begin..begin + bytes),
+            Some(_) => self.last_message().map_or(&[], |message| message.content()),
+            None => &[],
+        }
+    }
+
     fn body_of_message(&self) -> &[u8] {
         let parts = self.last_message().and_then(|message| message.parts().ok());
         parts.map_or(&[], |parts| parts.body)
@@ -322,6 +336,12 @@ impl MessageReader {
     /// Bytes of the stream that were received.
     pub fn received(&self) -> u64 {
         self.at + self.received_of_next().len() as u64
+    }
+
+    /// Bytes received that were not handed out.
+    #[inline]
+    pub fn unread(&self) -> usize {
+        self.received_of_next().len()
     }
 
     /// Bytes received that are kept.

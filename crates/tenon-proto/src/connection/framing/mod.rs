@@ -9,9 +9,12 @@ mod messages;
 mod records;
 mod storage;
 
+use std::ops::Range;
+
+use super::outgoing_calls::StartedCall;
 use crate::codec::lean::{self, CommonHeader, Kind, Message, Preamble};
-use crate::codec::onc::message::CallHeader;
-use crate::codec::onc::record::RecordError;
+use crate::codec::onc::message::{CallHeader, ReplyHeader};
+use crate::codec::onc::record::{MARK, RecordError};
 use crate::codec::sniff::{Sniffed, UnknownPeer, sniff};
 
 pub use detached::Detached;
@@ -350,12 +353,50 @@ impl Receiver {
         }
     }
 
+    /// Takes the next message if it is the successful reply to `call`, in its commonest form and without anything
+    /// behind it. Returns where in [its content](Self::last_content) the results are.
+    #[inline]
+    pub fn take_lone_reply(&mut self, call: &StartedCall) -> Option<Range<usize>> {
+        match &mut self.reader {
+            Reader::Lean(reader) => {
+                let header = reader.find_common()?;
+                let is_reply = header.is_reply_to(call.number, call.service, call.procedure);
+                if !is_reply || header.message_length() != reader.unread() as u64 {
+                    return None;
+                }
+                Some(0..reader.take_common(header).len())
+            }
+            Reader::Onc(reader) => {
+                let record = reader.find_whole()?;
+                let (number, results) = ReplyHeader::split_plain_success(record)?;
+                let (length, results) = (record.len(), results.len());
+                if number != call.number || MARK + length != reader.unread().len() {
+                    return None;
+                }
+                reader.take_whole(length);
+                Some(length - results..length)
+            }
+            Reader::Unknown(_) => None,
+        }
+    }
+
     /// Returns the frame that was handed out last, as long as nothing was received since.
     pub fn last_frame(&self) -> Option<Frame<'_>> {
         match &self.reader {
             Reader::Lean(reader) => reader.last_message().map(Frame::Message),
             Reader::Onc(reader) => Some(Frame::Record(reader.last_record())),
             Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Returns what stands behind the header of the lean message that was handed out last, or the message of ONC RPC
+    /// that was; nothing if there is none.
+    #[inline]
+    pub fn last_content(&self) -> &[u8] {
+        match &self.reader {
+            Reader::Lean(reader) => reader.last_content(),
+            Reader::Onc(reader) => reader.last_record(),
+            Reader::Unknown(_) => &[],
         }
     }
 

@@ -1,5 +1,4 @@
-//! How the owner of a call waits while another caller reads: it looks at a bell or sleeps, and both
-//! end when the bell is rung.
+//! How a caller waits while another caller reads: it looks at a flag or sleeps, and both end when the caller is woken.
 
 use std::hint;
 use std::io;
@@ -8,61 +7,63 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use crate::waiting::{Company, LOOKS, Spun, Waiter, Waiting};
+use tenon_core::wait::{Company, LOOKS, Spun, Waiter, Waiting};
 
-/// What wakes the owner of a slot.
+/// What one caller waits by.
 #[derive(Debug)]
-pub(super) struct Bell {
-    is_rung: AtomicBool,
-    /// The owner's, whom nobody disturbs.
+pub(super) struct WaitHandle {
+    is_woken: AtomicBool,
+    /// Of the thread that waits, which nothing else locks.
     waiter: Mutex<Waiter>,
 }
 
-/// An owner that is to be woken.
+/// A caller that is to be woken.
 #[derive(Debug)]
-pub(super) struct Sleeper {
+pub(super) struct WakeHandle {
     thread: Thread,
-    bell: Arc<Bell>,
+    handle: Arc<WaitHandle>,
 }
 
-impl Sleeper {
-    /// Wakes it, whichever way it waits.
+impl WakeHandle {
+    /// Wakes the caller, whichever way it waits.
     pub(super) fn wake(&self) {
         self.thread.unpark();
-        self.bell.is_rung.store(true, Ordering::Release);
+        self.handle.is_woken.store(true, Ordering::Release);
     }
 }
 
-impl Bell {
+impl WaitHandle {
     pub(super) fn new(waiting: Waiting) -> Self {
         Self {
-            is_rung: AtomicBool::new(false),
+            is_woken: AtomicBool::new(false),
             waiter: Mutex::new(Waiter::new(waiting)),
         }
     }
 
-    /// The present thread, which is going to [`wait`](Self::wait).
-    pub(super) fn sleeper(self: &Arc<Self>) -> Sleeper {
-        self.is_rung.store(false, Ordering::Relaxed);
-        Sleeper {
+    /// Returns what wakes the present thread, which is going to [`wait`](Self::wait).
+    pub(super) fn wake_handle(self: &Arc<Self>) -> WakeHandle {
+        self.is_woken.store(false, Ordering::Relaxed);
+        WakeHandle {
             thread: thread::current(),
-            bell: Arc::clone(self),
+            handle: Arc::clone(self),
         }
     }
 
-    /// Waits until `until` or until somebody wakes this thread; both may be for nothing.
+    /// Waits until `until` or until this thread is woken; both may be for nothing.
     pub(super) fn wait(&self, company: &Company<'_>, until: Instant) {
         let mut waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
         let mut looks = 0;
         let look = || {
-            let is_rung = self.is_rung_within(looks);
+            let is_woken = self.is_woken_within(looks);
             looks = LOOKS;
-            is_rung
-                .then_some(())
-                .ok_or(io::Error::from(io::ErrorKind::WouldBlock))
+            if is_woken {
+                Ok(())
+            } else {
+                Err(io::Error::from(io::ErrorKind::WouldBlock))
+            }
         };
         match waiter.look(company, |_| until, || true, look) {
-            // Who rang has left this for a thread that sleeps.
+            // The waker has left this for a thread that sleeps.
             Spun::Came(_) => thread::park_timeout(Duration::ZERO),
             Spun::Late => {}
             Spun::Sleep => {
@@ -75,25 +76,25 @@ impl Bell {
         }
     }
 
-    fn is_rung_within(&self, looks: u32) -> bool {
+    fn is_woken_within(&self, looks: u32) -> bool {
         for _ in 0..looks {
-            if self.is_rung.load(Ordering::Relaxed) {
+            if self.is_woken.load(Ordering::Relaxed) {
                 break;
             }
             hint::spin_loop();
         }
-        self.is_rung.load(Ordering::Acquire)
+        self.is_woken.load(Ordering::Acquire)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::waiting::{Looking, Spinners, WaitTally};
+    use tenon_core::wait::{Looking, Spinners, WaitTally};
 
-    /// A thread waits, again and again, and another wakes it each time: nobody waits for ever.
+    /// A thread waits, again and again, and another wakes it each time: none waits for ever.
     #[test]
-    fn whoever_waits_is_woken() {
+    fn a_caller_that_waits_is_woken() {
         const TIMES: u32 = 2000;
         for (_, waiting) in Waiting::ALL {
             let (spinners, tally) = (Spinners::new(), WaitTally::default());
@@ -102,22 +103,23 @@ mod tests {
                 looking: Looking::AtSocket,
                 tally: &tally,
             };
-            let bell = Arc::new(Bell::new(waiting));
-            let (send, receive) = std::sync::mpsc::channel::<(Sleeper, Arc<AtomicBool>)>();
+            let handle = Arc::new(WaitHandle::new(waiting));
+            let (send, receive) = std::sync::mpsc::channel::<(WakeHandle, Arc<AtomicBool>)>();
             thread::scope(|scope| {
                 scope.spawn(move || {
-                    for (sleeper, is_done) in receive {
+                    for (waker, is_done) in receive {
                         is_done.store(true, Ordering::Relaxed);
-                        sleeper.wake();
+                        waker.wake();
                     }
                 });
                 for _ in 0..TIMES {
                     let is_done = Arc::new(AtomicBool::new(false));
-                    send.send((bell.sleeper(), Arc::clone(&is_done))).unwrap();
+                    send.send((handle.wake_handle(), Arc::clone(&is_done)))
+                        .unwrap();
                     let until = Instant::now() + Duration::from_secs(60);
                     while !is_done.load(Ordering::Relaxed) {
-                        bell.wait(&company, until);
-                        assert!(Instant::now() < until, "{waiting}: nobody was woken");
+                        handle.wait(&company, until);
+                        assert!(Instant::now() < until, "{waiting}: no thread was woken");
                     }
                 }
                 drop(send);
@@ -134,12 +136,12 @@ mod tests {
                 looking: Looking::AtSocket,
                 tally: &tally,
             };
-            let bell = Arc::new(Bell::new(waiting));
-            let _sleeper = bell.sleeper();
-            bell.wait(&company, Instant::now());
-            // Who does not get to run while it looks finds that it is late, and does not sleep.
+            let handle = Arc::new(WaitHandle::new(waiting));
+            let _waker = handle.wake_handle();
+            handle.wait(&company, Instant::now());
+            // A thread that does not get to run while it looks finds that it is late, and does not sleep.
             let sleeps = || {
-                bell.wait(&company, Instant::now() + Duration::from_millis(100));
+                handle.wait(&company, Instant::now() + Duration::from_millis(100));
                 tally.snapshot().blocks > 0
             };
             let slept = match waiting {

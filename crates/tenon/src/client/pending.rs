@@ -3,30 +3,30 @@
 use std::fmt;
 use std::time::Duration;
 
+use tenon_core::LeanInput;
+use tenon_core::caller::Decoding;
+use tenon_core::error::CallError;
+use tenon_core::profile::{Followed, NoProbe, Probe, Step};
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::{DecodeError, Decoder};
 
-use crate::account::{Followed, Step, Watcher};
-use crate::caller::Decoding;
-use crate::channel::{Results, Ticket};
-use crate::error::CallError;
-use crate::lean_input::LeanInput;
+use super::call::{CopiedResults, Ticket};
 
-/// A call that has been sent. Dropping it gives the call up: the peer may still carry it out, its
-/// reply is ignored. On UDP a lost call is sent again only while somebody waits.
+/// A call that has been sent. Dropping it gives the call up: the peer may still carry it out, its reply is ignored. On
+/// UDP a lost call is sent again only while a caller of the channel waits.
 #[must_use = "dropping a pending call gives it up"]
 pub struct PendingCall<T> {
     ticket: Ticket,
     decoding: Decoding,
     decode: DecodeBy<T>,
-    /// What has come before anybody waited for good.
-    early: Option<Result<Results, CallError>>,
+    /// What has come before it was waited for to the end.
+    early: Option<Result<CopiedResults, CallError>>,
     /// The account that follows it.
     followed: Option<Box<Followed>>,
 }
 
 /// What decodes the result, by the protocol of the call.
-pub(crate) enum DecodeBy<T> {
+pub(super) enum DecodeBy<T> {
     Onc(fn(&mut Decoder<'_>) -> Result<T, DecodeError>),
     Lean(fn(&mut LeanInput<'_>) -> Result<T, DecodeError>),
 }
@@ -42,7 +42,7 @@ impl<T> DecodeBy<T> {
 
 impl<T> PendingCall<T> {
     #[inline]
-    pub(crate) fn new(ticket: Ticket, decoding: Decoding, decode: DecodeBy<T>) -> Self {
+    pub(super) fn new(ticket: Ticket, decoding: Decoding, decode: DecodeBy<T>) -> Self {
         Self {
             ticket,
             decoding,
@@ -53,7 +53,7 @@ impl<T> PendingCall<T> {
     }
 
     /// The same call, which an account follows.
-    pub(crate) fn followed_by(self, followed: Box<Followed>) -> Self {
+    pub(super) fn followed_by(self, followed: Box<Followed>) -> Self {
         Self {
             followed: Some(followed),
             ..self
@@ -68,8 +68,8 @@ impl<T> PendingCall<T> {
         self.wait_and(DecodeBy::decode)
     }
 
-    /// Waits as [`wait`](Self::wait) does, and decodes the result by what is said only now: where it goes
-    /// to may not be known when the call is started.
+    /// Waits as [`wait`](Self::wait) does, and decodes the result by what is said only now: where it goes to may not be
+    /// known when the call is started.
     ///
     /// # Errors
     /// As there.
@@ -90,7 +90,7 @@ impl<T> PendingCall<T> {
         decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, CallError>,
     ) -> Result<U, CallError> {
         match self.followed.take() {
-            None => self.result(decode, ()),
+            None => self.result(decode, NoProbe),
             Some(followed) => {
                 let value = self.result(decode, followed.steps())?;
                 // The channel is left to others before the call is over.
@@ -104,19 +104,19 @@ impl<T> PendingCall<T> {
     fn result<U>(
         &mut self,
         decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, CallError>,
-        watcher: impl Watcher,
+        probe: impl Probe,
     ) -> Result<U, CallError> {
         let Some(early) = self.early.take() else {
-            let reply = self.ticket.wait(watcher)?;
-            let (results, order) = (reply.results(), reply.order());
+            let mut reply = self.ticket.wait(probe)?;
+            let (results, order) = reply.results();
             let value = decode(&self.decode, results, order, self.decoding);
-            watcher.at(Step::Decoded);
+            probe.at(Step::Decoded);
             return value;
         };
-        let Results { bytes, order, .. } = early?;
-        watcher.at(Step::Fetched);
+        let CopiedResults { bytes, order } = early?;
+        probe.at(Step::Fetched);
         let value = decode(&self.decode, bytes.as_slice(), order, self.decoding);
-        watcher.at(Step::Decoded);
+        probe.at(Step::Decoded);
         self.ticket.recycle(bytes);
         value
     }
@@ -130,7 +130,7 @@ impl<T> PendingCall<T> {
     pub fn wait_for(&mut self, limit: Duration) -> bool {
         if self.early.is_none() {
             let early = match &self.followed {
-                None => self.ticket.wait_for(limit, ()),
+                None => self.ticket.wait_for(limit, NoProbe),
                 Some(followed) => self.ticket.wait_for(limit, followed.steps()),
             };
             self.early = early.transpose();

@@ -5,12 +5,11 @@ use std::cell::Cell;
 use tenon_wire::Buffer;
 
 thread_local! {
-    /// What this thread wrote its last call in: most threads have one call at a time, and take no
-    /// lock for its buffer.
+    /// What this thread wrote its last call in: most threads have one call at a time, and take no lock for its buffer.
     static SPARE: Cell<Option<Buffer>> = const { Cell::new(None) };
 }
 
-/// This thread's spare buffer, if it has one.
+/// Takes this thread's spare buffer, if it has one.
 #[inline]
 pub(super) fn take_spare() -> Option<Buffer> {
     SPARE.try_with(Cell::take).ok().flatten()
@@ -26,9 +25,9 @@ pub(super) fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
     replaced.ok().flatten()
 }
 
-/// Buffers to be used again.
+/// Buffers of a channel, for any thread.
 #[derive(Debug, Default)]
-pub struct Buffers(Vec<Buffer>);
+pub(super) struct Buffers(Vec<Buffer>);
 
 impl Buffers {
     /// Most buffers kept.
@@ -36,7 +35,7 @@ impl Buffers {
     /// Most bytes that a buffer keeps.
     const SIZE_MAX: usize = 1 << 20;
 
-    /// Keeps the buffer of a call that was sent: for this thread if it has none, or for all.
+    /// Keeps a buffer: for this thread if it has none, or for all.
     #[inline]
     pub(super) fn keep(&mut self, buffer: Buffer) {
         if let Some(buffer) = keep_spare(buffer) {
@@ -44,13 +43,14 @@ impl Buffers {
         }
     }
 
-    /// An empty buffer.
-    pub fn take(&mut self) -> Buffer {
+    /// Returns an empty buffer.
+    #[inline]
+    pub(super) fn take(&mut self) -> Buffer {
         self.0.pop().unwrap_or_default()
     }
 
-    /// Keeps a buffer for later, if there are not many.
-    pub fn put(&mut self, mut buffer: Buffer) {
+    /// Keeps a buffer for any thread, if there are not many.
+    pub(super) fn put(&mut self, mut buffer: Buffer) {
         if self.0.len() < Self::COUNT_MAX {
             buffer.clear();
             buffer.shrink_to(Self::SIZE_MAX);

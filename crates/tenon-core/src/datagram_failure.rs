@@ -1,0 +1,63 @@
+//! What the caller of a call over datagrams is told that ended without an answer.
+
+use std::io;
+use std::sync::Arc;
+
+use tenon_proto::endpoint::CallFailure;
+use tenon_proto::endpoint::exchange::{Failure, Reason};
+use tenon_proto::lean::{ByteOrder, Status};
+
+use crate::error::{CallError, LeanException, Misbehavior};
+use crate::timer::CallTimer;
+
+/// Returns the error of a call over datagrams that ended without an answer. `fault` is why nothing could be sent
+/// lately, which says more than that time ran out.
+#[cold]
+pub fn datagram_error(
+    failure: CallFailure,
+    timer: &CallTimer,
+    fault: Option<Arc<io::Error>>,
+) -> CallError {
+    match (failure, fault) {
+        (CallFailure::Exchange(failure), fault) => exchange_error(failure, timer, fault),
+        (CallFailure::Expired, None) => timer.error(true),
+        (CallFailure::Expired, Some(cause)) => CallError::Disconnected {
+            cause,
+            may_have_executed: true,
+        },
+    }
+}
+
+fn exchange_error(failure: Failure, timer: &CallTimer, fault: Option<Arc<io::Error>>) -> CallError {
+    let may_have_executed = failure.may_have_run;
+    let disconnected = |cause| CallError::Disconnected {
+        cause,
+        may_have_executed,
+    };
+    let told = |kind| Arc::new(io::Error::new(kind, failure.reason.to_string()));
+    match (failure.reason, fault) {
+        (Reason::Expired | Reason::Unreachable, Some(fault)) => disconnected(fault),
+        (Reason::Expired, None) => timer.error(may_have_executed),
+        (Reason::Unreachable, None) => disconnected(told(io::ErrorKind::TimedOut)),
+        (Reason::Stopped, _) => disconnected(told(io::ErrorKind::ConnectionAborted)),
+        (Reason::Forgotten { .. }, _) => disconnected(told(io::ErrorKind::ConnectionReset)),
+        (Reason::Refused(refused), _) => CallError::ConnectionRefused(refused),
+        (Reason::TooLarge { size, limit }, _) => CallError::TooLargeForPeer { size, limit },
+        (Reason::Overloaded, _) => exception(Status::OVERLOADED, &failure),
+        (Reason::AnswerTooLarge, _) => exception(Status::TOO_LARGE, &failure),
+        (Reason::Violation(violation), _) => {
+            CallError::Misbehaved(Misbehavior::Exchange { violation })
+        }
+        _ => disconnected(told(io::ErrorKind::InvalidData)),
+    }
+}
+
+/// What the server says, or this end in its place, without having sent an exception.
+fn exception(status: Status, failure: &Failure) -> CallError {
+    CallError::Exception(LeanException {
+        status,
+        message: failure.reason.to_string().into(),
+        details: Vec::new(),
+        order: ByteOrder::NATIVE,
+    })
+}

@@ -1,0 +1,75 @@
+//! Finding where a version of a program is, and telling others where the services of a server are: rpcbind is one way.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenon_net::Address;
+
+use crate::error::ConnectError;
+
+/// Finds where a version of a program is, for addresses that lack a port.
+pub trait Resolver: fmt::Debug + Send + Sync {
+    /// Returns where a version of a program is at the host and on the transport of `address`, which lacks a port;
+    /// `None` if it is not known there. May block for as long as `timeout`.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    fn resolve(
+        &self,
+        address: &Address,
+        program: u32,
+        version: u32,
+        timeout: Duration,
+    ) -> Result<Option<Address>, Box<dyn Error + Send + Sync>>;
+}
+
+/// Tells others where the services of a server are.
+pub trait Registrar: fmt::Debug + Send + Sync {
+    /// Tells that all `programs`, by number and version, are at all `addresses`, until the returned value is dropped.
+    /// May block.
+    ///
+    /// # Errors
+    /// It cannot be told; then nothing stays told.
+    fn register(
+        &self,
+        programs: &[(u32, u32)],
+        addresses: &[Address],
+    ) -> Result<Box<dyn Registered>, Box<dyn Error + Send + Sync>>;
+}
+
+/// What a [`Registrar`] has told, and takes back when this is dropped.
+pub trait Registered: fmt::Debug + Send {}
+
+/// Completes an address that lacks a port; returns any other as it is.
+///
+/// # Errors
+/// The resolver fails, or does not know the program.
+pub fn locate(
+    resolver: &dyn Resolver,
+    address: Address,
+    program: u32,
+    version: u32,
+    timeout: Duration,
+) -> Result<Address, ConnectError> {
+    if !address.needs_port() {
+        return Ok(address);
+    }
+    let found = resolver
+        .resolve(&address, program, version, timeout)
+        .map_err(|cause| ConnectError::Unresolved {
+            address: address.clone(),
+            cause: Arc::from(cause),
+        })?;
+    let host = found.as_ref().and_then(Address::host);
+    // What a resolver says of the host may be how the host sees itself; the caller knows how to get there.
+    match host.and_then(|host| host.port) {
+        Some(port) => Ok(address.with_port(port)),
+        None => Err(ConnectError::NotRegistered {
+            address,
+            program,
+            version,
+        }),
+    }
+}

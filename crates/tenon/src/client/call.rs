@@ -1,0 +1,171 @@
+//! A call in flight, as the caller that waits for its reply has it, and its reply.
+
+use std::time::Duration;
+
+use tenon_core::error::CallError;
+use tenon_core::profile::{Note, Probe};
+use tenon_core::timer::CallTimer;
+use tenon_proto::lean::{ByteOrder, Stamps};
+use tenon_wire::Buffer;
+
+use super::channel::Channel;
+use super::reader::Reader;
+use super::waiters::{ResultBytes, Results, WaiterId};
+
+/// A call whose reply is waited for, now or later.
+#[derive(Debug)]
+pub(super) struct Flight {
+    /// Its waiter, until the call is over or given up.
+    pub(super) waiter: Option<WaiterId>,
+    pub(super) timer: CallTimer,
+}
+
+impl Flight {
+    /// A call that has no waiter yet.
+    #[inline]
+    pub(super) fn new(timer: CallTimer) -> Self {
+        Self {
+            waiter: None,
+            timer,
+        }
+    }
+
+    /// Gives the call up on `channel`, if it is not over.
+    #[inline]
+    pub(super) fn end(&mut self, channel: &Channel) {
+        if let Some(waiter) = self.waiter.take() {
+            channel.give_up(waiter);
+        }
+    }
+}
+
+/// A call that is waited for at once. Dropping it gives the call up.
+pub(super) struct Call<'c> {
+    pub(super) channel: &'c Channel,
+    pub(super) flight: Flight,
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.flight.end(self.channel);
+    }
+}
+
+/// A call whose reply is fetched later, by any thread. Dropping it gives the call up.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    channel: Channel,
+    flight: Flight,
+}
+
+impl Ticket {
+    pub(super) fn new(channel: Channel, flight: Flight) -> Self {
+        Self { channel, flight }
+    }
+
+    /// Waits for the reply.
+    pub(crate) fn wait(&mut self, probe: impl Probe) -> Result<Reply<'_>, CallError> {
+        let Self { channel, flight } = self;
+        let mut reply = match channel.take_delivered(channel.lock(), flight) {
+            Ok(reply) => reply?,
+            Err(state) => {
+                let until = flight.timer.deadline().into();
+                let reply = channel.wait_for_reply(state, flight, until, probe)?;
+                reply.ok_or_else(|| flight.timer.error(true))?
+            }
+        };
+        reply.tell(probe);
+        Ok(reply)
+    }
+
+    /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
+    pub(crate) fn wait_for(
+        &mut self,
+        limit: Duration,
+        probe: impl Probe,
+    ) -> Result<Option<CopiedResults>, CallError> {
+        let until = CallTimer::start(limit).until();
+        let state = self.channel.lock();
+        let reply = self
+            .channel
+            .wait_for_reply(state, &mut self.flight, until, probe)?;
+        let Some(mut reply) = reply else {
+            return Ok(None);
+        };
+        reply.tell(probe);
+        let mut bytes = self.channel.buffer();
+        let (results, order) = reply.results();
+        bytes.extend(results);
+        Ok(Some(CopiedResults { bytes, order }))
+    }
+
+    /// Gives a copy back.
+    pub(crate) fn recycle(&self, copy: Buffer) {
+        self.channel.recycle(copy);
+    }
+}
+
+impl Drop for Ticket {
+    #[inline]
+    fn drop(&mut self) {
+        self.flight.end(&self.channel);
+    }
+}
+
+/// A copy of the encoded results of a call.
+#[derive(Debug)]
+pub(crate) struct CopiedResults {
+    pub(crate) bytes: Buffer,
+    /// The order of their bytes.
+    pub(crate) order: ByteOrder,
+}
+
+/// The reply to a call.
+pub(crate) enum Reply<'c> {
+    /// Where it was received: its caller is the reader.
+    InPlace(Reader<'c>),
+    /// Elsewhere.
+    Delivered {
+        results: Results,
+        channel: &'c Channel,
+    },
+}
+
+impl Reply<'_> {
+    /// Returns the encoded results, and the order of their bytes.
+    #[inline]
+    pub(crate) fn results(&mut self) -> (&[u8], ByteOrder) {
+        match self {
+            Self::InPlace(reader) => {
+                let half = reader.half();
+                let order = half.own.order;
+                (half.results(), order)
+            }
+            Self::Delivered { results, .. } => (results.bytes.as_slice(), results.order),
+        }
+    }
+
+    /// Tells a probe that the reply was found, and what the server says of the call's way.
+    #[inline]
+    pub(super) fn tell(&mut self, probe: impl Probe) {
+        match self {
+            Self::InPlace(reader) => probe.found(|| -> Option<Stamps> { reader.stamps() }),
+            Self::Delivered { results, .. } => {
+                let note: Option<&Note> = results.note.as_deref();
+                probe.fetched(note);
+            }
+        }
+    }
+}
+
+impl Drop for Reply<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Self::Delivered { results, channel } = self
+            && let ResultBytes::Copied(bytes) = &mut results.bytes
+        {
+            channel.recycle(std::mem::take(bytes));
+        }
+    }
+}

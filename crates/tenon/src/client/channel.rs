@@ -1,0 +1,176 @@
+//! A channel: the way to one peer, shared by all threads that call it.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenon_core::error::ConnectError;
+use tenon_core::options::ChannelOptions;
+use tenon_core::timer::CallTimer;
+use tenon_core::wait::{WaitCounters, WaitTally};
+use tenon_net::{Address, Ticks, Transport};
+use tenon_proto::connection::OutgoingCounters;
+use tenon_wire::Buffer;
+
+use super::buffers;
+use super::link::LinkSocket;
+use super::state::ChannelState;
+
+/// The way to one peer. Clones are the same channel; any number of threads may use it, and any number of clients.
+#[derive(Clone)]
+pub struct Channel {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    address: Address,
+    options: ChannelOptions,
+    state: Mutex<ChannelState>,
+    /// Signaled when a caller has made an attempt to connect.
+    connected: Condvar,
+    waits: Arc<WaitTally>,
+    follower_waits: WaitTally,
+    /// What calls with seconds look at the time by, if nothing is measured by when they began.
+    ticks: Option<&'static Ticks>,
+}
+
+/// What a channel has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChannelCounters {
+    /// Calls, by what became of them.
+    pub calls: OutgoingCounters,
+    /// Calls that wait for their replies now.
+    pub in_flight: usize,
+    /// Connections made.
+    pub connections: u64,
+    /// How the callers that read have waited.
+    pub waits: WaitCounters,
+    /// How those have waited that another caller reads for. Their attempts are no system calls.
+    pub waits_for_reader: WaitCounters,
+}
+
+impl Channel {
+    /// Connects to `address`, such as `tcp://host:port`, with the default options.
+    ///
+    /// # Errors
+    /// The text is no address, it lacks a port, or the peer cannot be reached.
+    pub fn connect(address: &str) -> Result<Self, ConnectError> {
+        Self::connect_with(&address.parse()?, ChannelOptions::default())
+    }
+
+    /// Connects to `address` within the limits of `options`.
+    ///
+    /// # Errors
+    /// The address lacks a port, or the peer cannot be reached.
+    pub fn connect_with(address: &Address, options: ChannelOptions) -> Result<Self, ConnectError> {
+        if address.needs_port() {
+            return Err(ConnectError::NoPort(address.clone()));
+        }
+        let timer = CallTimer::start(options.connect_timeout);
+        let waits = Arc::default();
+        let socket = LinkSocket::connect(address, &waits, timer.deadline())
+            .map_err(|error| ConnectError::unreachable(address, error))?;
+        let mut state = ChannelState::new(address, &options);
+        state.handle_connected(socket, &options);
+        let channel = Self {
+            shared: Arc::new(Shared {
+                address: address.clone(),
+                options,
+                state: Mutex::new(state),
+                connected: Condvar::new(),
+                waits,
+                follower_waits: WaitTally::default(),
+                ticks: match address.transport() {
+                    Transport::Tcp | Transport::Unix | Transport::Shm => Ticks::get(),
+                    // Round trips are measured there.
+                    Transport::Udp | Transport::Xdp => None,
+                },
+            }),
+        };
+        let greeted = channel.greet(&timer);
+        greeted.map_err(|error| ConnectError::unreachable(address, error))?;
+        Ok(channel)
+    }
+
+    /// Returns where the peer is.
+    #[inline]
+    pub fn address(&self) -> &Address {
+        &self.shared.address
+    }
+
+    /// Returns the limits.
+    #[inline]
+    pub fn options(&self) -> &ChannelOptions {
+        &self.shared.options
+    }
+
+    /// Returns what has happened so far.
+    pub fn counters(&self) -> ChannelCounters {
+        let state = self.lock();
+        ChannelCounters {
+            calls: state.calls.counters(),
+            in_flight: state.calls.in_flight(),
+            connections: state.connections,
+            waits: self.shared.waits.snapshot(),
+            waits_for_reader: self.shared.follower_waits.snapshot(),
+        }
+    }
+
+    /// The time of a call that begins now and has as long as `limit`.
+    #[inline]
+    pub(crate) fn timer(&self, limit: Duration) -> CallTimer {
+        match self.shared.ticks {
+            Some(ticks) if limit >= CallTimer::COARSE_FROM => {
+                CallTimer::start_at(ticks, ticks.last(), limit)
+            }
+            _ => CallTimer::start(limit),
+        }
+    }
+
+    /// A buffer to put a call in.
+    #[inline]
+    pub(crate) fn buffer(&self) -> Buffer {
+        buffers::take_spare().unwrap_or_else(|| self.lock().buffers.take())
+    }
+
+    /// Gives a buffer back.
+    #[inline]
+    pub(crate) fn recycle(&self, buffer: Buffer) {
+        if let Some(buffer) = buffers::keep_spare(buffer) {
+            self.lock().buffers.put(buffer);
+        }
+    }
+
+    /// Whether the peer says when a call passed it, if it is asked for that.
+    pub(crate) fn gives_stamps(&self) -> bool {
+        self.lock().calls.gives_stamps()
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> MutexGuard<'_, ChannelState> {
+        // What it guards is left in order at every point where something could panic.
+        let state = self.shared.state.lock();
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn connected(&self) -> &Condvar {
+        &self.shared.connected
+    }
+
+    pub(super) fn waits(&self) -> &Arc<WaitTally> {
+        &self.shared.waits
+    }
+
+    pub(super) fn follower_waits(&self) -> &WaitTally {
+        &self.shared.follower_waits
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("address", &self.shared.address)
+            .finish_non_exhaustive()
+    }
+}

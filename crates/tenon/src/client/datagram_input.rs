@@ -1,0 +1,104 @@
+//! Datagrams that were received together, handed out one by one.
+
+use std::io;
+use std::ops::Range;
+
+use tenon_net::{Came, Carrier};
+use tenon_proto::config::{ConnectionConfig, Role};
+use tenon_proto::endpoint::exchange::{Whole, is_one_of_many};
+
+/// Room for the largest datagram there is, or for several that come together, and what of it is filled.
+#[derive(Debug)]
+pub(super) struct DatagramInput {
+    room: Box<[u8]>,
+    length: usize,
+    /// Bytes of each datagram but the last.
+    size: usize,
+    /// The datagram that was handed out last.
+    datagram: Range<usize>,
+    /// Whether there is another behind it.
+    has_next: bool,
+    /// Where the packet exchange joins an answer of several packets.
+    pub(super) whole: Whole,
+}
+
+impl DatagramInput {
+    pub(super) fn new(config: &ConnectionConfig) -> Self {
+        Self {
+            room: vec![0; Carrier::RECEIVE_MAX].into(),
+            length: 0,
+            size: 0,
+            datagram: 0..0,
+            has_next: false,
+            whole: Whole::of(config, Role::Client),
+        }
+    }
+
+    /// Returns where to put what is received.
+    #[inline]
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.room
+    }
+
+    /// Takes in what was received.
+    #[inline]
+    pub(super) fn handle_received(&mut self, came: io::Result<Came>) -> io::Result<()> {
+        let came = came?;
+        (self.length, self.size) = (came.length, came.size);
+        self.datagram = 0..0;
+        self.has_next = true;
+        Ok(())
+    }
+
+    /// Goes on to the next datagram; returns whether there is one. An empty one is one, too.
+    #[inline]
+    pub(super) fn advance(&mut self) -> bool {
+        if !self.has_next {
+            return false;
+        }
+        self.datagram = self.next_range();
+        self.has_next = self.datagram.end < self.length && self.size > 0;
+        self.whole.clear();
+        true
+    }
+
+    #[inline]
+    fn next_range(&self) -> Range<usize> {
+        let start = self.datagram.end;
+        start..self.length.min(start + self.size)
+    }
+
+    /// Returns the next datagram, if there is one.
+    #[inline]
+    pub(super) fn next_datagram(&self) -> Option<&[u8]> {
+        self.has_next.then(|| &self.room[self.next_range()])
+    }
+
+    /// Whether datagrams have come that were not handed out.
+    #[inline]
+    pub(super) fn has_next(&self) -> bool {
+        self.has_next
+    }
+
+    /// Returns the datagram that was handed out last, and where an answer is joined.
+    #[inline]
+    pub(super) fn last_datagram(&mut self) -> (&[u8], &mut Whole) {
+        (&self.room[self.datagram.clone()], &mut self.whole)
+    }
+
+    /// Returns the bytes of the datagram that was handed out last, if several of that length are likely to come
+    /// together.
+    pub(super) fn likely_train(&self) -> Option<usize> {
+        let datagram = &self.room[self.datagram.clone()];
+        is_one_of_many(datagram).then_some(datagram.len())
+    }
+
+    /// Returns the message that an answer was found in last: what was joined, or the datagram.
+    #[inline]
+    pub(super) fn message(&self) -> &[u8] {
+        match self.whole.message() {
+            [] => &self.room[self.datagram.clone()],
+            joined => joined,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The fast path of a call over a stream: while no other call is in flight and nothing waits to be sent, its caller
+//! sends it itself and receives its reply itself. The lock is taken once before that, to be the sender and the reader,
+//! and once behind the reply. Most calls go this way. What stands in its way or turns out otherwise is left to
+//! [starting](super::start) and [waiting](super::wait), which know all that there can be.
+
+use std::sync::MutexGuard;
+
+use tenon_core::error::ConnectionFailure;
+use tenon_core::profile::{Probe, Step};
+use tenon_core::timer::CallTimer;
+use tenon_net::is_deadline;
+use tenon_proto::connection::{CallDraft, StartedCall, TransmitBatch};
+use tenon_proto::lean::{ByteOrder, PIECE};
+use tenon_wire::Buffer;
+
+use super::buffers::keep_spare;
+use super::channel::Channel;
+use super::link::{Input, Outgoing, OwnReply, ReadHalf, Sending, handle_received};
+use super::reader::Reader;
+use super::state::{Calls, ChannelState};
+use super::waiters::{CallId, WaiterId};
+
+/// How a call has begun.
+enum Begun {
+    /// Its caller sends it and receives the reply.
+    Direct(StartedCall, WaiterId, Box<ReadHalf>),
+    /// It waits to be sent.
+    Queued(WaiterId),
+}
+
+/// Where a call leaves the fast path.
+pub(super) enum Detour<'c> {
+    /// It is not begun.
+    Unsent(MutexGuard<'c, ChannelState>),
+    /// It is in flight, and something else has come than its reply.
+    InFlight(WaiterId),
+}
+
+impl Channel {
+    /// Makes a call, and returns the reader that has its reply.
+    ///
+    /// # Errors
+    /// The call cannot go this way: then `message` is as it was. Or it is in flight, and to be waited for.
+    #[inline(never)]
+    pub(super) fn call_directly<'c>(
+        &'c self,
+        message: &mut Buffer,
+        draft: &CallDraft<'_>,
+        timer: &CallTimer,
+        probe: impl Probe,
+    ) -> Result<Reader<'c>, Detour<'c>> {
+        let mut state = self.lock();
+        let (call, waiter, half) = match state.start_directly(message, draft, timer) {
+            Some(Begun::Direct(call, waiter, half)) => (call, waiter, half),
+            Some(Begun::Queued(waiter)) => return Err(Detour::InFlight(waiter)),
+            None => return Err(Detour::Unsent(state)),
+        };
+        drop(state);
+        let mut reader = Reader::new(self, half);
+        let socket = &reader.half().socket;
+        probe.at(Step::Sending);
+        // A failure shows again when the rest is sent.
+        let sent = socket.socket.try_send(message.as_slice()).unwrap_or(0);
+        if sent < message.len() {
+            self.leave_direct(reader, message, sent, (call, waiter));
+            return Err(Detour::InFlight(waiter));
+        }
+        socket.end_direct();
+        probe.at(Step::Sent);
+        let _ = keep_spare(std::mem::take(message));
+        let received = reader.half().receive_lone_reply(&call, waiter, timer);
+        probe.at(Step::Received);
+        match received {
+            Ok(true) => return Ok(reader),
+            Ok(false) => {}
+            Err(failure) => reader.break_link(&failure),
+        }
+        self.lock().waiters.set_call(waiter, CallId::Stream(call));
+        Err(Detour::InFlight(waiter))
+    }
+
+    /// Leaves what was not sent of a call to the next sender.
+    #[cold]
+    fn leave_direct(
+        &self,
+        mut reader: Reader<'_>,
+        message: &mut Buffer,
+        sent: usize,
+        (call, waiter): (StartedCall, WaiterId),
+    ) {
+        let socket = std::sync::Arc::clone(&reader.half().socket);
+        let mut state = self.lock();
+        state.waiters.set_call(waiter, CallId::Stream(call));
+        if let Some(link) = state.link_over(&socket) {
+            let rest = TransmitBatch::of_call(&call, message, sent);
+            link.outgoing = Some(Outgoing::Stream(Box::new(rest)));
+            link.sending = Sending::Idle;
+        }
+        drop(state);
+        drop(reader);
+    }
+}
+
+impl ChannelState {
+    /// Puts a call in flight, with its caller as sender and reader, if nothing stands in the way.
+    #[inline]
+    fn start_directly(
+        &mut self,
+        message: &mut Buffer,
+        draft: &CallDraft<'_>,
+        timer: &CallTimer,
+    ) -> Option<Begun> {
+        let link = self.link.as_mut()?;
+        let Calls::Stream(connection) = &mut self.calls else {
+            return None;
+        };
+        let is_free = connection.in_flight() == 0
+            && connection.is_send_idle()
+            && link.reader.is_some()
+            && link.is_send_free()
+            && !link.has_rested(timer.started())
+            && self.open_batches == 0
+            && self.blocked.is_empty()
+            && self.unsent.is_empty()
+            && message.len() <= PIECE;
+        if !is_free || link.has_rest() {
+            return None;
+        }
+        let waiter = self.waiters.take();
+        let started = connection.start_call(draft, message, timer.deadline(), waiter);
+        let Ok(call) = started else {
+            self.waiters.release(waiter);
+            return None;
+        };
+        if !connection.is_send_idle() {
+            // The peer is asked for the service first: the call goes behind that.
+            connection.push_call(&call, message);
+            self.waiters.set_call(waiter, CallId::Stream(call));
+            return Some(Begun::Queued(waiter));
+        }
+        connection.mark_sent(&call);
+        link.sending = Sending::Direct;
+        link.socket.begin_direct();
+        link.used_at = timer.started();
+        let half = link.reader.take()?;
+        Some(Begun::Direct(call, waiter, half))
+    }
+}
+
+impl ReadHalf {
+    /// Receives the reply to a call that was sent just now, unless something else comes; returns whether it lies here.
+    #[inline]
+    fn receive_lone_reply(
+        &mut self,
+        call: &StartedCall,
+        waiter: WaiterId,
+        timer: &CallTimer,
+    ) -> Result<bool, ConnectionFailure> {
+        let Self {
+            socket,
+            input,
+            waiter: wait,
+            own,
+            answered,
+            ..
+        } = self;
+        let Input::Stream(receiver) = input else {
+            return Ok(false);
+        };
+        if receiver.is_between_frames() {
+            let came = socket.receive(wait, receiver.room(), false, timer.until_from_start());
+            match handle_received(receiver, came) {
+                Ok(()) => {}
+                Err(error) if is_deadline(&error) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let Some(place) = receiver.take_lone_reply(call) else {
+            return Ok(false);
+        };
+        *own = OwnReply {
+            place,
+            order: ByteOrder::NATIVE,
+            stamps: None,
+        };
+        *answered = Some((call.number, waiter));
+        Ok(true)
+    }
+}

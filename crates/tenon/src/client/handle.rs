@@ -1,0 +1,548 @@
+//! A client: one version of a program, at the other end of a channel.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenon_core::LeanInput;
+use tenon_core::caller::Caller;
+use tenon_core::error::{CallError, ConnectError};
+use tenon_core::options::{CallOptions, ChannelOptions};
+use tenon_core::procedure::{ProcedureCall, decode_in_order};
+use tenon_core::profile::{Account, AtEnd, Followed, NoProbe, Probe, Step};
+use tenon_core::resolve::locate;
+use tenon_net::Protocol;
+use tenon_proto::connection::CallDraft;
+use tenon_proto::lean::{ByteOrder, Extension, Interface, Stamps};
+use tenon_proto::onc::auth::Credential;
+use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
+
+use super::call::{Reply, Ticket};
+use super::channel::Channel;
+use super::pending::{DecodeBy, PendingCall};
+
+/// Calls one version of a program. Clones and the copies that the `with_` methods make share the channel; any number of
+/// threads may call at once. Generated clients wrap one of these.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tenon::{CallOptions, Client};
+///
+/// let nfs = Client::connect("tcp://localhost:2049", 100_003, 3)?;
+/// // Procedure 0 takes nothing, returns nothing, and shows that the server is there.
+/// let hurried = CallOptions::new().timeout(Duration::from_secs(2));
+/// nfs.with_options(hurried).onc().call(0, |_arguments| Ok(()), |_result| Ok(()))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    channel: Channel,
+    caller: Caller,
+    account: Option<Account>,
+}
+
+/// A client as some calls use it, with options of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientView<'c> {
+    client: &'c Client,
+    options: CallOptions,
+}
+
+/// Calls by ONC RPC whose arguments and results are moved by hand.
+#[derive(Debug, Clone, Copy)]
+pub struct OncCalls<'c>(ClientView<'c>);
+
+/// Calls by the lean protocol whose arguments and results are moved by hand.
+#[derive(Debug, Clone, Copy)]
+pub struct LeanCalls<'c>(ClientView<'c>);
+
+impl Client {
+    /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or `unix:///path` for
+    /// calls by ONC RPC, `lean+tcp://host:port`, `lean+udp://host:port` or `lean+unix:///path` for calls by the lean
+    /// protocol. Without a port a [resolver](ChannelOptions::resolver) is asked for it.
+    ///
+    /// # Errors
+    /// The text is no address, the peer cannot be reached, or the resolver does not know the program.
+    pub fn connect(address: &str, program: u32, version: u32) -> Result<Self, ConnectError> {
+        Self::connect_with(address, program, version, ChannelOptions::default())
+    }
+
+    /// Connects as [`connect`](Self::connect) does, within the limits of `options`; the resolver has as much time as
+    /// the peer.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with(
+        address: &str,
+        program: u32,
+        version: u32,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let resolver = options.resolver.as_deref();
+        let resolver = resolver.unwrap_or(crate::DEFAULT_RESOLVER);
+        let timeout = options.connect_timeout;
+        let address = locate(resolver, address.parse()?, program, version, timeout)?;
+        let channel = Channel::connect_with(&address, options)?;
+        Ok(Self::over(channel, program, version))
+    }
+
+    /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have 25 seconds, and read
+    /// results leniently.
+    pub fn over(channel: Channel, program: u32, version: u32) -> Self {
+        let caller = Caller::new(channel.address().protocol(), program, version);
+        Self {
+            channel,
+            caller,
+            account: None,
+        }
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Caller)) -> Self {
+        let mut client = self.clone();
+        change(&mut client.caller);
+        client
+    }
+
+    /// The same with `timeout` for every call, connecting again included. One of a second or more may be over some
+    /// milliseconds late, but not early. A lean call tells the server how much of it is left, which does not begin what
+    /// is not waited for any more.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        self.with(|caller| caller.set_timeout(timeout))
+    }
+
+    /// The same, built from `interface`: lean calls are calls of its program and version, and the server compares it
+    /// with its own before it takes the first. Otherwise nothing is compared.
+    #[must_use]
+    pub fn with_interface(&self, interface: Arc<Interface>) -> Self {
+        self.with(|caller| caller.set_interface(interface))
+    }
+
+    /// The same with `credential` on every call.
+    #[must_use]
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        self.with(|caller| caller.set_credential(credential))
+    }
+
+    /// The same, forgiving as much as `mode` says.
+    #[must_use]
+    pub fn with_decode_mode(&self, mode: DecodeMode) -> Self {
+        self.with(|caller| caller.set_decode_mode(mode))
+    }
+
+    /// The same with `limits` on what a result may cost.
+    #[must_use]
+    pub fn with_decode_limits(&self, limits: Limits) -> Self {
+        self.with(|caller| caller.set_decode_limits(limits))
+    }
+
+    /// The same with an account of where the time of its calls goes. That of a [started](Self::start) one ends when it
+    /// was waited for, and until then whatever its caller did is part of it.
+    #[must_use]
+    pub fn with_account(&self, account: &Account) -> Self {
+        Self {
+            account: Some(account.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the channel that the calls go over.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Returns the protocol of the calls.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.caller.protocol()
+    }
+
+    /// The program's number.
+    pub fn program(&self) -> u32 {
+        self.caller.program()
+    }
+
+    /// The version's number.
+    pub fn version(&self) -> u32 {
+        self.caller.version()
+    }
+
+    /// Returns this client for calls with `options`, at no cost.
+    #[inline]
+    pub fn with_options(&self, options: CallOptions) -> ClientView<'_> {
+        ClientView {
+            client: self,
+            options,
+        }
+    }
+
+    /// Makes a call and waits for its result, which is decoded where it was received: other callers of the channel may
+    /// have to wait meanwhile.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+        self.with_options(CallOptions::new()).call(call)
+    }
+
+    /// Sends a call and returns at once, as far as the transport has room for it. The reply is fetched by
+    /// [`PendingCall::wait`], in any order and on any thread. A lean server that has as many calls as it takes is waited
+    /// for.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    pub fn start<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+        self.with_options(CallOptions::new()).start(call)
+    }
+
+    /// Returns the calls by ONC RPC whose arguments and results are moved by hand.
+    #[inline]
+    pub fn onc(&self) -> OncCalls<'_> {
+        self.with_options(CallOptions::new()).onc()
+    }
+
+    /// Returns the calls by the lean protocol whose arguments and results are moved by hand.
+    #[inline]
+    pub fn lean(&self) -> LeanCalls<'_> {
+        self.with_options(CallOptions::new()).lean()
+    }
+
+    /// What a call with such a probe asks the server for.
+    #[inline]
+    fn asked_of_server<P: Probe>(&self, _probe: P) -> &'static [Extension<'static>] {
+        if P::ASKS_SERVER && self.channel.gives_stamps() {
+            &[Stamps::REQUEST]
+        } else {
+            &[]
+        }
+    }
+
+    /// A span of the call, unless no subscriber wants to know.
+    #[inline(always)]
+    fn span(&self, procedure: u32) -> Option<tracing::span::EnteredSpan> {
+        if tracing::level_filters::LevelFilter::current() >= tracing::Level::TRACE {
+            Some(self.entered_span(procedure))
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn entered_span(&self, procedure: u32) -> tracing::span::EnteredSpan {
+        let (program, version) = (self.program(), self.version());
+        tracing::trace_span!("call", program, version, procedure).entered()
+    }
+}
+
+impl<'c> ClientView<'c> {
+    /// As [`Client::call`].
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, CallError> {
+        match self.due_account() {
+            None => self.call_probed(call, NoProbe),
+            Some(account) => account.follow(|steps| self.call_probed(call, steps)),
+        }
+    }
+
+    #[inline]
+    fn call_probed<C: ProcedureCall>(
+        self,
+        call: &C,
+        probe: impl Probe,
+    ) -> Result<C::Result, CallError> {
+        let write = |message: &mut Buffer| self.write(message, call, probe);
+        let mut reply = self.call_written(C::PROCEDURE, write, probe)?;
+        let _decoded = AtEnd(probe, Step::Decoded);
+        let (results, order) = reply.results();
+        self.client.caller.read::<C>(results, order)
+    }
+
+    /// As [`Client::start`].
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    pub fn start<C: ProcedureCall>(self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+        let decode = match self.client.caller.protocol() {
+            Protocol::Onc => DecodeBy::Onc(C::decode),
+            Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
+        };
+        match self.follow() {
+            None => {
+                let write = |message: &mut Buffer| self.write(message, call, NoProbe);
+                Ok(self.pending(self.start_written(write, NoProbe)?, decode))
+            }
+            Some(followed) => {
+                let steps = followed.steps();
+                let write = |message: &mut Buffer| self.write(message, call, steps);
+                let ticket = self.start_written(write, steps)?;
+                Ok(self.pending(ticket, decode).followed_by(followed))
+            }
+        }
+    }
+
+    /// As [`Client::onc`].
+    #[inline]
+    pub fn onc(self) -> OncCalls<'c> {
+        OncCalls(self)
+    }
+
+    /// As [`Client::lean`].
+    #[inline]
+    pub fn lean(self) -> LeanCalls<'c> {
+        LeanCalls(self)
+    }
+
+    /// Writes a call by the protocol of the client.
+    #[inline]
+    fn write<C: ProcedureCall>(
+        &self,
+        message: &mut Buffer,
+        call: &C,
+        probe: impl Probe,
+    ) -> Result<CallDraft<'c>, CallError> {
+        let extensions = self.client.asked_of_server(probe);
+        let caller = &self.client.caller;
+        let (encoded, draft) = caller.write(message, call, &self.options, extensions)?;
+        encoded?;
+        probe.at(Step::Encoded);
+        Ok(draft)
+    }
+
+    /// Makes the call that `write` writes.
+    #[inline]
+    fn call_written<P: Probe>(
+        &self,
+        procedure: u32,
+        write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
+        probe: P,
+    ) -> Result<Reply<'c>, CallError> {
+        let _span = self.client.span(procedure);
+        let channel = &self.client.channel;
+        let timer = channel.timer(self.client.caller.timeout(&self.options));
+        let mut message = channel.buffer();
+        match write(&mut message) {
+            Ok(draft) => channel.call(message, &draft, timer, probe),
+            Err(error) => Err(self.not_written(message, error)),
+        }
+    }
+
+    /// Sends the call that `write` writes.
+    fn start_written(
+        &self,
+        write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
+        probe: impl Probe,
+    ) -> Result<Ticket, CallError> {
+        let channel = &self.client.channel;
+        let timer = channel.timer(self.client.caller.timeout(&self.options));
+        let mut message = channel.buffer();
+        match write(&mut message) {
+            Ok(draft) => channel.start(message, &draft, timer, probe),
+            Err(error) => Err(self.not_written(message, error)),
+        }
+    }
+
+    /// Keeps the buffer of a call that is not sent.
+    #[cold]
+    fn not_written(&self, message: Buffer, error: CallError) -> CallError {
+        self.client.channel.recycle(message);
+        error
+    }
+
+    /// The account that is to follow the call which begins now.
+    #[inline]
+    fn due_account(&self) -> Option<&'c Account> {
+        match &self.client.account {
+            None => None,
+            Some(account) => account.is_due().then_some(account),
+        }
+    }
+
+    /// Follows the call that is started now, if it is to be followed.
+    #[inline]
+    fn follow(&self) -> Option<Box<Followed>> {
+        match &self.client.account {
+            None => None,
+            Some(account) => account.begin().map(Box::new),
+        }
+    }
+
+    #[inline]
+    fn pending<T>(&self, ticket: Ticket, decode: DecodeBy<T>) -> PendingCall<T> {
+        PendingCall::new(ticket, self.client.caller.decoding(), decode)
+    }
+}
+
+impl<'c> OncCalls<'c> {
+    /// Calls a procedure and waits for its result, which `decode` reads where it was received: other callers of the
+    /// channel may have to wait meanwhile.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub fn call<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        match self.0.due_account() {
+            None => self.call_probed(procedure, encode, decode, NoProbe),
+            Some(account) => {
+                account.follow(|steps| self.call_probed(procedure, encode, decode, steps))
+            }
+        }
+    }
+
+    #[inline]
+    fn call_probed<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+        probe: impl Probe,
+    ) -> Result<T, CallError> {
+        let write = |message: &mut Buffer| self.write(message, procedure, encode, probe);
+        let mut reply = self.0.call_written(procedure, write, probe)?;
+        let (results, _) = reply.results();
+        let value = self.0.client.caller.decoding().decode(results, decode);
+        probe.at(Step::Decoded);
+        value
+    }
+
+    /// Sends a call and returns at once, as [`Client::start`] does.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    pub fn start<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) -> Result<PendingCall<T>, CallError> {
+        let decode = DecodeBy::Onc(decode);
+        match self.0.follow() {
+            None => {
+                let write = |message: &mut Buffer| self.write(message, procedure, encode, NoProbe);
+                Ok(self
+                    .0
+                    .pending(self.0.start_written(write, NoProbe)?, decode))
+            }
+            Some(followed) => {
+                let steps = followed.steps();
+                let write = |message: &mut Buffer| self.write(message, procedure, encode, steps);
+                let ticket = self.0.start_written(write, steps)?;
+                Ok(self.0.pending(ticket, decode).followed_by(followed))
+            }
+        }
+    }
+
+    #[inline]
+    fn write(
+        &self,
+        message: &mut Buffer,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        probe: impl Probe,
+    ) -> Result<CallDraft<'c>, CallError> {
+        self.0.client.caller.begin(message, procedure);
+        encode(&mut Encoder::new(message))?;
+        probe.at(Step::Encoded);
+        Ok(CallDraft::Onc)
+    }
+}
+
+impl<'c> LeanCalls<'c> {
+    /// Calls a procedure, whose number has 16 bits, and waits for its result, as [`OncCalls::call`] does.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub fn call<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        match self.0.due_account() {
+            None => self.call_probed(procedure, encode, decode, NoProbe),
+            Some(account) => {
+                account.follow(|steps| self.call_probed(procedure, encode, decode, steps))
+            }
+        }
+    }
+
+    #[inline]
+    fn call_probed<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        probe: impl Probe,
+    ) -> Result<T, CallError> {
+        let write = |message: &mut Buffer| self.write(message, procedure, encode, probe);
+        let mut reply = self.0.call_written(procedure, write, probe)?;
+        let (results, order): (&[u8], ByteOrder) = reply.results();
+        let decoding = self.0.client.caller.decoding();
+        let value = decoding.decode_lean(results, order, decode);
+        probe.at(Step::Decoded);
+        value
+    }
+
+    /// Sends a call and returns at once, as [`Client::start`] does.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    pub fn start<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<PendingCall<T>, CallError> {
+        let decode = DecodeBy::Lean(decode);
+        match self.0.follow() {
+            None => {
+                let write = |message: &mut Buffer| self.write(message, procedure, encode, NoProbe);
+                Ok(self
+                    .0
+                    .pending(self.0.start_written(write, NoProbe)?, decode))
+            }
+            Some(followed) => {
+                let steps = followed.steps();
+                let write = |message: &mut Buffer| self.write(message, procedure, encode, steps);
+                let ticket = self.0.start_written(write, steps)?;
+                Ok(self.0.pending(ticket, decode).followed_by(followed))
+            }
+        }
+    }
+
+    #[inline]
+    fn write(
+        &self,
+        message: &mut Buffer,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        probe: impl Probe,
+    ) -> Result<CallDraft<'c>, CallError> {
+        let client = self.0.client;
+        let extensions = client.asked_of_server(probe);
+        let draft = client
+            .caller
+            .begin_lean(message, procedure, &self.0.options, extensions)?;
+        encode(&mut Encoder::over(message))?;
+        probe.at(Step::Encoded);
+        Ok(CallDraft::Lean(draft))
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("channel", &self.channel)
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
+    }
+}

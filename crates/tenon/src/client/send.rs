@@ -1,0 +1,292 @@
+//! Sending what waits. One caller at a time does that for all: while it is in a system call others put their calls
+//! behind, and it takes them along the next time. A peer that does not read what it is sent, because it has replies to
+//! get rid of first, is read meanwhile.
+
+use std::io;
+use std::sync::{Arc, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tenon_core::error::ConnectionFailure;
+use tenon_core::trains::Trains;
+use tenon_net::{Ready, is_deadline};
+use tenon_proto::connection::TransmitBatch;
+
+use super::channel::Channel;
+use super::link::{LinkSocket, Outgoing, Sending};
+use super::state::{Calls, ChannelState};
+use super::wait_handle::WakeHandle;
+
+/// How long a sender waits that cannot read for itself before it looks whether it can.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// How long datagrams wait for room in the socket before they count as lost.
+const DATAGRAM_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Times that a caller lets others run before it sleeps between two looks at whether a direct sender is done.
+const YIELDS: u32 = 64;
+
+/// Why something was not sent.
+enum Unsent {
+    /// There was no room until the deadline.
+    Late,
+    Failed(ConnectionFailure),
+}
+
+/// The sender of a link.
+struct Sender {
+    socket: Arc<LinkSocket>,
+    outgoing: Outgoing,
+}
+
+impl Channel {
+    /// Sends what waits, unless another caller does, until nothing does or `deadline` has passed.
+    pub(super) fn transmit<'s>(
+        &'s self,
+        state: MutexGuard<'s, ChannelState>,
+        deadline: Instant,
+    ) -> MutexGuard<'s, ChannelState> {
+        let mut state = self.wait_for_direct(state);
+        let Some(mut sender) = state.begin_sending() else {
+            return state;
+        };
+        if std::mem::take(&mut state.has_woken_several) {
+            // The others that were woken have their next calls ready in a moment: then all go out together.
+            drop(state);
+            thread::yield_now();
+            state = self.lock();
+        }
+        while state.next_transmission(&mut sender) {
+            drop(state);
+            let sent = self.send(&mut sender, deadline);
+            state = self.lock();
+            match sent {
+                Ok(()) => state.handle_transmitted(&mut sender),
+                Err(Unsent::Late) => {
+                    state.leave_rest(sender);
+                    return state;
+                }
+                Err(Unsent::Failed(failure)) => {
+                    state.handle_failed(sender, &failure);
+                    return state;
+                }
+            }
+        }
+        state.end_sending(sender);
+        state
+    }
+
+    /// Waits until a caller is done that sends its own call directly. That takes one system call that does not wait.
+    #[inline]
+    fn wait_for_direct<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+    ) -> MutexGuard<'s, ChannelState> {
+        let mut looks = 0;
+        while state
+            .link
+            .as_ref()
+            .is_some_and(|link| !link.is_direct_over())
+        {
+            drop(state);
+            looks += 1;
+            if looks < YIELDS {
+                thread::yield_now();
+            } else {
+                thread::sleep(Duration::from_micros(50));
+            }
+            state = self.lock();
+        }
+        state
+    }
+
+    fn send(&self, sender: &mut Sender, deadline: Instant) -> Result<(), Unsent> {
+        let Sender { socket, outgoing } = sender;
+        match outgoing {
+            Outgoing::Stream(batch) => self.send_batch(socket, batch, deadline),
+            Outgoing::Datagram(trains) => {
+                self.send_train(socket, trains);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn send_batch(
+        &self,
+        socket: &Arc<LinkSocket>,
+        batch: &mut TransmitBatch,
+        deadline: Instant,
+    ) -> Result<(), Unsent> {
+        loop {
+            match socket.socket.try_send_batch(batch) {
+                Ok(sent) => {
+                    batch.advance(sent);
+                    if batch.is_sent() {
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_for_room(socket, deadline)?;
+                }
+                Err(error) => return Err(Unsent::Failed(error.into())),
+            }
+        }
+    }
+
+    /// Waits until more can be sent. Meanwhile it takes in what the peer sends: the peer may not read before it got
+    /// rid of that.
+    #[cold]
+    fn wait_for_room(&self, socket: &Arc<LinkSocket>, deadline: Instant) -> Result<(), Unsent> {
+        loop {
+            let reader = self.read_over(&mut self.lock(), socket);
+            let waited = match &reader {
+                Some(_) => socket.socket.wait(Ready::EITHER, deadline),
+                None => wait_at_most(socket, GLANCE, deadline),
+            };
+            let ready = match waited {
+                Ok(ready) => ready,
+                Err(error) if is_deadline(&error) => return Err(Unsent::Late),
+                Err(error) => return Err(Unsent::Failed(error.into())),
+            };
+            if ready.readable
+                && let Some(mut reader) = reader
+            {
+                reader.receive_now().map_err(Unsent::Failed)?;
+            }
+            if ready.writable {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends a train of datagrams. What finds no room for too long is lost, as it may be anywhere on its way.
+    fn send_train(&self, socket: &LinkSocket, trains: &Trains<()>) {
+        let mut left = trains.train();
+        let until = Instant::now() + DATAGRAM_PATIENCE;
+        let mut was_refused = false;
+        let fault = loop {
+            match socket.socket.try_send_train(left) {
+                Ok(sent) if sent >= left.bytes.len() => return,
+                Ok(sent) => left = left.behind(sent),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => {
+                        if let Err(error) = socket.socket.wait(Ready::WRITABLE, until) {
+                            break error;
+                        }
+                    }
+                    // An earlier datagram met a closed port; this one was not sent.
+                    io::ErrorKind::ConnectionRefused if !was_refused => was_refused = true,
+                    _ => break error,
+                },
+            }
+        };
+        self.lock().note_fault(fault);
+    }
+}
+
+/// Waits until there is room, or for as long as `limit`.
+fn wait_at_most(socket: &LinkSocket, limit: Duration, deadline: Instant) -> io::Result<Ready> {
+    let until = deadline.min(Instant::now() + limit);
+    match socket.socket.wait(Ready::WRITABLE, until) {
+        Err(error) if is_deadline(&error) && until < deadline => Ok(Ready::default()),
+        waited => waited,
+    }
+}
+
+impl ChannelState {
+    /// Becomes the sender, unless a caller is.
+    #[inline]
+    fn begin_sending(&mut self) -> Option<Sender> {
+        let link = self.link.as_mut()?;
+        if !link.is_send_free() {
+            return None;
+        }
+        link.sending = Sending::Queue;
+        Some(Sender {
+            socket: Arc::clone(&link.socket),
+            outgoing: link.outgoing.take()?,
+        })
+    }
+
+    /// Makes out what is to be sent next; returns whether there is anything.
+    #[inline]
+    fn next_transmission(&mut self, sender: &mut Sender) -> bool {
+        if !self.is_linked(&sender.socket) {
+            return false;
+        }
+        match (&mut sender.outgoing, &mut self.calls) {
+            (Outgoing::Stream(batch), Calls::Stream(connection)) => {
+                // What another sender has left comes first.
+                !batch.is_sent() || connection.poll_transmit(batch)
+            }
+            (Outgoing::Datagram(trains), Calls::Datagram(calls)) => {
+                let mut now = None;
+                let mut poll = |out: &mut tenon_wire::Buffer| {
+                    let now = *now.get_or_insert_with(Instant::now);
+                    calls.endpoint.poll_transmit(now, out).then_some(())
+                };
+                trains.next(&mut poll).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Everything was sent.
+    #[inline]
+    fn handle_transmitted(&mut self, sender: &mut Sender) {
+        if let (Outgoing::Stream(batch), Calls::Stream(connection)) =
+            (&mut sender.outgoing, &mut self.calls)
+        {
+            connection.handle_transmitted(batch);
+        }
+    }
+
+    /// The sender's role is free again.
+    #[inline]
+    fn end_sending(&mut self, sender: Sender) {
+        if let Some(link) = self.link_over(&sender.socket) {
+            link.sending = Sending::Idle;
+            link.outgoing = Some(sender.outgoing);
+            link.used_at = Instant::now();
+        }
+    }
+
+    /// The sender's time is over before everything was sent: another caller goes on.
+    #[cold]
+    fn leave_rest(&mut self, mut sender: Sender) {
+        if !self.is_linked(&sender.socket) {
+            return;
+        }
+        if let (Outgoing::Stream(batch), Calls::Stream(connection)) =
+            (&mut sender.outgoing, &mut self.calls)
+            && !connection.put_back(batch)
+            && connection.in_flight() <= 1
+        {
+            // The peer has a part of a call that is not waited for any more: nothing else can be sent behind it.
+            let failure = io::Error::from(io::ErrorKind::TimedOut).into();
+            return self.handle_failed(sender, &failure);
+        }
+        self.end_sending(sender);
+        self.waiters.wake_next().inspect(WakeHandle::wake);
+    }
+
+    /// The connection failed while something was sent.
+    #[cold]
+    fn handle_failed(&mut self, mut sender: Sender, failure: &ConnectionFailure) {
+        let batch = match &mut sender.outgoing {
+            Outgoing::Stream(batch) => Some(&mut **batch),
+            Outgoing::Datagram(_) => None,
+        };
+        self.break_link(&sender.socket, failure, batch);
+    }
+
+    /// Something could not be sent, and counts as lost.
+    #[cold]
+    pub(super) fn note_fault(&mut self, error: io::Error) {
+        tracing::debug!(%error, "a datagram could not be sent");
+        if let Calls::Datagram(calls) = &mut self.calls {
+            calls.fault = Some(Arc::new(error));
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Starting a call: it is put in flight and behind what waits to be sent, once there is a connection that takes it.
+
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
+
+use tenon_core::error::CallError;
+use tenon_core::profile::{Probe, Step};
+use tenon_core::timer::CallTimer;
+use tenon_net::{Datagram, Transport};
+use tenon_proto::connection::{CallDraft, StartError};
+use tenon_proto::onc::record::{self, MARK};
+use tenon_wire::Buffer;
+
+use super::call::{Call, Flight, Reply, Ticket};
+use super::channel::Channel;
+use super::fast_path::Detour;
+use super::state::{Calls, ChannelState};
+use super::waiters::{CallId, WaiterId};
+
+/// Bytes of calls that are gathered at most while a batch is open.
+const GATHERED_MAX: usize = 32 << 10;
+
+impl Channel {
+    /// Makes a call: sends it and waits for its reply. It is given up if none comes by `timer`'s end.
+    #[inline]
+    pub(crate) fn call(
+        &self,
+        mut message: Buffer,
+        draft: &CallDraft<'_>,
+        timer: CallTimer,
+        probe: impl Probe,
+    ) -> Result<Reply<'_>, CallError> {
+        self.seal(&mut message, draft)?;
+        let mut reply = match self.call_directly(&mut message, draft, &timer, probe) {
+            Ok(reader) => Reply::InPlace(reader),
+            Err(detour) => self.call_by_detour(detour, message, draft, timer, probe)?,
+        };
+        reply.tell(probe);
+        Ok(reply)
+    }
+
+    /// The same for a call that cannot go directly, or was sent and has got something else than its reply.
+    #[inline(never)]
+    fn call_by_detour<'c>(
+        &'c self,
+        detour: Detour<'c>,
+        message: Buffer,
+        draft: &CallDraft<'_>,
+        timer: CallTimer,
+        probe: impl Probe,
+    ) -> Result<Reply<'c>, CallError> {
+        let mut call = Call {
+            channel: self,
+            flight: Flight::new(timer),
+        };
+        let flight = &mut call.flight;
+        let state = match detour {
+            Detour::Unsent(state) => self.start_and_send(state, flight, message, draft, probe)?,
+            Detour::InFlight(waiter) => {
+                flight.waiter = Some(waiter);
+                flight.timer.look();
+                self.lock()
+            }
+        };
+        let until = flight.timer.until();
+        let reply = self.wait_for_reply(state, flight, until, probe)?;
+        reply.ok_or_else(|| flight.timer.error(true))
+    }
+
+    /// Sends a call whose reply is fetched later.
+    pub(crate) fn start(
+        &self,
+        mut message: Buffer,
+        draft: &CallDraft<'_>,
+        timer: CallTimer,
+        probe: impl Probe,
+    ) -> Result<Ticket, CallError> {
+        self.seal(&mut message, draft)?;
+        let mut call = Call {
+            channel: self,
+            flight: Flight::new(timer),
+        };
+        let state = self.lock();
+        drop(self.start_and_send(state, &mut call.flight, message, draft, probe)?);
+        let flight = Flight {
+            waiter: call.flight.waiter.take(),
+            timer: call.flight.timer,
+        };
+        Ok(Ticket::new(self.clone(), flight))
+    }
+
+    /// Makes a message whole, but for what it is given when it is started.
+    ///
+    /// # Errors
+    /// It is too large.
+    #[inline]
+    fn seal(&self, message: &mut Buffer, draft: &CallDraft<'_>) -> Result<(), CallError> {
+        let is_single_datagram =
+            matches!(draft, CallDraft::Onc) && self.address().transport() == Transport::Udp;
+        let size = match draft {
+            CallDraft::Onc => message.len() - MARK,
+            CallDraft::Lean(call) => call.draft.seal(message),
+        };
+        let mut limit = self.options().send_max;
+        if is_single_datagram {
+            limit = limit.min(Datagram::SIZE_MAX);
+        }
+        if size > limit {
+            return Err(CallError::TooLarge {
+                size,
+                limit,
+                datagram: is_single_datagram,
+            });
+        }
+        if matches!(draft, CallDraft::Onc) && !is_single_datagram {
+            record::seal(message, 0, self.options().fragment_max);
+        }
+        Ok(())
+    }
+
+    /// Starts a call, and sends what waits unless another caller does, or a batch is open.
+    #[inline]
+    fn start_and_send<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        flight: &mut Flight,
+        mut message: Buffer,
+        draft: &CallDraft<'_>,
+        probe: impl Probe,
+    ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
+        let waiter = state.waiters.take();
+        flight.waiter = Some(waiter);
+        loop {
+            match self.try_start(&mut state, waiter, &mut message, draft, &flight.timer) {
+                Ok(()) => break,
+                Err(obstacle) => {
+                    state = self.overcome(state, obstacle, waiter, &flight.timer)?;
+                    flight.timer.look();
+                    if let CallDraft::Lean(call) = draft {
+                        call.draft.set_time_left(&mut message, flight.timer.left());
+                    }
+                }
+            }
+        }
+        state.buffers.keep(message);
+        probe.at(Step::Sending);
+        if !state.gathers() {
+            state = self.transmit(state, flight.timer.deadline());
+        }
+        probe.at(Step::Sent);
+        Ok(state)
+    }
+
+    #[inline]
+    fn try_start(
+        &self,
+        state: &mut ChannelState,
+        waiter: WaiterId,
+        message: &mut Buffer,
+        draft: &CallDraft<'_>,
+        timer: &CallTimer,
+    ) -> Result<(), Obstacle> {
+        state.check_start(self, waiter, timer)?;
+        match state.start(waiter, message, draft, timer) {
+            Ok(()) => {}
+            Err(StartError::AwaitsPreamble { .. } | StartError::TooManyCalls { .. }) => {
+                return Err(Obstacle::PeerIsBusy);
+            }
+            Err(StartError::TooLarge { size, limit }) => {
+                return Err(CallError::TooLargeForPeer { size, limit }.into());
+            }
+            Err(StartError::OtherProtocol) => {
+                let spoken = self.address().protocol();
+                return Err(CallError::OtherProtocol { spoken }.into());
+            }
+            Err(StartError::Bind(error)) => return Err(CallError::Unbound(error).into()),
+            // Of the reasons there may be one day all are of this connection.
+            Err(_) => return Err(Obstacle::Closing),
+        }
+        if !state.blocked.is_empty() {
+            state.leave_blocked(waiter);
+        }
+        Ok(())
+    }
+
+    /// Does what there is to do about an obstacle; the call may be tried again then.
+    #[cold]
+    fn overcome<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        obstacle: Obstacle,
+        waiter: WaiterId,
+        timer: &CallTimer,
+    ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
+        match obstacle {
+            Obstacle::NoConnection => self.reconnect(state, timer),
+            Obstacle::Rested => Ok(self.look_after_rest(state)),
+            Obstacle::PeerIsBusy => self.wait_for_peer(state, waiter, timer),
+            Obstacle::Closing if state.calls.in_flight() > 0 => {
+                self.wait_for_peer(state, waiter, timer)
+            }
+            Obstacle::Closing => {
+                state.close_link();
+                Ok(state)
+            }
+            Obstacle::Error(error) => Err(*error),
+        }
+    }
+
+    /// Finds out whether the peer closed the connection while no caller looked.
+    #[cold]
+    fn look_after_rest<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+    ) -> MutexGuard<'s, ChannelState> {
+        let Some(link) = &mut state.link else {
+            return state;
+        };
+        link.used_at = Instant::now();
+        let socket = Arc::clone(&link.socket);
+        let Some(mut reader) = self.read(&mut state) else {
+            return state;
+        };
+        drop(state);
+        socket.socket.refresh();
+        let looked = reader.receive_now();
+        drop(reader);
+        let mut state = self.lock();
+        if let Err(failure) = looked {
+            state.break_link(&socket, &failure, None);
+        }
+        state
+    }
+}
+
+/// What stands in the way of a call.
+enum Obstacle {
+    /// There is no connection.
+    NoConnection,
+    /// The connection is to be looked at first.
+    Rested,
+    /// The peer has as many calls as it takes, or has not said how large they may be.
+    PeerIsBusy,
+    /// The peer only answers what it has, and then closes.
+    Closing,
+    /// Nothing will help.
+    Error(Box<CallError>),
+}
+
+impl From<CallError> for Obstacle {
+    #[cold]
+    fn from(error: CallError) -> Self {
+        Self::Error(Box::new(error))
+    }
+}
+
+impl ChannelState {
+    /// Checks what does not depend on the call.
+    #[inline]
+    fn check_start(
+        &mut self,
+        channel: &Channel,
+        waiter: WaiterId,
+        timer: &CallTimer,
+    ) -> Result<(), Obstacle> {
+        let limit = channel.options().calls_max;
+        if self.calls.in_flight() + self.unsent.len() >= limit {
+            return Err(CallError::TooManyCalls { limit }.into());
+        }
+        let Some(link) = &mut self.link else {
+            return Err(Obstacle::NoConnection);
+        };
+        if link.has_rested(timer.started()) && link.socket.socket.stream().is_some() {
+            return Err(Obstacle::Rested);
+        }
+        let is_next = self.blocked.front().is_none_or(|first| *first == waiter);
+        if !is_next || !self.unsent.is_empty() {
+            return Err(Obstacle::PeerIsBusy);
+        }
+        Ok(())
+    }
+
+    /// Puts a call in flight and behind what waits to be sent.
+    #[inline]
+    fn start(
+        &mut self,
+        waiter: WaiterId,
+        message: &mut Buffer,
+        draft: &CallDraft<'_>,
+        timer: &CallTimer,
+    ) -> Result<(), StartError> {
+        let deadline = timer.deadline();
+        let call = match &mut self.calls {
+            Calls::Stream(connection) => {
+                let call = connection.start_call(draft, message, deadline, waiter)?;
+                connection.push_call(&call, message);
+                CallId::Stream(call)
+            }
+            Calls::Datagram(calls) => {
+                let now = timer.started();
+                let started = calls
+                    .endpoint
+                    .start_call(now, draft, message, deadline, waiter)?;
+                CallId::Datagram(started)
+            }
+        };
+        self.waiters.set_call(waiter, call);
+        Ok(())
+    }
+
+    /// Whether calls wait for others that are sent with them.
+    #[inline]
+    fn gathers(&self) -> bool {
+        self.open_batches > 0
+            && match &self.calls {
+                Calls::Stream(connection) => connection.queued_bytes() < GATHERED_MAX,
+                Calls::Datagram(calls) => !calls.endpoint.in_flight().is_multiple_of(64),
+            }
+    }
+
+    /// Gives a connection up that takes no calls any more and has answered all it took.
+    #[cold]
+    fn close_link(&mut self) {
+        if let Some(link) = self.link.take() {
+            link.socket.shutdown();
+        }
+    }
+}

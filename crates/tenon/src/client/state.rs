@@ -1,0 +1,353 @@
+//! What the callers of a channel share, under its one lock.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tenon_core::back_off::BackOff;
+use tenon_core::error::ConnectionFailure;
+use tenon_core::options::ChannelOptions;
+use tenon_net::{Address, Protocol, Transport};
+use tenon_proto::connection::framing::Receiver;
+use tenon_proto::connection::{
+    Connection, OutgoingCounters, TransmitBatch, UnsentCall, WireProtocol,
+};
+use tenon_proto::endpoint::ClientEndpoint;
+use tenon_proto::endpoint::exchange::client::{ClientLimits, ClientSecrets};
+use tenon_proto::endpoint::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
+use tenon_proto::lean::Features;
+
+use super::buffers::Buffers;
+use super::link::{Link, LinkSocket, ReadHalf, Sending};
+use super::wait_handle::WakeHandle;
+use super::waiters::{CallId, Outcome, WaiterId, Waiters};
+
+pub(super) struct ChannelState {
+    pub(super) calls: Calls,
+    pub(super) link: Option<Link>,
+    pub(super) waiters: Waiters,
+    pub(super) buffers: Buffers,
+    /// Callers that wait until the peer takes another call, in their order.
+    pub(super) blocked: VecDeque<WaiterId>,
+    /// Calls whose connection was lost before they were sent whole.
+    pub(super) unsent: VecDeque<(UnsentCall, WaiterId)>,
+    /// Whether a caller makes a connection now.
+    pub(super) is_connecting: bool,
+    pub(super) back_off: BackOff,
+    pub(super) connections: u64,
+    /// Batches that are open.
+    pub(super) open_batches: usize,
+    /// Whether several callers were woken since something was sent: their next calls can go out together.
+    pub(super) has_woken_several: bool,
+}
+
+/// The calls of a channel.
+pub(super) enum Calls {
+    Stream(Box<Connection<WaiterId>>),
+    Datagram(Box<DatagramCalls>),
+}
+
+/// The calls of a channel that go in datagrams.
+pub(super) struct DatagramCalls {
+    pub(super) endpoint: ClientEndpoint<WaiterId>,
+    /// Why something could not be sent since something was received.
+    pub(super) fault: Option<Arc<io::Error>>,
+}
+
+/// Returns the number of a channel's first call: a client that was started again does not repeat those of its former
+/// life.
+fn seed() -> u32 {
+    RandomState::new().hash_one(Instant::now()) as u32
+}
+
+/// Returns what no attacker may foresee. The standard library's hashers have keys from the system's randomness.
+fn secrets() -> ClientSecrets {
+    let word = || RandomState::new().build_hasher().finish();
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&word().to_ne_bytes());
+    key[8..].copy_from_slice(&word().to_ne_bytes());
+    ClientSecrets { key, seed: word() }
+}
+
+impl Calls {
+    /// The calls of a channel to `address`, and the receiver of its first connection if that is a stream.
+    fn new(address: &Address, options: &ChannelOptions) -> Self {
+        let config = options.connection_config();
+        let is_datagram = matches!(address.transport(), Transport::Udp | Transport::Xdp);
+        match (address.protocol(), is_datagram) {
+            (protocol, false) => {
+                let protocol = match protocol {
+                    Protocol::Onc => WireProtocol::Onc,
+                    Protocol::Lean => WireProtocol::Lean,
+                };
+                let (connection, _) = Connection::client(config, protocol, seed());
+                Self::Stream(Box::new(connection))
+            }
+            (Protocol::Onc, true) => {
+                Self::datagram(ClientEndpoint::onc(seed(), options.retransmission))
+            }
+            (Protocol::Lean, true) => {
+                let limits = ClientLimits::default();
+                Self::datagram(ClientEndpoint::exchange(&config, limits, secrets()))
+            }
+        }
+    }
+
+    fn datagram(endpoint: ClientEndpoint<WaiterId>) -> Self {
+        Self::Datagram(Box::new(DatagramCalls {
+            endpoint,
+            fault: None,
+        }))
+    }
+
+    /// Goes on over a new socket; the receiver, if that is a stream.
+    fn renew(&mut self, socket: &LinkSocket) -> Option<Receiver> {
+        match self {
+            Self::Stream(connection) => Some(connection.renew()),
+            Self::Datagram(calls) => {
+                let is_here = socket.socket.is_here();
+                let most = if is_here {
+                    DATAGRAM_HERE
+                } else {
+                    DATAGRAM_DEFAULT
+                };
+                calls.endpoint.set_datagram_max(most);
+                None
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self) -> usize {
+        match self {
+            Self::Stream(connection) => connection.in_flight(),
+            Self::Datagram(calls) => calls.endpoint.in_flight(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> OutgoingCounters {
+        match self {
+            Self::Stream(connection) => connection.outgoing_counters(),
+            Self::Datagram(calls) => calls.endpoint.counters(),
+        }
+    }
+
+    /// Whether the peer says when a call passed it, if it is asked for that.
+    pub(super) fn gives_stamps(&self) -> bool {
+        let features = match self {
+            Self::Stream(connection) => connection.features(),
+            Self::Datagram(calls) => calls.endpoint.features(),
+        };
+        features.has(Features::STAMPS)
+    }
+
+    /// Whether something waits to be sent.
+    #[inline]
+    fn has_transmit(&self) -> bool {
+        match self {
+            Self::Stream(connection) => connection.has_transmit(),
+            Self::Datagram(calls) => calls.endpoint.has_transmit(),
+        }
+    }
+
+    /// Gives a call up; the peer is told if it has a part of it.
+    fn cancel(&mut self, call: CallId) {
+        match (self, call) {
+            (Self::Stream(connection), CallId::Stream(call)) => {
+                drop(connection.cancel_call(call.number));
+            }
+            (Self::Datagram(calls), CallId::Datagram(id)) => {
+                calls.endpoint.cancel(id);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ChannelState {
+    pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
+        Self {
+            calls: Calls::new(address, options),
+            link: None,
+            waiters: Waiters::new(options.waiting),
+            buffers: Buffers::default(),
+            blocked: VecDeque::new(),
+            unsent: VecDeque::new(),
+            is_connecting: false,
+            back_off: BackOff::default(),
+            connections: 0,
+            open_batches: 0,
+            has_woken_several: false,
+        }
+    }
+
+    /// Goes on over a new connection.
+    pub(super) fn handle_connected(&mut self, socket: LinkSocket, options: &ChannelOptions) {
+        self.connections += 1;
+        let receiver = self.calls.renew(&socket);
+        self.link = Some(Link::new(Arc::new(socket), receiver, options));
+        self.start_unsent();
+    }
+
+    /// Starts the calls again whose connection was lost before they were sent, as far as the peer takes them.
+    pub(super) fn start_unsent(&mut self) {
+        let Calls::Stream(connection) = &mut self.calls else {
+            return;
+        };
+        while let Some((mut call, waiter)) = self.unsent.pop_front() {
+            match connection.restart_call(&mut call, waiter) {
+                Ok(started) => self.waiters.set_call(waiter, CallId::Stream(started)),
+                Err(_) => {
+                    self.unsent.push_front((call, waiter));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether calls are sent over this socket.
+    #[inline]
+    pub(super) fn is_linked(&self, socket: &Arc<LinkSocket>) -> bool {
+        let link = self.link.as_ref();
+        link.is_some_and(|link| Arc::ptr_eq(&link.socket, socket))
+    }
+
+    /// Returns the link, if it is over this socket.
+    #[inline]
+    pub(super) fn link_over(&mut self, socket: &Arc<LinkSocket>) -> Option<&mut Link> {
+        let link = self.link.as_mut();
+        link.filter(|link| Arc::ptr_eq(&link.socket, socket))
+    }
+
+    /// Takes what the reader works with, if no caller reads: the one that has it is the reader.
+    #[inline]
+    pub(super) fn take_read_half(&mut self) -> Option<Box<ReadHalf>> {
+        self.link.as_mut()?.reader.take()
+    }
+
+    /// Puts that back, or returns it if its link has ended meanwhile.
+    #[inline]
+    pub(super) fn put_read_half(&mut self, half: Box<ReadHalf>) -> Option<Box<ReadHalf>> {
+        match self.link_over(&half.socket) {
+            Some(link) => {
+                if link.sending == Sending::Direct && link.socket.is_direct_done() {
+                    link.sending = Sending::Idle;
+                }
+                link.reader.replace(half)
+            }
+            None => Some(half),
+        }
+    }
+
+    /// Whether something is to be sent, and no caller sends.
+    #[inline]
+    pub(super) fn needs_sender(&self) -> bool {
+        let link = self.link.as_ref();
+        link.is_some_and(|link| {
+            link.is_send_free() && (self.calls.has_transmit() || link.has_rest())
+        })
+    }
+
+    /// Ends the link over `socket` and all calls in flight on it, unless that has been done. `batch` is what could not
+    /// be sent whole. Calls that were not sent whole wait for the next connection.
+    #[cold]
+    pub(super) fn break_link(
+        &mut self,
+        socket: &Arc<LinkSocket>,
+        failure: &ConnectionFailure,
+        batch: Option<&mut TransmitBatch>,
+    ) {
+        if !self.is_linked(socket) {
+            return;
+        }
+        let in_flight = self.calls.in_flight();
+        tracing::debug!(?failure, in_flight, "connection lost");
+        let rest = self.link.take();
+        socket.shutdown();
+        match &mut self.calls {
+            Calls::Stream(connection) => {
+                if !matches!(failure, ConnectionFailure::Io(_)) {
+                    connection.count_violation();
+                }
+                if let Some(super::link::Outgoing::Stream(mut batch)) =
+                    rest.and_then(|link| link.outgoing)
+                {
+                    connection.handle_transmit_failed(&mut batch);
+                }
+                if let Some(batch) = batch {
+                    connection.handle_transmit_failed(batch);
+                }
+                for call in connection.abandon_all() {
+                    match call.unsent {
+                        Some(unsent) if matches!(failure, ConnectionFailure::Io(_)) => {
+                            self.unsent.push_back((unsent, call.waiter));
+                            self.waiters.wake(call.waiter).inspect(WakeHandle::wake);
+                        }
+                        _ => self.end(call.waiter, Outcome::Lost(failure.clone(), call.was_sent)),
+                    }
+                }
+            }
+            Calls::Datagram(calls) => {
+                for waiter in calls.endpoint.cancel_all() {
+                    self.end(waiter, Outcome::Lost(failure.clone(), true));
+                }
+            }
+        }
+        self.wake_blocked();
+    }
+
+    /// Leaves an outcome for a waiter, and wakes it.
+    #[cold]
+    pub(super) fn end(&mut self, waiter: WaiterId, outcome: Outcome) {
+        let wake = self.waiters.deliver(waiter, outcome);
+        wake.inspect(WakeHandle::wake);
+    }
+
+    /// Lets the caller look again that has waited longest for the peer to take its call.
+    #[inline]
+    pub(super) fn wake_blocked(&mut self) {
+        if let Some(first) = self.blocked.front() {
+            self.waiters.wake(*first).inspect(WakeHandle::wake);
+        }
+    }
+
+    /// Gives up what a caller waits for, whatever that is.
+    #[cold]
+    pub(super) fn give_up(&mut self, waiter: WaiterId) {
+        if let Some(index) = self.unsent.iter().position(|(_, of)| *of == waiter) {
+            self.unsent.remove(index);
+        } else if let Some(call) = self.waiters.call(waiter) {
+            self.calls.cancel(call);
+        }
+        self.leave_blocked(waiter);
+        self.release(waiter);
+    }
+
+    /// A caller waits no longer for the peer to take its call.
+    #[cold]
+    pub(super) fn leave_blocked(&mut self, waiter: WaiterId) {
+        if let Some(index) = self.blocked.iter().position(|of| *of == waiter) {
+            self.blocked.remove(index);
+            self.wake_blocked();
+        }
+    }
+
+    /// Ends the use of a waiter, and keeps the memory of what came for it and was not fetched.
+    #[inline]
+    pub(super) fn release(&mut self, waiter: WaiterId) {
+        if let Some(outcome) = self.waiters.release(waiter) {
+            self.recycle_outcome(outcome);
+        }
+    }
+
+    #[cold]
+    fn recycle_outcome(&mut self, outcome: Outcome) {
+        if let Outcome::Answered(Ok(results)) = outcome
+            && let super::waiters::ResultBytes::Copied(bytes) = results.bytes
+        {
+            self.buffers.put(bytes);
+        }
+    }
+}

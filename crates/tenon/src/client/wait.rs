@@ -1,0 +1,349 @@
+//! Waiting: as the reader, which reads for all, or asleep until the reader has brought what is waited for or leaves.
+
+use std::io;
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
+
+use tenon_core::datagram_error;
+use tenon_core::error::CallError;
+use tenon_core::profile::{Probe, Step};
+use tenon_core::timer::CallTimer;
+use tenon_core::wait::{Company, Looking, Spinners};
+use tenon_net::Until;
+use tenon_proto::connection::CallTimeout;
+use tenon_proto::endpoint::{CallFailure, FailedCall};
+use tenon_proto::lean::Status;
+
+use super::call::{Flight, Reply};
+use super::channel::Channel;
+use super::state::{Calls, ChannelState};
+use super::wait_handle::WakeHandle;
+use super::waiters::{CallId, Outcome, WaiterId};
+
+impl Channel {
+    /// Waits for the reply to a call, until `until` or the call's own deadline. `None` if it has not come by `until`.
+    pub(super) fn wait_for_reply<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        flight: &mut Flight,
+        mut until: Until,
+        probe: impl Probe,
+    ) -> Result<Option<Reply<'s>>, CallError> {
+        let Some(waiter) = flight.waiter else {
+            return Ok(None);
+        };
+        loop {
+            if state.waiters.has_outcome(waiter) {
+                return self.finish(state, flight, waiter).map(Some);
+            }
+            let bound = until.or_earlier(state.next_timeout(waiter, flight.timer.deadline()));
+            if bound.is_over() {
+                state = self.handle_timeout(state, flight, waiter)?;
+                until = Until::seen(until.deadline, Instant::now());
+                if until.is_over() && !state.waiters.has_outcome(waiter) {
+                    drop(state);
+                    self.offer_reader_role();
+                    return Ok(None);
+                }
+                continue;
+            }
+            if state.needs_sender() {
+                state = self.transmit(state, until.deadline);
+                until = Until::seen(until.deadline, Instant::now());
+                continue;
+            }
+            if state.link.is_none() {
+                // The call was not sent before its connection was lost.
+                state = self.reconnect(state, &flight.timer)?;
+                continue;
+            }
+            match self.read(&mut state) {
+                Some(mut reader) => {
+                    drop(state);
+                    if reader.read(waiter, bound, probe) {
+                        flight.waiter = None;
+                        return Ok(Some(Reply::InPlace(reader)));
+                    }
+                    drop(reader);
+                }
+                None => {
+                    let handle = state.waiters.fall_asleep(waiter);
+                    drop(state);
+                    handle.wait(&self.followers(), bound.deadline);
+                    probe.at(Step::Received);
+                }
+            }
+            until = Until::seen(until.deadline, Instant::now());
+            state = self.lock();
+            state.waiters.wake(waiter);
+        }
+    }
+
+    /// Returns the reply to a call that another caller has read already. Of several calls that were started together
+    /// most are answered when they are waited for.
+    ///
+    /// # Errors
+    /// It has not come.
+    #[inline]
+    pub(super) fn take_delivered<'s>(
+        &'s self,
+        state: MutexGuard<'s, ChannelState>,
+        flight: &mut Flight,
+    ) -> Result<Result<Reply<'s>, CallError>, MutexGuard<'s, ChannelState>> {
+        match flight.waiter {
+            Some(waiter) if state.waiters.has_outcome(waiter) => {
+                Ok(self.finish(state, flight, waiter))
+            }
+            _ => Err(state),
+        }
+    }
+
+    /// Waits once for something that may let a call begin which could not: callers go on in the order in which they
+    /// came.
+    #[cold]
+    pub(super) fn wait_for_peer<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        waiter: WaiterId,
+        timer: &CallTimer,
+    ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
+        if !state.blocked.contains(&waiter) {
+            state.blocked.push_back(waiter);
+        }
+        let state = self.wait_once(state, waiter, timer.deadline());
+        if timer.is_over() {
+            return Err(timer.error(false));
+        }
+        Ok(state)
+    }
+
+    /// Sends what waits, or reads once, or sleeps until there is something to do.
+    #[cold]
+    fn wait_once<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        waiter: WaiterId,
+        deadline: Instant,
+    ) -> MutexGuard<'s, ChannelState> {
+        // A peer that was not told anything has no reason to say anything.
+        if state.needs_sender() {
+            return self.transmit(state, deadline);
+        }
+        if state.link.is_none() {
+            return state;
+        }
+        let until = state.next_timeout(waiter, deadline);
+        match self.read(&mut state) {
+            Some(mut reader) => {
+                drop(state);
+                reader.read_once(until);
+            }
+            None => {
+                let handle = state.waiters.fall_asleep(waiter);
+                drop(state);
+                handle.wait(&self.followers(), until);
+            }
+        }
+        let mut state = self.lock();
+        state.waiters.wake(waiter);
+        state.handle_due(Instant::now());
+        state
+    }
+
+    /// Asks a server of the packet exchange for a conversation and waits until it has answered: so what is no server is
+    /// found out when a channel is made, and calls that are started later go out without waiting.
+    pub(super) fn greet(&self, timer: &CallTimer) -> Result<(), io::Error> {
+        let mut state = self.lock();
+        let Calls::Datagram(calls) = &mut state.calls else {
+            return Ok(());
+        };
+        calls.endpoint.greet(timer.started());
+        let waiter = state.waiters.take();
+        let greeted = loop {
+            let Calls::Datagram(calls) = &state.calls else {
+                break Ok(());
+            };
+            match (calls.endpoint.is_greeting(), &calls.fault) {
+                (true, _) if timer.is_over() => {
+                    break Err(io::ErrorKind::TimedOut.into());
+                }
+                (true, _) => {}
+                (false, None) => break Ok(()),
+                (false, Some(fault)) => {
+                    break Err(io::Error::new(fault.kind(), Arc::clone(fault)));
+                }
+            }
+            state = self.wait_once(state, waiter, timer.deadline());
+        };
+        state.release(waiter);
+        greeted
+    }
+
+    /// Those that another caller reads for.
+    fn followers(&self) -> Company<'_> {
+        Company {
+            spinners: Spinners::of_callers(),
+            looking: Looking::AtFlag,
+            tally: self.follower_waits(),
+        }
+    }
+
+    /// Turns what another caller has left into the reply. The call is over.
+    #[inline]
+    fn finish<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        flight: &mut Flight,
+        waiter: WaiterId,
+    ) -> Result<Reply<'s>, CallError> {
+        let outcome = state.waiters.fetch(waiter);
+        state.release(waiter);
+        flight.waiter = None;
+        let fault = match &state.calls {
+            Calls::Datagram(calls) => calls.fault.clone(),
+            Calls::Stream(_) => None,
+        };
+        drop(state);
+        match outcome {
+            Some(Outcome::Answered(Ok(results))) => Ok(Reply::Delivered {
+                results,
+                channel: self,
+            }),
+            outcome => Err(error_of(outcome, &flight.timer, fault)),
+        }
+    }
+
+    /// Does what is due for a call: it is given up, or something is sent again.
+    #[cold]
+    fn handle_timeout<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        flight: &mut Flight,
+        waiter: WaiterId,
+    ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
+        let now = Instant::now();
+        let call = state.waiters.call(waiter);
+        let was_sent = match (&mut state.calls, call) {
+            (Calls::Stream(connection), Some(CallId::Stream(call))) => {
+                match connection.handle_call_timeout(call.number, now) {
+                    Some(CallTimeout::Expired(call)) => Some(call.was_sent),
+                    Some(CallTimeout::Wait(_)) => None,
+                    // It waits for another connection.
+                    None => (now >= flight.timer.deadline()).then_some(false),
+                }
+            }
+            _ => {
+                state.handle_due(now);
+                None
+            }
+        };
+        if state.needs_sender() {
+            state = self.transmit(state, now);
+        }
+        let Some(was_sent) = was_sent else {
+            return Ok(state);
+        };
+        flight.waiter = None;
+        state.give_up(waiter);
+        drop(state);
+        self.offer_reader_role();
+        Err(flight.timer.error(was_sent))
+    }
+
+    /// Offers the role of the reader to another caller, in case it was offered to this one, which does not take it.
+    #[cold]
+    fn offer_reader_role(&self) {
+        let mut state = self.lock();
+        // A caller that reads now passes the role on.
+        let is_free = state
+            .link
+            .as_ref()
+            .is_some_and(|link| link.reader.is_some());
+        let next = if is_free {
+            state.waiters.wake_next()
+        } else {
+            None
+        };
+        drop(state);
+        if let Some(next) = next {
+            next.wake();
+        }
+    }
+
+    /// Gives a call up that is not waited for any more.
+    #[cold]
+    pub(super) fn give_up(&self, waiter: WaiterId) {
+        let mut state = self.lock();
+        state.give_up(waiter);
+        if state.needs_sender() && state.open_batches == 0 {
+            drop(self.transmit(state, Instant::now()));
+        }
+    }
+}
+
+/// Returns the error of a call that ended without results.
+#[cold]
+fn error_of(
+    outcome: Option<Outcome>,
+    timer: &CallTimer,
+    fault: Option<Arc<io::Error>>,
+) -> CallError {
+    match outcome {
+        // If the time that the peer was told ran out there first, it would have run out here.
+        Some(Outcome::Answered(Err(CallError::Exception(exception))))
+            if exception.status == Status::DEADLINE =>
+        {
+            timer.error(true)
+        }
+        Some(Outcome::Answered(Err(error))) => error,
+        Some(Outcome::Lost(failure, was_sent)) => failure.into_error(was_sent),
+        Some(Outcome::Failed(failure)) => datagram_error(failure, timer, fault),
+        Some(Outcome::Answered(Ok(_))) | None => unreachable!("a call is over once"),
+    }
+}
+
+impl ChannelState {
+    /// When there is something to do for a caller, at `deadline` at the latest.
+    #[inline]
+    fn next_timeout(&self, waiter: WaiterId, deadline: Instant) -> Instant {
+        let Calls::Datagram(calls) = &self.calls else {
+            return deadline;
+        };
+        let is_read = self.link.as_ref().is_none_or(|link| link.reader.is_none());
+        let next = match self.waiters.call(waiter) {
+            // The reader looks at the time for all.
+            Some(CallId::Datagram(id)) if is_read => calls.endpoint.call_timeout(id),
+            _ => calls.endpoint.poll_timeout(),
+        };
+        next.map_or(deadline, |next| next.min(deadline))
+    }
+
+    /// Does what is due for calls over datagrams.
+    #[cold]
+    fn handle_due(&mut self, now: Instant) {
+        let Calls::Datagram(calls) = &mut self.calls else {
+            return;
+        };
+        if calls.endpoint.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
+        calls.endpoint.handle_timeout(now);
+        while let Some((waiter, failure)) = self.poll_failure() {
+            let outcome = Outcome::Failed(failure);
+            self.waiters
+                .deliver(waiter, outcome)
+                .inspect(WakeHandle::wake);
+        }
+        self.wake_blocked();
+    }
+
+    /// Returns a call over datagrams that ended without an answer.
+    #[inline]
+    pub(super) fn poll_failure(&mut self) -> Option<(WaiterId, CallFailure)> {
+        let Calls::Datagram(calls) = &mut self.calls else {
+            return None;
+        };
+        let FailedCall { waiter, failure } = calls.endpoint.poll_failure()?;
+        Some((waiter, failure))
+    }
+}

@@ -1,0 +1,211 @@
+//! The callers that wait, and what has become of their calls meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tenon_core::error::{CallError, ConnectionFailure};
+use tenon_core::profile::Note;
+use tenon_core::wait::Waiting;
+use tenon_proto::connection::StartedCall;
+use tenon_proto::connection::framing::Detached;
+use tenon_proto::endpoint::{CallFailure, DatagramCallId};
+use tenon_proto::lean::ByteOrder;
+use tenon_wire::Buffer;
+
+use super::wait_handle::{WaitHandle, WakeHandle};
+
+/// Names a waiter as long as it is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WaiterId(usize);
+
+/// What identifies a call in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallId {
+    Stream(StartedCall),
+    Datagram(DatagramCallId),
+}
+
+/// What has become of a call that another caller has read about.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It is answered.
+    Answered(Result<Results, CallError>),
+    /// Its connection was lost, after it was sent whole or not.
+    Lost(ConnectionFailure, bool),
+    /// It went in datagrams, and ended without an answer.
+    Failed(CallFailure),
+}
+
+/// The encoded results of a call, away from where they were received.
+#[derive(Debug)]
+pub(super) struct Results {
+    pub(super) bytes: ResultBytes,
+    /// The order of their bytes.
+    pub(super) order: ByteOrder,
+    /// What the caller that received them has seen, if the server says something of the call's way.
+    pub(super) note: Option<Box<Note>>,
+}
+
+/// Where results are.
+#[derive(Debug)]
+pub(super) enum ResultBytes {
+    /// Copied, as short ones are.
+    Copied(Buffer),
+    /// At the end of a message that was taken out of what was received, and how many bytes they have.
+    Detached(Box<Detached>, usize),
+}
+
+impl ResultBytes {
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Copied(buffer) => buffer.as_slice(),
+            Self::Detached(message, length) => {
+                let content = message.content();
+                &content[content.len() - length..]
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct WaiterSlot {
+    /// The call that is waited for, as it is in flight now.
+    call: Option<CallId>,
+    outcome: Option<Outcome>,
+    handle: Arc<WaitHandle>,
+    /// The thread, while it sleeps.
+    sleeper: Option<WakeHandle>,
+    /// Whether the queue names this waiter.
+    is_queued: bool,
+}
+
+/// The waiters of a channel; their memory is kept and used again.
+#[derive(Debug)]
+pub(super) struct Waiters {
+    waiting: Waiting,
+    slots: Vec<WaiterSlot>,
+    free: Vec<WaiterId>,
+    /// Waiters that went to sleep, in that order. Some may be awake again.
+    asleep: VecDeque<WaiterId>,
+}
+
+impl Waiters {
+    /// No waiters, whose threads will wait in this way.
+    pub(super) fn new(waiting: Waiting) -> Self {
+        Self {
+            waiting,
+            slots: Vec::new(),
+            free: Vec::new(),
+            asleep: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self) -> WaiterId {
+        match self.free.pop() {
+            Some(id) => id,
+            None => self.add(),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self) -> WaiterId {
+        self.slots.push(WaiterSlot {
+            call: None,
+            outcome: None,
+            handle: Arc::new(WaitHandle::new(self.waiting)),
+            sleeper: None,
+            is_queued: false,
+        });
+        WaiterId(self.slots.len() - 1)
+    }
+
+    /// Ends the use of a waiter, and returns what came for it and was not fetched.
+    #[inline]
+    pub(super) fn release(&mut self, id: WaiterId) -> Option<Outcome> {
+        self.free.push(id);
+        let slot = &mut self.slots[id.0];
+        slot.call = None;
+        // Mostly there is neither, and an outcome is large.
+        if slot.sleeper.is_some() {
+            slot.sleeper = None;
+        }
+        if slot.outcome.is_some() {
+            slot.outcome.take()
+        } else {
+            None
+        }
+    }
+
+    /// Notes which call is waited for.
+    #[inline]
+    pub(super) fn set_call(&mut self, id: WaiterId, call: CallId) {
+        self.slots[id.0].call = Some(call);
+    }
+
+    /// Returns the call that is waited for, if it has begun.
+    #[inline]
+    pub(super) fn call(&self, id: WaiterId) -> Option<CallId> {
+        self.slots[id.0].call
+    }
+
+    /// Takes what has become of the call. The thread that waits for it is awake.
+    #[inline]
+    pub(super) fn fetch(&mut self, id: WaiterId) -> Option<Outcome> {
+        let slot = &mut self.slots[id.0];
+        slot.sleeper = None;
+        slot.outcome.take()
+    }
+
+    /// Whether something has come for a waiter.
+    #[inline]
+    pub(super) fn has_outcome(&self, id: WaiterId) -> bool {
+        self.slots[id.0].outcome.is_some()
+    }
+
+    /// Notes that the present thread goes to sleep until there is something for it to do; returns what it waits by.
+    #[must_use]
+    pub(super) fn fall_asleep(&mut self, id: WaiterId) -> Arc<WaitHandle> {
+        let slot = &mut self.slots[id.0];
+        slot.sleeper = Some(slot.handle.wake_handle());
+        if !std::mem::replace(&mut slot.is_queued, true) {
+            self.asleep.push_back(id);
+        }
+        Arc::clone(&slot.handle)
+    }
+
+    /// Leaves `outcome` for a waiter, which is to be woken if it sleeps.
+    #[must_use]
+    pub(super) fn deliver(&mut self, id: WaiterId, outcome: Outcome) -> Option<WakeHandle> {
+        let slot = &mut self.slots[id.0];
+        slot.outcome = Some(outcome);
+        slot.sleeper.take()
+    }
+
+    /// Takes what wakes a waiter, if it sleeps.
+    pub(super) fn wake(&mut self, id: WaiterId) -> Option<WakeHandle> {
+        self.slots[id.0].sleeper.take()
+    }
+
+    /// Takes what wakes the waiter that has slept longest and still has nothing: it is to read or to send next.
+    #[must_use]
+    #[inline]
+    pub(super) fn wake_next(&mut self) -> Option<WakeHandle> {
+        if self.asleep.is_empty() {
+            return None;
+        }
+        self.wake_first_asleep()
+    }
+
+    fn wake_first_asleep(&mut self) -> Option<WakeHandle> {
+        while let Some(id) = self.asleep.pop_front() {
+            let slot = &mut self.slots[id.0];
+            slot.is_queued = false;
+            if let Some(sleeper) = slot.sleeper.take() {
+                return Some(sleeper);
+            }
+        }
+        None
+    }
+}
