@@ -205,7 +205,7 @@ fn client(way: Waiting, at: &str) -> Client {
 /// A call begins when the oldest of those in flight has ended.
 fn call_many(way: Waiting, at: &str, time: Duration) {
     let client = client(way, at);
-    let start = || client.start(0, |_| Ok(()), |_| Ok(())).unwrap();
+    let start = || client.onc().start(0, |_| Ok(()), |_| Ok(())).unwrap();
     let mut flying: VecDeque<_> = (0..CALLS_IN_FLIGHT).map(|_| start()).collect();
     let told = measure_calls(time, || {
         flying.pop_front().unwrap().wait().unwrap();
@@ -216,7 +216,9 @@ fn call_many(way: Waiting, at: &str, time: Duration) {
 
 fn call_tenon(way: Waiting, at: &str, time: Duration) {
     let client = client(way, at);
-    let told = measure_calls(time, || client.call(0, |_| Ok(()), |_| Ok(())).unwrap());
+    let told = measure_calls(time, || {
+        client.onc().call(0, |_| Ok(()), |_| Ok(())).unwrap()
+    });
     println!("{told} {:?}", client.channel().counters().waits);
 }
 

@@ -25,7 +25,7 @@ const MOMENT: Duration = Duration::from_millis(10);
 fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<(), CallError> {
     let procedure = procedure.into();
     match client.protocol() {
-        Protocol::Onc => client.call(
+        Protocol::Onc => client.onc().call(
             procedure,
             |out| {
                 out.room(bytes.len()).copy_from_slice(bytes);
@@ -33,7 +33,7 @@ fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<(), CallError> 
             },
             |input| input.take(input.left()).map(drop),
         ),
-        Protocol::Lean => client.call_lean(
+        Protocol::Lean => client.lean().call(
             procedure,
             |out| {
                 out.room(bytes.len()).copy_from_slice(bytes);
@@ -53,7 +53,7 @@ fn call_slowly(client: &Client, writing: Duration, reading: Duration) -> Result<
     let write = || thread::sleep(writing);
     let read = || thread::sleep(reading);
     match client.protocol() {
-        Protocol::Onc => client.call(
+        Protocol::Onc => client.onc().call(
             procedure,
             |_| {
                 write();
@@ -64,7 +64,7 @@ fn call_slowly(client: &Client, writing: Duration, reading: Duration) -> Result<
                 Ok(())
             },
         ),
-        Protocol::Lean => client.call_lean(
+        Protocol::Lean => client.lean().call(
             procedure,
             |_| {
                 write();
@@ -102,7 +102,7 @@ fn nanos(trace: &Trace, wanted: Part) -> u64 {
 
 #[test]
 fn the_parts_of_a_call_add_up_to_what_the_caller_measures() {
-    let on_workers = || listening().service_on_workers(LeanObliging).start();
+    let on_workers = || listening().service(LeanObliging).start();
     for server in [lean_builder().start().unwrap(), on_workers().unwrap()] {
         for client in clients(&server) {
             call(&client, ECHO, b"so that the server's preamble has come").unwrap();
@@ -137,7 +137,7 @@ fn the_parts_of_a_call_add_up_to_what_the_caller_measures() {
 /// What the service does is the service's time, whoever executes it.
 #[test]
 fn time_is_put_down_to_who_took_it() {
-    let on_workers = || listening().service_on_workers(LeanObliging).start();
+    let on_workers = || listening().service(LeanObliging).start();
     for server in [lean_builder().start().unwrap(), on_workers().unwrap()] {
         for client in clients(&server) {
             if client.protocol() == Protocol::Onc {
@@ -234,12 +234,12 @@ fn procedure_0_is_accounted_for_like_others() {
 fn start(client: &Client) -> PendingCall<()> {
     let procedure = ECHO.into();
     let started = match client.protocol() {
-        Protocol::Onc => client.start(
+        Protocol::Onc => client.onc().start(
             procedure,
             |_| Ok(()),
             |input| input.take(input.left()).map(drop),
         ),
-        Protocol::Lean => client.start_lean(
+        Protocol::Lean => client.lean().start(
             procedure,
             |_| Ok(()),
             |input| match input {
@@ -304,10 +304,7 @@ fn calls_that_are_started_are_followed_until_they_were_waited_for() {
 /// Some replies are received by other callers.
 #[test]
 fn callers_that_share_a_channel_share_an_account() {
-    let server = listening()
-        .service_on_workers(LeanObliging)
-        .start()
-        .unwrap();
+    let server = listening().service(LeanObliging).start().unwrap();
     for client in clients(&server) {
         call(&client, ECHO, b"so that the server's preamble has come").unwrap();
         let account = Account::of_every_call();

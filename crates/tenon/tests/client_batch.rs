@@ -89,7 +89,11 @@ fn what_is_gathered_has_a_limit() {
     });
     let arguments = vec![7; SIZE];
     let batch = client.channel().batch();
-    let start = |_| client.start(1, |out| put_raw(out, &arguments), |_| Ok(()));
+    let start = |_| {
+        client
+            .onc()
+            .start(1, |out| put_raw(out, &arguments), |_| Ok(()))
+    };
     let calls: Vec<_> = (0..CALLS).map(start).collect();
     told.recv_timeout(PATIENCE)
         .expect("what is beyond the limit does not wait for the end of the batch");
@@ -132,7 +136,8 @@ fn start_lean(client: &Client, number: u32) -> PendingCall<u32> {
         Ok(())
     };
     client
-        .start_lean(ECHO.into(), put, |input| match input {
+        .lean()
+        .start(ECHO.into(), put, |input| match input {
             LeanInput::Native(input) => input.get(),
             LeanInput::Swapped(input) => input.get(),
         })

@@ -83,7 +83,9 @@ fn a_connection_may_break_for_one_who_waits_and_one_who_sends_at_once() {
         let waiting = start(&client, 1);
         thread::scope(|scope| {
             let sending = scope.spawn(|| {
-                let call = client.start(2, |out| put_raw(out, &large), |_| Ok(()));
+                let call = client
+                    .onc()
+                    .start(2, |out| put_raw(out, &large), |_| Ok(()));
                 call.and_then(PendingCall::wait)
             });
             assert!(waiting.wait().unwrap_err().may_have_executed());
@@ -204,6 +206,7 @@ fn no_deadlock_with_a_peer_that_writes_before_it_reads_on() {
         let calls: Vec<_> = (0..3)
             .map(|_| {
                 client
+                    .onc()
                     .start(1, |out| put_raw(out, &block), get_raw)
                     .unwrap()
             })

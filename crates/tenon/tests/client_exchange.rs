@@ -42,12 +42,13 @@ fn get(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
 }
 
 fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
-    client.call_lean(procedure.into(), put(bytes), get)
+    client.lean().call(procedure.into(), put(bytes), get)
 }
 
 fn start(client: &Client, procedure: u16, bytes: &[u8]) -> PendingCall<Vec<u8>> {
     client
-        .start_lean(procedure.into(), put(bytes), get)
+        .lean()
+        .start(procedure.into(), put(bytes), get)
         .unwrap()
 }
 
@@ -58,7 +59,7 @@ fn pattern(length: usize) -> Vec<u8> {
 /// A server that takes large messages, of workers where there are any.
 fn server(workers: usize) -> Server {
     let limits = ServerLimits {
-        record_bytes: 64 << 20,
+        message_bytes: 64 << 20,
         ..ServerLimits::default()
     };
     let builder = Server::builder().limits(limits);
@@ -69,7 +70,7 @@ fn start_server(builder: ServerBuilder, workers: usize) -> Server {
     match workers {
         0 => builder.service(LeanObliging).start().unwrap(),
         _ => {
-            let builder = builder.service_on_workers(LeanObliging).workers(workers);
+            let builder = builder.service(LeanObliging);
             builder.start().unwrap()
         }
     }
@@ -167,7 +168,7 @@ fn many_threads_with_many_calls_share_a_channel() {
 #[test]
 fn batches_of_calls_are_all_answered() {
     let limits = ServerLimits {
-        connection_calls_in_flight: 20,
+        connection_calls: 20,
         ..ServerLimits::default()
     };
     let builder = Server::builder().limits(limits);
@@ -232,7 +233,7 @@ fn calls_that_are_given_up_leave_nothing_behind() {
 #[test]
 fn refusals_say_why() {
     let limits = ServerLimits {
-        record_bytes: 100 << 10,
+        message_bytes: 100 << 10,
         ..ServerLimits::default()
     };
     let builder = Server::builder().limits(limits);
@@ -255,7 +256,7 @@ fn refusals_say_why() {
     let error = call(&other, ECHO, b"").unwrap_err();
     assert!(matches!(error, CallError::Unbound(_)), "{error:?}");
     assert_eq!(call(&client, ECHO, b"next").unwrap(), b"next");
-    let onc = client.call(1, |_| Ok(()), |_| Ok(())).unwrap_err();
+    let onc = client.onc().call(1, |_| Ok(()), |_| Ok(())).unwrap_err();
     assert!(matches!(onc, CallError::OtherProtocol { .. }), "{onc:?}");
 }
 
@@ -410,7 +411,7 @@ fn run(faults: Faults, calls: u32, workers: usize) -> u64 {
     let builder = Server::builder().listen("udp://127.0.0.1:0").unwrap();
     let server = match workers {
         0 => builder.service(service),
-        _ => builder.service_on_workers(service).workers(workers),
+        _ => builder.service(service),
     };
     let server = server.start().unwrap();
     let relay = Relay::before(at(&server), faults);

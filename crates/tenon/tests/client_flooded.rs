@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::thread;
 
 use caller::{PATIENCE, PROGRAM, VERSION, fresh_path};
-use tenon::lean::server::ServerEngine;
 use tenon::lean::{Fault, Interface, Preamble};
-use tenon::wire::Buffer;
 use tenon::{CallError, Client, Misbehavior};
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::Frame;
+use tenon_proto::connection::{Connection, ServiceTable, TransmitBatch};
 
 /// More than a socket has room for the answers to, and more than a client keeps beside.
 const PINGS: u32 = 20_000;
@@ -24,15 +25,17 @@ fn a_peer_that_pings_on_and_reads_nothing_is_given_up() {
     let listener = UnixListener::bind(&path).unwrap();
     let pinging = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut engine = ServerEngine::new(Preamble::server(1 << 20, 16));
-        let mut out = Buffer::default();
-        let client = Preamble::client(1 << 20);
-        engine.handle_preamble(&client, &mut out).unwrap();
-        for number in 0..PINGS {
-            engine.ping(number, &mut out);
+        let (mut connection, _) = Connection::<()>::server(ConnectionConfig::server());
+        let client = Frame::Preamble(Preamble::client(1 << 20));
+        let services = ServiceTable::default();
+        connection.handle_frame(client, &services).unwrap();
+        for _ in 0..PINGS {
+            connection.ping();
         }
+        let mut batch = TransmitBatch::default();
+        assert!(connection.poll_transmit(&mut batch));
         // The client may have gone before it has read all of them.
-        let _ = stream.write_all(out.as_slice());
+        let _ = stream.write_all(&batch.slices().concat());
         // Until then it stays there, and reads nothing that it could take for the end.
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         thread::park_timeout(PATIENCE);
@@ -44,7 +47,8 @@ fn a_peer_that_pings_on_and_reads_nothing_is_given_up() {
         .with_timeout(PATIENCE)
         .with_interface(Arc::new(Interface::unknown(PROGRAM, VERSION)));
     let error = client
-        .call_lean(1, |_| Ok(()), |_| Ok(()))
+        .lean()
+        .call(1, |_| Ok(()), |_| Ok(()))
         .map(|()| "an answer");
     pinging.thread().unpark();
     match error.unwrap_err() {

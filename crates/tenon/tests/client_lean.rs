@@ -17,7 +17,7 @@ use std::time::Duration;
 use caller::{PATIENCE, PROGRAM, VERSION, fresh_path, listening};
 use lean_caller::{ECHO, FAIL, LeanObliging, WHICH_ORDER, interface, lean_everywhere, with_shm};
 use lean_peer::{LeanLine, LeanPeer, Told};
-use tenon::lean::{ByteOrder, Interface, Preamble, Reason, RefusalReason, Status};
+use tenon::lean::{ByteOrder, CloseReason, Interface, Preamble, RefusalReason, Status};
 use tenon::wire::{DecodeError, EncodeError, Encoder, Lean};
 use tenon::{
     CallError, Channel, ChannelOptions, Client, LeanInput, Misbehavior, PendingCall, Protocol,
@@ -39,11 +39,11 @@ fn get(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
 }
 
 fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
-    client.call_lean(procedure.into(), put(bytes), get)
+    client.lean().call(procedure.into(), put(bytes), get)
 }
 
 fn start(client: &Client, bytes: &[u8]) -> PendingCall<Vec<u8>> {
-    client.start_lean(ECHO.into(), put(bytes), get).unwrap()
+    client.lean().start(ECHO.into(), put(bytes), get).unwrap()
 }
 
 /// The lean addresses of a server.
@@ -73,7 +73,7 @@ fn a_first_call_that_not_every_server_takes_in_waits_for_the_server_to_say_so() 
         assert_eq!(call(&client, ECHO, &bytes).unwrap(), bytes);
     }
     let peer = LeanPeer::start(|listener| {
-        LeanLine::accept_as(listener, Preamble::server(1 << 17, 16)).echo();
+        LeanLine::accept_as(listener, &Preamble::server(1 << 17, 16)).echo();
     });
     let client = peer.client();
     let error = call(&client, ECHO, &[7; 1 << 17]).unwrap_err();
@@ -113,11 +113,7 @@ fn whatever_becomes_of_a_call_its_caller_is_told() {
 fn threads_that_share_a_channel_get_their_own_results() {
     const THREADS: u32 = 8;
     const CALLS: u32 = 500;
-    let server = with_shm(listening())
-        .service_on_workers(LeanObliging)
-        .workers(4)
-        .start()
-        .unwrap();
+    let server = with_shm(listening()).service(LeanObliging).start().unwrap();
     for client in clients(&server) {
         thread::scope(|scope| {
             for thread in 0..THREADS {
@@ -202,7 +198,7 @@ fn replies_that_nobody_has_taken_yet_do_not_keep_a_sender_from_receiving() {
     const LARGE: usize = 16 << 20;
     let peer = LeanPeer::start(|listener| {
         let preamble = Preamble::server(LARGE as u32 + 1000, 100);
-        let mut line = LeanLine::accept_as(listener, preamble);
+        let mut line = LeanLine::accept_as(listener, &preamble);
         let calls: Vec<_> = (0..CALLS).map(|_| line.call()).collect();
         calls.iter().for_each(|call| line.reply(call, &[7; REPLY]));
         // The client has begun to send a large call, and finds replies in its way.
@@ -238,7 +234,7 @@ fn results_in_the_other_order_are_handed_out_as_such() {
         ..Preamble::server(1 << 20, 16)
     };
     let peer = LeanPeer::start(move |listener| {
-        let mut line = LeanLine::accept_as(listener, preamble);
+        let mut line = LeanLine::accept_as(listener, &preamble);
         for _ in 0..2 {
             let call = line.call();
             line.reply(&call, &0x0102_0304_u32.swap_bytes().to_ne_bytes());
@@ -250,10 +246,10 @@ fn results_in_the_other_order_are_handed_out_as_such() {
         LeanInput::Swapped(input) => input.get::<u32>(),
     };
     assert_eq!(
-        client.call_lean(ECHO.into(), put(b""), get).unwrap(),
+        client.lean().call(ECHO.into(), put(b""), get).unwrap(),
         0x0102_0304
     );
-    let mut pending = client.start_lean(ECHO.into(), put(b""), get).unwrap();
+    let mut pending = client.lean().start(ECHO.into(), put(b""), get).unwrap();
     assert!(pending.wait_for(PATIENCE));
     assert_eq!(pending.wait().unwrap(), 0x0102_0304);
     peer.join();
@@ -286,7 +282,7 @@ fn who_gives_a_call_up_tells_the_server() {
         for _ in 0..2 {
             let given_up = line.call();
             match line.told() {
-                Some(Told::Cancel(id)) => assert_eq!(id, given_up.caller.id),
+                Some(Told::Cancel(id)) => assert_eq!(id, given_up.number()),
                 other => panic!("{other:?} is no cancellation"),
             }
             line.refuse(&given_up, Status::CANCELLED);
@@ -312,8 +308,8 @@ fn who_gives_a_call_up_tells_the_server() {
 fn a_client_that_waits_answers_a_ping() {
     let peer = LeanPeer::with_one_line(|mut line| {
         let call = line.call();
-        line.ping(77);
-        assert!(matches!(line.told(), Some(Told::Pong(77))));
+        let number = line.ping();
+        assert!(matches!(line.told(), Some(Told::Pong(answered)) if answered == number));
         line.reply(&call, b"there");
     });
     assert_eq!(call(&peer.client(), ECHO, b"").unwrap(), b"there");
@@ -324,11 +320,11 @@ fn a_client_that_waits_answers_a_ping() {
 fn numbers_do_not_come_again_over_the_next_connection() {
     let peer = LeanPeer::start(|listener| {
         let mut line = LeanLine::accept(listener);
-        let first = line.call().caller.id;
+        let first = line.call().number();
         drop(line);
         let mut line = LeanLine::accept(listener);
         let call = line.call();
-        let ahead = call.caller.id.wrapping_sub(first);
+        let ahead = call.number().wrapping_sub(first);
         assert!((1..1 << 31).contains(&ahead), "{ahead}");
         line.reply(&call, b"");
     });
@@ -368,7 +364,7 @@ fn threads_outlive_servers_that_come_and_go() {
     let address = format!("unix://{}", path.display());
     let serve = || {
         let builder = Server::builder().listen(&address).unwrap();
-        let builder = builder.service_on_workers(LeanObliging).workers(2);
+        let builder = builder.service(LeanObliging);
         builder.start().unwrap()
     };
     let mut server = serve();
@@ -416,7 +412,7 @@ fn calls_that_a_server_did_not_begin_may_be_made_again() {
         let mut line = LeanLine::accept(listener);
         let begun = line.call();
         are_started.recv_timeout(PATIENCE).unwrap();
-        line.goodbye(Reason::STOPPING);
+        line.close(CloseReason::STOPPING);
         line.reply(&begun, b"begun");
         LeanLine::accept(listener).echo();
     });
@@ -439,7 +435,7 @@ fn calls_that_a_server_did_not_begin_may_be_made_again() {
 fn what_a_client_did_wrong_is_told_in_the_peers_words() {
     let peer = LeanPeer::with_one_line(|mut line| {
         line.call();
-        line.goodbye(Reason::VIOLATION);
+        line.close(CloseReason::VIOLATION);
     });
     let error = call(&peer.client(), ECHO, b"").unwrap_err().to_string();
     assert!(error.contains("as the test asked"), "{error}");
@@ -556,7 +552,7 @@ fn a_channel_speaks_the_protocol_of_its_address() {
         wrong.to_string().contains("connect to lean+tcp://"),
         "{wrong}"
     );
-    let wrong = lean.call(1, |_| Ok(()), |_| Ok(())).unwrap_err();
+    let wrong = lean.onc().call(1, |_| Ok(()), |_| Ok(())).unwrap_err();
     assert!(
         wrong.to_string().contains("speaks the lean protocol"),
         "{wrong}"
@@ -568,7 +564,7 @@ fn a_channel_speaks_the_protocol_of_its_address() {
 fn a_number_that_the_protocol_has_no_room_for_is_an_error() {
     let server = lean_everywhere().start().unwrap();
     for client in clients(&server) {
-        let error = client.call_lean(1 << 16, put(b""), get).unwrap_err();
+        let error = client.lean().call(1 << 16, put(b""), get).unwrap_err();
         assert!(!error.may_have_executed());
         assert_eq!(
             error.to_string(),

@@ -135,6 +135,7 @@ fn a_call_is_cut_into_fragments_when_that_is_asked_for() {
     let client = peer.client_with(options);
     // The peer answers the second call alone; of the first it looks at the marks.
     let first = client
+        .onc()
         .start(1, |out| put_raw(out, &[9; 3000]), get_raw)
         .unwrap();
     assert_eq!(call_raw(&client, 1, &[9; 3000]).unwrap(), [9; 3000]);
@@ -262,14 +263,14 @@ fn a_record_over_the_limit_is_an_error_that_names_sizes() {
 #[test]
 fn a_result_of_another_shape_ends_the_call_and_not_the_connection() {
     let (client, peer) = Peer::with_one_line(|mut line| line.echo());
-    let no_word = client.call(1, |_| Ok(()), get_word).unwrap_err();
+    let no_word = client.onc().call(1, |_| Ok(()), get_word).unwrap_err();
     let CallError::Misbehaved(Misbehavior::Result(error)) = no_word else {
         panic!("{no_word} is not about the result");
     };
     let kind = DecodeErrorKind::Truncated { needed: 4, left: 0 };
     assert_eq!((error.kind, error.offset), (kind, 0));
 
-    let eight = |client: &Client| client.call(1, |out| put_raw(out, &[0; 8]), get_word);
+    let eight = |client: &Client| client.onc().call(1, |out| put_raw(out, &[0; 8]), get_word);
     assert_eq!(eight(&client).unwrap(), 0, "bytes behind are forgiven");
     let strict = eight(&client.with_decode_mode(DecodeMode::Strict));
     let error = strict.unwrap_err().to_string();
@@ -291,6 +292,7 @@ fn what_cannot_be_sent_is_your_fault_and_stays_here() {
         bound: 8,
     };
     let error = client
+        .onc()
         .call(1, |_| Err(EncodeError::new(bound)), get_raw)
         .unwrap_err();
     assert!(matches!(error, CallError::Arguments(_)), "{error}");
@@ -355,7 +357,9 @@ fn a_decoder_that_panics_leaves_the_channel_to_others() {
     let (client, peer) = Peer::with_one_line(|mut line| line.echo());
     let shared = client.clone();
     let panicked = std::thread::spawn(move || {
-        shared.call(1, |_| Ok(()), |_| -> Result<(), _> { panic!("on purpose") })
+        shared
+            .onc()
+            .call(1, |_| Ok(()), |_| -> Result<(), _> { panic!("on purpose") })
     });
     panicked.join().unwrap_err();
     assert_eq!(start(&client, 2).wait().unwrap(), 2);

@@ -112,11 +112,11 @@ fn known(program: u32) -> Vec<String> {
 
 fn without_rpcbind_nothing_is_registered() {
     let server = builder_at(Ipv4Addr::LOCALHOST)
-        .register_with_rpcbind(true)
+        .register_with(tenon::rpcbind::LocalRpcbind)
         .start();
     assert!(matches!(server, Err(StartError::Register(_))));
     let client = Client::connect("tcp://127.0.0.1", PROGRAM, VERSION);
-    assert!(matches!(client, Err(ConnectError::Rpcbind { .. })));
+    assert!(matches!(client, Err(ConnectError::Unresolved { .. })));
 }
 
 fn what_is_set_is_found_until_it_is_unset() {
@@ -176,7 +176,7 @@ fn another_address_is_declined() {
 
 fn registered() -> Server {
     builder_at(Ipv4Addr::LOCALHOST)
-        .register_with_rpcbind(true)
+        .register_with(tenon::rpcbind::LocalRpcbind)
         .start()
         .unwrap()
 }
@@ -200,7 +200,7 @@ fn a_server_registers_itself_and_is_found_without_a_port() {
     assert_eq!(told, expected);
     for place in ["tcp://127.0.0.1", "udp://127.0.0.1", "tcp://localhost"] {
         let client = Client::connect(place, PROGRAM, VERSION).unwrap();
-        client.call(0, |_| Ok(()), |_| Ok(())).unwrap();
+        client.onc().call(0, |_| Ok(()), |_| Ok(())).unwrap();
     }
     let stranger = Client::connect("tcp://127.0.0.1", PROGRAM + 1, 1);
     assert!(matches!(stranger, Err(ConnectError::NotRegistered { .. })));

@@ -82,6 +82,6 @@ fn no_allocation_per_call() {
     let server = builder().start().unwrap();
     check(&server, 0, 0);
     check(&server, BIG, 1440);
-    let on_workers = listening().service_on_workers(Obliging(VERSION));
-    check(&on_workers.workers(1).start().unwrap(), BIG, 1440);
+    let on_workers = listening().service(Obliging(VERSION));
+    check(&on_workers.start().unwrap(), BIG, 1440);
 }

@@ -9,7 +9,7 @@ use caller::*;
 use tenon::{DuplicateLimits, Server, StartError};
 
 fn servers() -> [Server; 2] {
-    let on_workers = listening().service_on_workers(Obliging(VERSION));
+    let on_workers = listening().service(Obliging(VERSION));
     [builder(), on_workers].map(|builder| builder.start().unwrap())
 }
 
@@ -31,11 +31,7 @@ fn a_call_that_is_repeated_is_executed_once() {
 
 #[test]
 fn a_call_that_is_repeated_while_it_is_executed_is_answered_once() {
-    let server = listening()
-        .service_on_workers(Obliging(VERSION))
-        .workers(2)
-        .start()
-        .unwrap();
+    let server = listening().service(Obliging(VERSION)).start().unwrap();
     let mut caller = Caller::udp(&server);
     let gate = gate::fresh_gate();
     for _ in 0..3 {

@@ -15,9 +15,9 @@ use caller::gate;
 use lean_caller::serving::Serving;
 use lean_caller::{ECHO, FAIL, HOLD, SLEEP, lean_builder};
 use tenon::Server;
-use tenon::lean::client::ReplyError;
-use tenon::lean::{ByteOrder, Draft, Extras, Interface, Preamble};
+use tenon::lean::{ByteOrder, Extras, Interface, MessageDraft, Preamble};
 use tenon::wire::{Buffer, Encoder};
+use tenon_proto::connection::ReplyError;
 use tenon_proto::exchange::client::{ClientEngine, ClientLimits, ClientSecrets, Outgoing};
 
 struct Peer {
@@ -70,7 +70,7 @@ impl Peer {
 
     fn start(&mut self, interface: &Arc<Interface>, procedure: u16, arguments: &[u8]) {
         let mut message = Buffer::default();
-        let draft = Draft::call(
+        let draft = MessageDraft::call(
             &mut message,
             ByteOrder::NATIVE,
             procedure,
@@ -84,7 +84,9 @@ impl Peer {
             procedure,
             deadline: now + caller::PATIENCE,
         };
-        self.engine.start(now, &call, &mut message, ()).unwrap();
+        self.engine
+            .start(now, &call, &mut message, ())
+            .unwrap();
     }
 
     fn finish(&mut self) -> Vec<u8> {
@@ -111,6 +113,7 @@ impl Peer {
                 Ok(result) => result.to_vec(),
                 Err(ReplyError::Exception(exception)) => exception.to_string().into_bytes(),
                 Err(ReplyError::Unbound(refusal)) => refusal.to_string().into_bytes(),
+                Err(other) => panic!("{other:?}"),
             };
             self.send();
             return result;
@@ -144,7 +147,7 @@ fn one_port_serves_exchanges_and_onc_rpc() {
             out.put(round);
             Ok(())
         };
-        let echoed = onc.call(1, put, |input| input.get::<u32>());
+        let echoed = onc.onc().call(1, put, |input| input.get::<u32>());
         assert_eq!(echoed.unwrap(), round);
     }
     let counters = server.counters();
@@ -188,7 +191,7 @@ fn what_is_lost_is_sent_again_and_every_call_carried_out_once() {
 #[test]
 fn workers_answer_long_calls() {
     let service = lean_caller::LeanObliging;
-    let builder = caller::listening().service_on_workers(service).workers(2);
+    let builder = caller::listening().service(service);
     let server = builder.start().unwrap();
     let mut peer = Peer::of(&server);
     assert_eq!(peer.call(&interface(), ECHO, &[7; 5000]), [7; 5000]);
@@ -214,8 +217,8 @@ fn what_workers_answer_does_not_wait_for_handlers_that_answer_at_once() {
     };
     let slow_interface = Arc::new(slow.interface.clone());
     let builder = caller::listening().service(slow);
-    let builder = builder.service_on_workers(lean_caller::LeanObliging);
-    let server = builder.workers(1).start().unwrap();
+    let builder = builder.service(lean_caller::LeanObliging);
+    let server = builder.start().unwrap();
     let (mut peer, mut other) = (Peer::of(&server), Peer::with_key(&server, 2));
     peer.call(&interface(), ECHO, b"warm up");
     other.call(&slow_interface, 0, b"");
@@ -251,7 +254,7 @@ fn stops_behind_a_large_answer(server: &Server) {
 fn a_server_that_stops_sends_large_answers_to_their_end() {
     stops_behind_a_large_answer(&lean_builder().start().unwrap());
     let service = lean_caller::LeanObliging;
-    let builder = caller::listening().service_on_workers(service).workers(2);
+    let builder = caller::listening().service(service);
     stops_behind_a_large_answer(&builder.start().unwrap());
 }
 

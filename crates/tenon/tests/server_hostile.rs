@@ -106,7 +106,7 @@ impl Resources {
 fn hostile_peers_are_answered_or_closed_and_leave_nothing_behind() {
     let before_server = Resources::now();
     let server = builder()
-        .limits(limited(|limits| limits.record_bytes = 4096))
+        .limits(limited(|limits| limits.message_bytes = 4096))
         .start()
         .unwrap();
     let before = Resources::now();

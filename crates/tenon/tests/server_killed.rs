@@ -109,7 +109,7 @@ struct Told {
 }
 
 fn record(client: &Client, number: u64) -> Result<u64, CallError> {
-    client.call(
+    client.onc().call(
         RECORD,
         |out| {
             out.put(number);

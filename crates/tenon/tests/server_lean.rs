@@ -44,7 +44,7 @@ fn both_protocols_are_spoken_at_one_port() {
                 out.put(round);
                 Ok(())
             };
-            let echoed = onc.call(1, put, |input| input.get::<u32>());
+            let echoed = onc.onc().call(1, put, |input| input.get::<u32>());
             assert_eq!(echoed.unwrap(), round);
         }
     }
@@ -86,7 +86,7 @@ fn a_client_of_the_other_order_is_understood() {
                 order,
                 ..Preamble::client(1 << 20)
             };
-            let mut lean = LeanCaller::connect_as(&address, preamble);
+            let mut lean = LeanCaller::connect_as(&address, &preamble);
             let expected = match order.is_swapped() {
                 true => "WHICH_ORDER: swapped",
                 false => "WHICH_ORDER: native",
@@ -176,7 +176,7 @@ fn who_speaks_no_common_version_is_told_which_there_are() {
         versions: Versions { low: 2, high: 7 },
         ..Preamble::client(1 << 20)
     };
-    let mut lean = LeanCaller::connect_as(&streams(&server)[0], preamble);
+    let mut lean = LeanCaller::connect_as(&streams(&server)[0], &preamble);
     lean.send();
     assert_eq!(
         lean.answer(),
@@ -195,7 +195,7 @@ fn who_breaks_the_protocol_is_told_how_and_others_are_served() {
     lean.send_raw(&[0; 16]);
     let told = lean.answer();
     assert!(
-        told.starts_with("goodbye after Some(1): this end broke the protocol: byte "),
+        told.starts_with("close after Some(1): this end broke the protocol: byte "),
         "{told}"
     );
     assert!(
@@ -250,7 +250,7 @@ fn a_damaged_preamble_is_refused() {
 }
 
 fn on_workers(change: impl FnOnce(&mut tenon::ServerLimits)) -> Server {
-    let builder = listening().service_on_workers(LeanObliging).workers(2);
+    let builder = listening().service(LeanObliging);
     builder.limits(limited(change)).start().unwrap()
 }
 
@@ -338,7 +338,7 @@ fn a_call_that_waits_for_a_worker_is_not_begun_once_it_is_cancelled_or_late() {
 
 #[test]
 fn more_calls_than_were_granted_are_refused_one_by_one() {
-    let server = on_workers(|limits| limits.connection_calls_in_flight = 1);
+    let server = on_workers(|limits| limits.connection_calls = 1);
     let mut lean = LeanCaller::connect(&streams(&server)[0]);
     assert_eq!(lean.call(ECHO, b""), "ECHO: ");
     assert_eq!(lean.granted(), 16, "the least that a server takes");
@@ -361,9 +361,9 @@ fn a_server_that_stops_says_goodbye_to_idle_and_busy_clients_and_answers_what_it
     std::thread::sleep(Duration::from_millis(200));
     std::thread::scope(|scope| {
         scope.spawn(|| server.shutdown(PATIENCE));
-        assert_eq!(idle.answer(), "goodbye after Some(1): it stops");
+        assert_eq!(idle.answer(), "close after Some(1): it stops");
         assert_eq!(idle.answer(), "closed");
-        assert_eq!(busy.answer(), "goodbye after Some(1): it stops");
+        assert_eq!(busy.answer(), "close after Some(1): it stops");
         gate::open(gate);
         assert_eq!(busy.answer(), "busy: held");
         assert_eq!(busy.answer(), "closed");
@@ -373,14 +373,11 @@ fn a_server_that_stops_says_goodbye_to_idle_and_busy_clients_and_answers_what_it
 #[test]
 fn a_silent_client_is_told_why_it_is_hung_up_on() {
     // Long enough for a client that waits for a core not to be taken for a silent one.
-    let limits = limited(|limits| limits.idle = Duration::from_secs(2));
+    let limits = limited(|limits| limits.idle_timeout = Some(Duration::from_secs(2)));
     let server = lean_builder().limits(limits).start().unwrap();
     let mut lean = LeanCaller::connect(&streams(&server)[0]);
     assert_eq!(lean.call(ECHO, b""), "ECHO: ");
     let told = lean.answer();
-    assert_eq!(
-        told,
-        "goodbye after Some(1): nothing was asked for too long"
-    );
+    assert_eq!(told, "close after Some(1): nothing was asked for too long");
     assert_eq!(lean.answer(), "closed");
 }

@@ -83,7 +83,7 @@ impl Exchange {
 fn no_allocation_per_lean_call() {
     let inline = lean_builder().start().unwrap();
     assert_eq!(Exchange::start(&inline).fewest_allocations(), 0);
-    let on_workers = listening().service_on_workers(LeanObliging).workers(1);
+    let on_workers = listening().service(LeanObliging);
     let on_workers = on_workers.start().unwrap();
     assert_eq!(Exchange::start(&on_workers).fewest_allocations(), 0);
 }

@@ -132,7 +132,7 @@ fn hostile_clients_are_answered_or_closed_and_leave_nothing_behind() {
     let before_server = Resources::now();
     let server = with_shm(caller::listening())
         .service(LeanObliging)
-        .limits(limited(|limits| limits.record_bytes = 4096))
+        .limits(limited(|limits| limits.message_bytes = 4096))
         .start()
         .unwrap();
     let before = Resources::now();

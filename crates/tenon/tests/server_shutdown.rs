@@ -14,7 +14,7 @@ use caller::*;
 use tenon::{Address, Server, StartError};
 
 fn servers() -> [Server; 2] {
-    let on_workers = listening().service_on_workers(Obliging(VERSION));
+    let on_workers = listening().service(Obliging(VERSION));
     [builder(), on_workers].map(|builder| builder.start().unwrap())
 }
 
@@ -146,9 +146,7 @@ fn dropping_a_server_ends_it() {
 fn a_server_that_cannot_start_says_why() {
     let nowhere = Server::builder().service(Obliging(VERSION)).start();
     assert!(matches!(nowhere, Err(StartError::NoAddress)));
-    let twice = listening()
-        .service(Obliging(3))
-        .service_on_workers(Obliging(3));
+    let twice = listening().service(Obliging(3)).service(Obliging(3));
     assert_eq!(
         twice.start().unwrap_err().to_string(),
         format!("version 3 of program {PROGRAM} is served twice")

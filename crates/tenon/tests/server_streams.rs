@@ -78,7 +78,7 @@ fn replies_are_cut_into_fragments_when_asked() {
 #[test]
 fn a_peer_that_has_said_all_still_gets_its_replies() {
     let inline = builder().start().unwrap();
-    let on_workers = listening().service_on_workers(Obliging(VERSION)).start();
+    let on_workers = listening().service(Obliging(VERSION)).start();
     for server in [inline, on_workers.unwrap()] {
         for mut caller in Caller::on_streams(&server) {
             caller.send(&call(1, SLEEP, &words(&[50])));
@@ -194,11 +194,7 @@ impl Drop for SetOnDrop<'_> {
 
 #[test]
 fn workers_let_replies_overtake_each_other() {
-    let server = listening()
-        .service_on_workers(Obliging(VERSION))
-        .workers(2)
-        .start()
-        .unwrap();
+    let server = listening().service(Obliging(VERSION)).start().unwrap();
     for mut caller in Caller::on_streams(&server) {
         let gate = gate::fresh_gate();
         caller.send(&call(1, HOLD, &words(&[gate])));
@@ -211,11 +207,7 @@ fn workers_let_replies_overtake_each_other() {
 
 #[test]
 fn a_handler_that_panics_on_a_worker_is_a_system_error() {
-    let server = listening()
-        .service_on_workers(Obliging(VERSION))
-        .workers(1)
-        .start()
-        .unwrap();
+    let server = listening().service(Obliging(VERSION)).start().unwrap();
     for mut caller in Caller::on_all(&server) {
         caller.expect(&call(1, PANIC, &[]), &accepted(1, &[5]));
         caller.expect_service();
@@ -225,12 +217,11 @@ fn a_handler_that_panics_on_a_worker_is_a_system_error() {
 #[test]
 fn calls_beyond_the_limit_wait_until_there_is_room() {
     let limits = limited(|limits| {
-        limits.connection_calls_in_flight = 3;
-        limits.calls_in_flight = 5;
+        limits.connection_calls = 3;
+        limits.calls = 5;
     });
     let server = listening()
-        .service_on_workers(Obliging(VERSION))
-        .workers(2)
+        .service(Obliging(VERSION))
         .limits(limits)
         .start()
         .unwrap();
@@ -250,7 +241,7 @@ fn calls_beyond_the_limit_wait_until_there_is_room() {
 
 #[test]
 fn a_record_over_the_limit_closes_its_connection_and_no_other() {
-    let limits = limited(|limits| limits.record_bytes = 1000);
+    let limits = limited(|limits| limits.message_bytes = 1000);
     let server = builder().limits(limits).start().unwrap();
     let mut other = Caller::tcp(&server);
     other.expect_service();
@@ -288,7 +279,7 @@ fn a_reply_is_not_answered_but_ends_the_connection() {
 
 #[test]
 fn a_peer_that_does_not_read_is_closed_in_the_end() {
-    let limits = limited(|limits| limits.send = Duration::from_millis(100));
+    let limits = limited(|limits| limits.send_timeout = Some(Duration::from_millis(100)));
     let server = builder().limits(limits).start().unwrap();
     let mut reluctant = Caller::tcp(&server);
     // A reply that no pair of socket buffers holds.
@@ -307,7 +298,7 @@ fn a_peer_that_does_not_read_is_closed_in_the_end() {
 fn a_peer_that_reads_on_gets_all_of_a_reply_that_takes_longer() {
     const LIMIT: Duration = Duration::from_secs(1);
     const PARTS: usize = 40;
-    let limits = limited(|limits| limits.send = LIMIT);
+    let limits = limited(|limits| limits.send_timeout = Some(LIMIT));
     let server = builder().limits(limits).start().unwrap();
     let address = server.addresses()[1].to_string();
     let (mut steady, begin) = (Caller::connect(&address), Instant::now());
@@ -325,7 +316,7 @@ fn a_peer_that_reads_on_gets_all_of_a_reply_that_takes_longer() {
 /// Of large requests those that go on are waited for, and of others nothing.
 #[test]
 fn half_of_a_large_request_is_not_waited_for_long() {
-    let limits = limited(|limits| limits.receive = Duration::from_millis(300));
+    let limits = limited(|limits| limits.receive_timeout = Some(Duration::from_millis(300)));
     let server = builder().limits(limits).start().unwrap();
     let (small, large) = (vec![1; 1 << 10], vec![1; 200 << 10]);
     let [small, large] = [small, large].map(|payload| record(&call(1, ECHO, &payload)));
@@ -350,7 +341,7 @@ fn half_of_a_large_request_is_not_waited_for_long() {
 #[test]
 fn a_large_request_may_take_longer_if_it_goes_on() {
     const LIMIT: Duration = Duration::from_secs(1);
-    let limits = limited(|limits| limits.receive = LIMIT);
+    let limits = limited(|limits| limits.receive_timeout = Some(LIMIT));
     let server = builder().limits(limits).start().unwrap();
     let (mut steady, begin) = (Caller::tcp(&server), Instant::now());
     let payload = vec![1; 40 * (64 << 10)];
@@ -366,7 +357,11 @@ fn a_large_request_may_take_longer_if_it_goes_on() {
 #[test]
 fn times_may_be_longer_than_any() {
     let limits = limited(|limits| {
-        [limits.send, limits.receive, limits.idle] = [Duration::MAX; 3];
+        [
+            limits.send_timeout,
+            limits.receive_timeout,
+            limits.idle_timeout,
+        ] = [Some(Duration::MAX); 3];
     });
     let server = builder().limits(limits).start().unwrap();
     for mut caller in Caller::on_streams(&server) {
@@ -379,7 +374,7 @@ fn times_may_be_longer_than_any() {
 
 #[test]
 fn a_peer_that_reads_a_byte_now_and_then_is_closed_in_the_end() {
-    let limits = limited(|limits| limits.send = Duration::from_millis(300));
+    let limits = limited(|limits| limits.send_timeout = Some(Duration::from_millis(300)));
     let server = builder().limits(limits).start().unwrap();
     for index in [0, 1] {
         let mut dripping = Caller::connect(&server.addresses()[index].to_string());
@@ -394,7 +389,7 @@ fn a_peer_that_reads_a_byte_now_and_then_is_closed_in_the_end() {
 /// More peers that do not read than threads, each granted longer than the test waits.
 fn peers_that_do_not_read_do_not_hold_up(builder: ServerBuilder, calls_each: u32) {
     let limits = limited(|limits| {
-        limits.send = PATIENCE * 10;
+        limits.send_timeout = Some(PATIENCE * 10);
         limits.threads = 2;
     });
     let server = builder.limits(limits).start().unwrap();
@@ -420,14 +415,14 @@ fn peers_that_do_not_read_do_not_hold_the_threads() {
 
 #[test]
 fn peers_that_do_not_read_do_not_hold_the_workers() {
-    let builder = listening().service_on_workers(Obliging(VERSION)).workers(2);
+    let builder = listening().service(Obliging(VERSION));
     peers_that_do_not_read_do_not_hold_up(builder, 2);
 }
 
 #[test]
 fn silent_connections_are_closed_and_others_are_not() {
     // Long enough for a caller that waits for a core not to be taken for a silent one.
-    let limits = limited(|limits| limits.idle = Duration::from_secs(2));
+    let limits = limited(|limits| limits.idle_timeout = Some(Duration::from_secs(2)));
     let server = builder().limits(limits).start().unwrap();
     let mut silent = Caller::on_streams(&server);
     silent[0].send_raw(&[0x80, 0]);
@@ -444,8 +439,8 @@ fn silent_connections_are_closed_and_others_are_not() {
 fn a_connection_that_waits_for_a_reply_is_not_silent() {
     let idle = Duration::from_secs(1);
     let server = listening()
-        .service_on_workers(Obliging(VERSION))
-        .limits(limited(|limits| limits.idle = idle))
+        .service(Obliging(VERSION))
+        .limits(limited(|limits| limits.idle_timeout = Some(idle)))
         .start()
         .unwrap();
     let mut caller = Caller::tcp(&server);

@@ -206,7 +206,8 @@ fn run_lean_rounds(address: &str, label: &str) {
             Ok(())
         };
         client
-            .call_lean(lean_caller::ECHO.into(), put, |_| Ok(()))
+            .lean()
+            .call(lean_caller::ECHO.into(), put, |_| Ok(()))
             .unwrap();
     };
     for round in 0..ROUNDS {

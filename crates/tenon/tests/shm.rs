@@ -44,7 +44,7 @@ fn client(address: &str, waiting: Waiting) -> Client {
 }
 
 fn echo(client: &Client, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
-    client.call_lean(
+    client.lean().call(
         ECHO.into(),
         |out| {
             out.room(bytes.len()).copy_from_slice(bytes);
@@ -186,11 +186,11 @@ fn a_server_that_stops_answers_what_it_has_begun() {
     let server = Server::builder()
         .listen(&address)
         .unwrap()
-        .service_on_workers(LeanObliging)
+        .service(LeanObliging)
         .start()
         .unwrap();
     let client = client(&address, Waiting::Block);
-    let slow = client.start_lean(
+    let slow = client.lean().start(
         SLEEP.into(),
         |out| {
             out.put(100_u32);
@@ -224,7 +224,7 @@ fn only_the_users_that_may_connect() {
     assert!(refused.contains("may not connect"), "{refused}");
     let client = Client::connect(&unix, PROGRAM, VERSION).unwrap();
     let client = client.with_timeout(SHORT);
-    client.call(0, |_| Ok(()), |_| Ok(())).unwrap_err();
+    client.onc().call(0, |_| Ok(()), |_| Ok(())).unwrap_err();
 }
 
 /// The number of the user of this process.
@@ -246,7 +246,10 @@ fn whoever_is_at_the_wrong_kind_of_socket_is_told() {
     // These reach something that says what it is, and give up when they hear it.
     for scheme in ["unix:", "lean+unix:"] {
         let wrong = connect(shm.replace("shm:", scheme)).unwrap();
-        let error = wrong.with_timeout(PATIENCE).call(0, |_| Ok(()), |_| Ok(()));
+        let error = wrong
+            .with_timeout(PATIENCE)
+            .onc()
+            .call(0, |_| Ok(()), |_| Ok(()));
         error.unwrap_err();
     }
     echo(&client(&shm, Waiting::default()), b"still there").unwrap();
@@ -343,7 +346,7 @@ fn cells_that_cannot_be_end_the_connection_and_no_other() {
 #[test]
 fn what_is_spoiled_in_front_of_the_rings_hurts_nobody_else() {
     let address = fresh_address();
-    let limits = limited(|limits| limits.send = SHORT);
+    let limits = limited(|limits| limits.send_timeout = Some(SHORT));
     let server = builder(&address).limits(limits).start().unwrap();
     let honest = client(&address, Waiting::default());
     let call = LeanCaller::first_call(interface(), ECHO, &pattern(40_000, 1));

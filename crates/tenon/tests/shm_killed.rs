@@ -146,7 +146,7 @@ fn wait_for(before: &(usize, usize, BTreeSet<OsString>)) {
 /// Calls until that fails, and says how.
 fn call_until_it_fails(client: &Client) -> CallError {
     loop {
-        let echoed = client.call_lean(
+        let echoed = client.lean().call(
             lean_caller::ECHO.into(),
             |out| {
                 out.room(5000).fill(1);

@@ -49,7 +49,7 @@ fn echo(client: &Client, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
 
 /// Does something else before it looks at the result.
 fn echo_and(client: &Client, bytes: &[u8], act: impl Fn()) -> Result<Vec<u8>, CallError> {
-    client.call_lean(
+    client.lean().call(
         ECHO.into(),
         |out| {
             out.room(bytes.len()).copy_from_slice(bytes);
@@ -131,7 +131,7 @@ fn arguments_do_not_change_while_they_are_looked_at() {
         let builder = Server::builder().listen(&address).unwrap();
         let builder = match on_workers {
             false => builder.service(service),
-            true => builder.service_on_workers(service),
+            true => builder.service(service),
         };
         let _server = builder.start().unwrap();
         let client = client(&interloper.before(&address, fresh_path()));
@@ -159,7 +159,7 @@ fn call_while(
     enough: impl Fn(&Outcomes) -> bool,
 ) -> Outcomes {
     let address = fresh_address();
-    let limits = limited(|limits| limits.send = SHORT);
+    let limits = limited(|limits| limits.send_timeout = Some(SHORT));
     let server = builder(&address).limits(limits).start().unwrap();
     let interloper = Interloper::default();
     let honest = client(&address);
@@ -303,7 +303,7 @@ fn scribble(memory: &[AtomicU64], seed: u64, stop: &AtomicBool) {
 #[test]
 fn clients_that_scribble_hurt_nobody_but_themselves() {
     let address = fresh_address();
-    let limits = limited(|limits| limits.send = Duration::from_millis(200));
+    let limits = limited(|limits| limits.send_timeout = Some(Duration::from_millis(200)));
     let server = builder(&address).limits(limits).start().unwrap();
     let stop = AtomicBool::new(false);
     let honest = client(&address);

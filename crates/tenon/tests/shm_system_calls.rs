@@ -122,7 +122,7 @@ fn make_long_calls() {
             out.put(1_u32);
             Ok(())
         };
-        client.call_lean(SLEEP.into(), put, |_| Ok(())).unwrap();
+        client.lean().call(SLEEP.into(), put, |_| Ok(())).unwrap();
     }
 }
 

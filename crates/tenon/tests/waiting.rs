@@ -61,7 +61,7 @@ fn start(client: &Client, procedure: u32, bytes: &[u8]) -> PendingCall<Vec<u8>> 
         Ok(())
     };
     let get = |input: &mut tenon::wire::Decoder<'_>| Ok(input.take(input.left())?.to_vec());
-    client.start(procedure, put, get).unwrap()
+    client.onc().start(procedure, put, get).unwrap()
 }
 
 fn pattern(length: usize) -> Vec<u8> {
@@ -130,7 +130,9 @@ fn lean_calls_are_answered() {
             for address in addresses.map(Address::over_lean) {
                 let client = client(&address, waiting);
                 for _ in 0..100 {
-                    let call = client.call_lean(lean_caller::ECHO.into(), |_| Ok(()), |_| Ok(()));
+                    let call = client
+                        .lean()
+                        .call(lean_caller::ECHO.into(), |_| Ok(()), |_| Ok(()));
                     call.unwrap();
                 }
             }

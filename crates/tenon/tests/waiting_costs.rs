@@ -27,7 +27,7 @@ fn sleep(client: &Client, millis: u32) {
         Ok(())
     };
     let get = |input: &mut tenon::wire::Decoder<'_>| input.get::<u32>();
-    assert_eq!(client.call(SLEEP, put, get).unwrap(), millis);
+    assert_eq!(client.onc().call(SLEEP, put, get).unwrap(), millis);
 }
 
 /// What `calls` add to what has been counted of a client.

@@ -379,7 +379,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn length(&self, args: &BStr) -> Result<u32, CallError> {
-        self.0.invoke(&BorrowedV1Length { args })
+        self.0.call(&BorrowedV1Length { args })
     }
 
     /// Starts [`length`](Self::length) and returns a ticket for its result.
@@ -387,7 +387,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_length(&self, args: &BStr) -> Result<PendingCall<u32>, CallError> {
-        self.0.submit(&BorrowedV1Length { args })
+        self.0.start(&BorrowedV1Length { args })
     }
 
     /// The procedure `SUM`.
@@ -395,7 +395,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn sum(&self, bytes: &[u8]) -> Result<u32, CallError> {
-        self.0.invoke(&BorrowedV1Sum { bytes })
+        self.0.call(&BorrowedV1Sum { bytes })
     }
 
     /// Starts [`sum`](Self::sum) and returns a ticket for its result.
@@ -403,7 +403,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_sum(&self, bytes: &[u8]) -> Result<PendingCall<u32>, CallError> {
-        self.0.submit(&BorrowedV1Sum { bytes })
+        self.0.start(&BorrowedV1Sum { bytes })
     }
 
     /// The procedure `MEAN`.
@@ -411,7 +411,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn mean(&self, args: &Samples) -> Result<f64, CallError> {
-        self.0.invoke(&BorrowedV1Mean { args })
+        self.0.call(&BorrowedV1Mean { args })
     }
 
     /// Starts [`mean`](Self::mean) and returns a ticket for its result.
@@ -419,7 +419,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_mean(&self, args: &Samples) -> Result<PendingCall<f64>, CallError> {
-        self.0.submit(&BorrowedV1Mean { args })
+        self.0.start(&BorrowedV1Mean { args })
     }
 
     /// The procedure `MEAN_OF`.
@@ -427,7 +427,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn mean_of(&self, of: &Reading, at_least: i32, other: &Found) -> Result<f64, CallError> {
-        self.0.invoke(&BorrowedV1MeanOf {
+        self.0.call(&BorrowedV1MeanOf {
             of,
             at_least,
             other,
@@ -444,7 +444,7 @@ impl BorrowedV1Client {
         at_least: i32,
         other: &Found,
     ) -> Result<PendingCall<f64>, CallError> {
-        self.0.submit(&BorrowedV1MeanOf {
+        self.0.start(&BorrowedV1MeanOf {
             of,
             at_least,
             other,
@@ -456,7 +456,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn plus(&self, left: i32, right: i32) -> Result<i32, CallError> {
-        self.0.invoke(&BorrowedV1Plus { left, right })
+        self.0.call(&BorrowedV1Plus { left, right })
     }
 
     /// Starts [`plus`](Self::plus) and returns a ticket for its result.
@@ -464,7 +464,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_plus(&self, left: i32, right: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.submit(&BorrowedV1Plus { left, right })
+        self.0.start(&BorrowedV1Plus { left, right })
     }
 
     /// The procedure `ECHO`.
@@ -472,7 +472,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo(&self, args: &BStr) -> Result<BString, CallError> {
-        self.0.invoke(&BorrowedV1Echo { args })
+        self.0.call(&BorrowedV1Echo { args })
     }
 
     /// Starts [`echo`](Self::echo) and returns a ticket for its result.
@@ -480,7 +480,7 @@ impl BorrowedV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
-        self.0.submit(&BorrowedV1Echo { args })
+        self.0.start(&BorrowedV1Echo { args })
     }
 }
 
@@ -749,7 +749,7 @@ impl<T: BorrowedV1> Service for BorrowedV1Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             LENGTH => {
                 let args = input.get_str_ref(u32::MAX).field("LENGTH.arg1")?;
                 input.finish()?;
@@ -830,7 +830,7 @@ impl<T: BorrowedV1> BorrowedV1Service<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             LENGTH => {
                 let args = input.get_str_ref(u32::MAX).field("LENGTH.arg1")?;
                 input.finish()?;

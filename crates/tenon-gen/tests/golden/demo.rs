@@ -364,7 +364,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn demo_null(&self) -> Result<(), CallError> {
-        self.0.invoke(&DemoV1DemoNull)
+        self.0.call(&DemoV1DemoNull)
     }
 
     /// Starts [`demo_null`](Self::demo_null) and returns a ticket for its result.
@@ -372,7 +372,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_demo_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&DemoV1DemoNull)
+        self.0.start(&DemoV1DemoNull)
     }
 
     /// "Hello, NAME".
@@ -380,7 +380,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn say_hello(&self, args: &Name) -> Result<BString, CallError> {
-        self.0.invoke(&DemoV1SayHello { args })
+        self.0.call(&DemoV1SayHello { args })
     }
 
     /// Starts [`say_hello`](Self::say_hello) and returns a ticket for its result.
@@ -388,7 +388,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_say_hello(&self, args: &Name) -> Result<PendingCall<BString>, CallError> {
-        self.0.submit(&DemoV1SayHello { args })
+        self.0.start(&DemoV1SayHello { args })
     }
 
     /// The arithmetic mean; 0 of no numbers.
@@ -396,7 +396,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn average(&self, args: &Numbers) -> Result<f64, CallError> {
-        self.0.invoke(&DemoV1Average { args })
+        self.0.call(&DemoV1Average { args })
     }
 
     /// Starts [`average`](Self::average) and returns a ticket for its result.
@@ -404,7 +404,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_average(&self, args: &Numbers) -> Result<PendingCall<f64>, CallError> {
-        self.0.submit(&DemoV1Average { args })
+        self.0.start(&DemoV1Average { args })
     }
 
     /// The numbers from 1 to the argument.
@@ -412,7 +412,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn count_to(&self, args: i32) -> Result<Numbers, CallError> {
-        self.0.invoke(&DemoV1CountTo { args })
+        self.0.call(&DemoV1CountTo { args })
     }
 
     /// Starts [`count_to`](Self::count_to) and returns a ticket for its result.
@@ -420,7 +420,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_count_to(&self, args: i32) -> Result<PendingCall<Numbers>, CallError> {
-        self.0.submit(&DemoV1CountTo { args })
+        self.0.start(&DemoV1CountTo { args })
     }
 
     /// Looks a name up.
@@ -428,7 +428,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn look_up(&self, args: &Name) -> Result<Found, CallError> {
-        self.0.invoke(&DemoV1LookUp { args })
+        self.0.call(&DemoV1LookUp { args })
     }
 
     /// Starts [`look_up`](Self::look_up) and returns a ticket for its result.
@@ -436,7 +436,7 @@ impl DemoV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_look_up(&self, args: &Name) -> Result<PendingCall<Found>, CallError> {
-        self.0.submit(&DemoV1LookUp { args })
+        self.0.start(&DemoV1LookUp { args })
     }
 }
 
@@ -635,7 +635,7 @@ impl<T: DemoV1> Service for DemoV1Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             SAY_HELLO => {
                 let args = input.get_string(64).field("SAY_HELLO.arg1")?;
                 input.finish()?;
@@ -699,7 +699,7 @@ impl<T: DemoV1> DemoV1Service<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             SAY_HELLO => {
                 let args = input.get_string(64).field("SAY_HELLO.arg1")?;
                 input.finish()?;

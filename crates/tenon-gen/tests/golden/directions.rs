@@ -276,7 +276,7 @@ impl FilesV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, CallError> {
-        self.0.invoke(&FilesV1Read { count, where_ })
+        self.0.call(&FilesV1Read { count, where_ })
     }
 
     /// Starts [`read`](Self::read) and returns a ticket for its result.
@@ -288,7 +288,7 @@ impl FilesV1Client {
         count: u32,
         where_: &Position,
     ) -> Result<PendingCall<FilesReadResult>, CallError> {
-        self.0.submit(&FilesV1Read { count, where_ })
+        self.0.start(&FilesV1Read { count, where_ })
     }
 
     /// The procedure `FILES_WRITE`.
@@ -296,7 +296,7 @@ impl FilesV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn write(&self, bytes: &Data, where_: &Position) -> Result<Position, CallError> {
-        self.0.invoke(&FilesV1Write { bytes, where_ })
+        self.0.call(&FilesV1Write { bytes, where_ })
     }
 
     /// Starts [`write`](Self::write) and returns a ticket for its result.
@@ -308,7 +308,7 @@ impl FilesV1Client {
         bytes: &Data,
         where_: &Position,
     ) -> Result<PendingCall<Position>, CallError> {
-        self.0.submit(&FilesV1Write { bytes, where_ })
+        self.0.start(&FilesV1Write { bytes, where_ })
     }
 
     /// The procedure `FILES_STATE`.
@@ -316,7 +316,7 @@ impl FilesV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn state(&self) -> Result<FilesStateResult, CallError> {
-        self.0.invoke(&FilesV1State)
+        self.0.call(&FilesV1State)
     }
 
     /// Starts [`state`](Self::state) and returns a ticket for its result.
@@ -324,7 +324,7 @@ impl FilesV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_state(&self) -> Result<PendingCall<FilesStateResult>, CallError> {
-        self.0.submit(&FilesV1State)
+        self.0.start(&FilesV1State)
     }
 }
 
@@ -479,7 +479,7 @@ impl<T: FilesV1> Service for FilesV1Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             FILES_READ => {
                 let block = input.block::<12>().field("FILES_READ")?;
                 let count = block.get(0);
@@ -537,7 +537,7 @@ impl<T: FilesV1> FilesV1Service<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             FILES_READ => {
                 let block = input.block::<16>().field("FILES_READ")?;
                 block.zero(4, 4).field("FILES_READ")?;

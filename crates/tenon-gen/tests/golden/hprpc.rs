@@ -352,7 +352,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null_call(&self) -> Result<(), CallError> {
-        self.0.invoke(&HprpcVersionNullCall)
+        self.0.call(&HprpcVersionNullCall)
     }
 
     /// Starts [`null_call`](Self::null_call) and returns a ticket for its result.
@@ -360,7 +360,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null_call(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&HprpcVersionNullCall)
+        self.0.start(&HprpcVersionNullCall)
     }
 
     /// Greets the caller: the result is "Hello " followed by the name.
@@ -368,7 +368,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn say_hello(&self, args: &BStr) -> Result<BString, CallError> {
-        self.0.invoke(&HprpcVersionSayHello { args })
+        self.0.call(&HprpcVersionSayHello { args })
     }
 
     /// Starts [`say_hello`](Self::say_hello) and returns a ticket for its result.
@@ -376,7 +376,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_say_hello(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
-        self.0.submit(&HprpcVersionSayHello { args })
+        self.0.start(&HprpcVersionSayHello { args })
     }
 
     /// The arithmetic mean of the numbers; 0 if there are none.
@@ -384,7 +384,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn average(&self, args: &Numbers) -> Result<f64, CallError> {
-        self.0.invoke(&HprpcVersionAverage { args })
+        self.0.call(&HprpcVersionAverage { args })
     }
 
     /// Starts [`average`](Self::average) and returns a ticket for its result.
@@ -392,7 +392,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_average(&self, args: &Numbers) -> Result<PendingCall<f64>, CallError> {
-        self.0.submit(&HprpcVersionAverage { args })
+        self.0.start(&HprpcVersionAverage { args })
     }
 
     /// So many pseudo-random numbers. Anybody can check them: each is
@@ -401,7 +401,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn get_rand_nums(&self, args: u32) -> Result<Numbers, CallError> {
-        self.0.invoke(&HprpcVersionGetRandNums { args })
+        self.0.call(&HprpcVersionGetRandNums { args })
     }
 
     /// Starts [`get_rand_nums`](Self::get_rand_nums) and returns a ticket for its result.
@@ -409,7 +409,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_get_rand_nums(&self, args: u32) -> Result<PendingCall<Numbers>, CallError> {
-        self.0.submit(&HprpcVersionGetRandNums { args })
+        self.0.start(&HprpcVersionGetRandNums { args })
     }
 
     /// Returns the record unchanged.
@@ -417,7 +417,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn send_rcv_large_data(&self, args: &LargeData) -> Result<LargeData, CallError> {
-        self.0.invoke(&HprpcVersionSendRcvLargeData { args })
+        self.0.call(&HprpcVersionSendRcvLargeData { args })
     }
 
     /// Starts [`send_rcv_large_data`](Self::send_rcv_large_data) and returns a ticket for its result.
@@ -428,7 +428,7 @@ impl HprpcVersionClient {
         &self,
         args: &LargeData,
     ) -> Result<PendingCall<LargeData>, CallError> {
-        self.0.submit(&HprpcVersionSendRcvLargeData { args })
+        self.0.start(&HprpcVersionSendRcvLargeData { args })
     }
 
     /// One packet of bytes, each its own position modulo 256.
@@ -436,7 +436,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn max_result(&self) -> Result<Packet, CallError> {
-        self.0.invoke(&HprpcVersionMaxResult)
+        self.0.call(&HprpcVersionMaxResult)
     }
 
     /// Starts [`max_result`](Self::max_result) and returns a ticket for its result.
@@ -444,7 +444,7 @@ impl HprpcVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_max_result(&self) -> Result<PendingCall<Packet>, CallError> {
-        self.0.submit(&HprpcVersionMaxResult)
+        self.0.start(&HprpcVersionMaxResult)
     }
 }
 
@@ -671,7 +671,7 @@ impl<T: HprpcVersion> Service for HprpcVersionService<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             SAY_HELLO => {
                 let args = input.get_string(u32::MAX).field("SAY_HELLO.arg1")?;
                 input.finish()?;
@@ -740,7 +740,7 @@ impl<T: HprpcVersion> HprpcVersionService<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             SAY_HELLO => {
                 let args = input.get_string(u32::MAX).field("SAY_HELLO.arg1")?;
                 input.finish()?;

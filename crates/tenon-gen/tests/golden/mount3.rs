@@ -441,7 +441,7 @@ impl MountV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.call(MOUNTPROC3_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(MOUNTPROC3_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -449,7 +449,7 @@ impl MountV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(MOUNTPROC3_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(MOUNTPROC3_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Maps a path to a file handle and remembers that the caller mounted it.
@@ -457,7 +457,7 @@ impl MountV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn mnt(&self, args: &Dirpath) -> Result<Mountres3, CallError> {
-        self.0.call(
+        self.0.onc().call(
             MOUNTPROC3_MNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_MNT.arg1"),
             Marshal::decode,
@@ -469,7 +469,7 @@ impl MountV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_mnt(&self, args: &Dirpath) -> Result<PendingCall<Mountres3>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             MOUNTPROC3_MNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_MNT.arg1"),
             Marshal::decode,
@@ -482,6 +482,7 @@ impl MountV3Client {
     /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<Mountlist, CallError> {
         self.0
+            .onc()
             .call(MOUNTPROC3_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -491,6 +492,7 @@ impl MountV3Client {
     /// The call cannot be sent.
     pub fn start_dump(&self) -> Result<PendingCall<Mountlist>, CallError> {
         self.0
+            .onc()
             .start(MOUNTPROC3_DUMP, |_| Ok(()), |input| input.get_list())
     }
 
@@ -499,7 +501,7 @@ impl MountV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn umnt(&self, args: &Dirpath) -> Result<(), CallError> {
-        self.0.call(
+        self.0.onc().call(
             MOUNTPROC3_UMNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_UMNT.arg1"),
             |_| Ok(()),
@@ -511,7 +513,7 @@ impl MountV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_umnt(&self, args: &Dirpath) -> Result<PendingCall<()>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             MOUNTPROC3_UMNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_UMNT.arg1"),
             |_| Ok(()),
@@ -523,7 +525,9 @@ impl MountV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn umntall(&self) -> Result<(), CallError> {
-        self.0.call(MOUNTPROC3_UMNTALL, |_| Ok(()), |_| Ok(()))
+        self.0
+            .onc()
+            .call(MOUNTPROC3_UMNTALL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`umntall`](Self::umntall) and returns a ticket for its result.
@@ -531,7 +535,9 @@ impl MountV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_umntall(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(MOUNTPROC3_UMNTALL, |_| Ok(()), |_| Ok(()))
+        self.0
+            .onc()
+            .start(MOUNTPROC3_UMNTALL, |_| Ok(()), |_| Ok(()))
     }
 
     /// What is exported, to whom.
@@ -540,6 +546,7 @@ impl MountV3Client {
     /// The call failed; the error says who is to blame.
     pub fn export(&self) -> Result<Exports, CallError> {
         self.0
+            .onc()
             .call(MOUNTPROC3_EXPORT, |_| Ok(()), |input| input.get_list())
     }
 
@@ -549,6 +556,7 @@ impl MountV3Client {
     /// The call cannot be sent.
     pub fn start_export(&self) -> Result<PendingCall<Exports>, CallError> {
         self.0
+            .onc()
             .start(MOUNTPROC3_EXPORT, |_| Ok(()), |input| input.get_list())
     }
 }
@@ -605,7 +613,7 @@ impl<T: MountV3> Service for MountV3Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             MOUNTPROC3_MNT => {
                 let args = input.get_string(1024).field("MOUNTPROC3_MNT.arg1")?;
                 input.finish()?;

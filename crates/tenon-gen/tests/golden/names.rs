@@ -631,7 +631,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.invoke(&TypeVersionNull)
+        self.0.call(&TypeVersionNull)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -639,7 +639,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&TypeVersionNull)
+        self.0.start(&TypeVersionNull)
     }
 
     /// The procedure `TYPE_connect`.
@@ -647,7 +647,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn connect_(&self, self_: i32, call_: i32) -> Result<i32, CallError> {
-        self.0.invoke(&TypeVersionConnect { self_, call_ })
+        self.0.call(&TypeVersionConnect { self_, call_ })
     }
 
     /// Starts [`connect_`](Self::connect_) and returns a ticket for its result.
@@ -655,7 +655,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_connect(&self, self_: i32, call_: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.submit(&TypeVersionConnect { self_, call_ })
+        self.0.start(&TypeVersionConnect { self_, call_ })
     }
 
     /// The procedure `TYPE_CONNECT`.
@@ -663,7 +663,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn connect_2(&self, args: i32) -> Result<i32, CallError> {
-        self.0.invoke(&TypeVersionConnect2 { args })
+        self.0.call(&TypeVersionConnect2 { args })
     }
 
     /// Starts [`connect_2`](Self::connect_2) and returns a ticket for its result.
@@ -671,7 +671,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_connect_2(&self, args: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.submit(&TypeVersionConnect2 { args })
+        self.0.start(&TypeVersionConnect2 { args })
     }
 
     /// The procedure `TYPE_type`.
@@ -679,7 +679,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn type_(&self, args: &Fn) -> Result<Result_, CallError> {
-        self.0.invoke(&TypeVersionType { args })
+        self.0.call(&TypeVersionType { args })
     }
 
     /// Starts [`type_`](Self::type_) and returns a ticket for its result.
@@ -687,7 +687,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_type_2(&self, args: &Fn) -> Result<PendingCall<Result_>, CallError> {
-        self.0.submit(&TypeVersionType { args })
+        self.0.start(&TypeVersionType { args })
     }
 
     /// The procedure `TYPE_start_type`.
@@ -695,7 +695,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn start_type(&self) -> Result<(), CallError> {
-        self.0.invoke(&TypeVersionStartType)
+        self.0.call(&TypeVersionStartType)
     }
 
     /// Starts [`start_type`](Self::start_type) and returns a ticket for its result.
@@ -703,7 +703,7 @@ impl TypeVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_start_type(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&TypeVersionStartType)
+        self.0.start(&TypeVersionStartType)
     }
 
     /// The procedure `TYPE_clone`.
@@ -718,7 +718,7 @@ impl TypeVersionClient {
         out_: bool,
         reply_: i32,
     ) -> Result<Fn, CallError> {
-        self.0.invoke(&TypeVersionClone {
+        self.0.call(&TypeVersionClone {
             value_,
             block_,
             input_,
@@ -739,7 +739,7 @@ impl TypeVersionClient {
         out_: bool,
         reply_: i32,
     ) -> Result<PendingCall<Fn>, CallError> {
-        self.0.submit(&TypeVersionClone {
+        self.0.start(&TypeVersionClone {
             value_,
             block_,
             input_,
@@ -999,7 +999,7 @@ impl<T: TypeVersion> Service for TypeVersionService<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             TYPE_CONNECT => {
                 let block = input.block::<8>().field("TYPE_connect")?;
                 let self_ = block.get(0);
@@ -1073,7 +1073,7 @@ impl<T: TypeVersion> TypeVersionService<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             TYPE_CONNECT => {
                 let block = input.block::<8>().field("TYPE_connect")?;
                 let self_ = block.get(0);

@@ -4682,7 +4682,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.call(NFSPROC3_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(NFSPROC3_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -4690,7 +4690,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(NFSPROC3_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(NFSPROC3_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// The attributes of a file.
@@ -4698,7 +4698,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_GETATTR,
             |out| args.encode(out).field("NFSPROC3_GETATTR.arg1"),
             Marshal::decode,
@@ -4713,7 +4713,7 @@ impl NfsV3Client {
         &self,
         args: &Getattr3Args,
     ) -> Result<PendingCall<Getattr3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_GETATTR,
             |out| args.encode(out).field("NFSPROC3_GETATTR.arg1"),
             Marshal::decode,
@@ -4725,7 +4725,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_SETATTR,
             |out| args.encode(out).field("NFSPROC3_SETATTR.arg1"),
             Marshal::decode,
@@ -4740,7 +4740,7 @@ impl NfsV3Client {
         &self,
         args: &Setattr3Args,
     ) -> Result<PendingCall<Setattr3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_SETATTR,
             |out| args.encode(out).field("NFSPROC3_SETATTR.arg1"),
             Marshal::decode,
@@ -4752,7 +4752,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_LOOKUP,
             |out| args.encode(out).field("NFSPROC3_LOOKUP.arg1"),
             Marshal::decode,
@@ -4764,7 +4764,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_lookup(&self, args: &Lookup3Args) -> Result<PendingCall<Lookup3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_LOOKUP,
             |out| args.encode(out).field("NFSPROC3_LOOKUP.arg1"),
             Marshal::decode,
@@ -4776,7 +4776,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn access(&self, args: &Access3Args) -> Result<Access3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_ACCESS,
             |out| args.encode(out).field("NFSPROC3_ACCESS.arg1"),
             Marshal::decode,
@@ -4788,7 +4788,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_access(&self, args: &Access3Args) -> Result<PendingCall<Access3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_ACCESS,
             |out| args.encode(out).field("NFSPROC3_ACCESS.arg1"),
             Marshal::decode,
@@ -4800,7 +4800,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_READLINK,
             |out| args.encode(out).field("NFSPROC3_READLINK.arg1"),
             Marshal::decode,
@@ -4815,7 +4815,7 @@ impl NfsV3Client {
         &self,
         args: &Readlink3Args,
     ) -> Result<PendingCall<Readlink3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_READLINK,
             |out| args.encode(out).field("NFSPROC3_READLINK.arg1"),
             Marshal::decode,
@@ -4827,7 +4827,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn read(&self, args: &Read3Args) -> Result<Read3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_READ,
             |out| args.encode(out).field("NFSPROC3_READ.arg1"),
             Marshal::decode,
@@ -4839,7 +4839,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_read(&self, args: &Read3Args) -> Result<PendingCall<Read3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_READ,
             |out| args.encode(out).field("NFSPROC3_READ.arg1"),
             Marshal::decode,
@@ -4851,7 +4851,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn write(&self, args: &Write3Args) -> Result<Write3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_WRITE,
             |out| args.encode(out).field("NFSPROC3_WRITE.arg1"),
             Marshal::decode,
@@ -4863,7 +4863,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_write(&self, args: &Write3Args) -> Result<PendingCall<Write3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_WRITE,
             |out| args.encode(out).field("NFSPROC3_WRITE.arg1"),
             Marshal::decode,
@@ -4875,7 +4875,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn create(&self, args: &Create3Args) -> Result<Create3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_CREATE,
             |out| args.encode(out).field("NFSPROC3_CREATE.arg1"),
             Marshal::decode,
@@ -4887,7 +4887,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_create(&self, args: &Create3Args) -> Result<PendingCall<Create3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_CREATE,
             |out| args.encode(out).field("NFSPROC3_CREATE.arg1"),
             Marshal::decode,
@@ -4899,7 +4899,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_MKDIR,
             |out| args.encode(out).field("NFSPROC3_MKDIR.arg1"),
             Marshal::decode,
@@ -4911,7 +4911,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_mkdir(&self, args: &Mkdir3Args) -> Result<PendingCall<Mkdir3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_MKDIR,
             |out| args.encode(out).field("NFSPROC3_MKDIR.arg1"),
             Marshal::decode,
@@ -4923,7 +4923,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_SYMLINK,
             |out| args.encode(out).field("NFSPROC3_SYMLINK.arg1"),
             Marshal::decode,
@@ -4938,7 +4938,7 @@ impl NfsV3Client {
         &self,
         args: &Symlink3Args,
     ) -> Result<PendingCall<Symlink3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_SYMLINK,
             |out| args.encode(out).field("NFSPROC3_SYMLINK.arg1"),
             Marshal::decode,
@@ -4950,7 +4950,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_MKNOD,
             |out| args.encode(out).field("NFSPROC3_MKNOD.arg1"),
             Marshal::decode,
@@ -4962,7 +4962,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_mknod(&self, args: &Mknod3Args) -> Result<PendingCall<Mknod3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_MKNOD,
             |out| args.encode(out).field("NFSPROC3_MKNOD.arg1"),
             Marshal::decode,
@@ -4974,7 +4974,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_REMOVE,
             |out| args.encode(out).field("NFSPROC3_REMOVE.arg1"),
             Marshal::decode,
@@ -4986,7 +4986,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_remove(&self, args: &Remove3Args) -> Result<PendingCall<Remove3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_REMOVE,
             |out| args.encode(out).field("NFSPROC3_REMOVE.arg1"),
             Marshal::decode,
@@ -4998,7 +4998,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_RMDIR,
             |out| args.encode(out).field("NFSPROC3_RMDIR.arg1"),
             Marshal::decode,
@@ -5010,7 +5010,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_rmdir(&self, args: &Rmdir3Args) -> Result<PendingCall<Rmdir3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_RMDIR,
             |out| args.encode(out).field("NFSPROC3_RMDIR.arg1"),
             Marshal::decode,
@@ -5022,7 +5022,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_RENAME,
             |out| args.encode(out).field("NFSPROC3_RENAME.arg1"),
             Marshal::decode,
@@ -5034,7 +5034,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_rename(&self, args: &Rename3Args) -> Result<PendingCall<Rename3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_RENAME,
             |out| args.encode(out).field("NFSPROC3_RENAME.arg1"),
             Marshal::decode,
@@ -5046,7 +5046,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn link(&self, args: &Link3Args) -> Result<Link3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_LINK,
             |out| args.encode(out).field("NFSPROC3_LINK.arg1"),
             Marshal::decode,
@@ -5058,7 +5058,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_link(&self, args: &Link3Args) -> Result<PendingCall<Link3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_LINK,
             |out| args.encode(out).field("NFSPROC3_LINK.arg1"),
             Marshal::decode,
@@ -5070,7 +5070,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_READDIR,
             |out| args.encode(out).field("NFSPROC3_READDIR.arg1"),
             Marshal::decode,
@@ -5085,7 +5085,7 @@ impl NfsV3Client {
         &self,
         args: &Readdir3Args,
     ) -> Result<PendingCall<Readdir3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_READDIR,
             |out| args.encode(out).field("NFSPROC3_READDIR.arg1"),
             Marshal::decode,
@@ -5097,7 +5097,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn readdirplus(&self, args: &Readdirplus3Args) -> Result<Readdirplus3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_READDIRPLUS,
             |out| args.encode(out).field("NFSPROC3_READDIRPLUS.arg1"),
             Marshal::decode,
@@ -5112,7 +5112,7 @@ impl NfsV3Client {
         &self,
         args: &Readdirplus3Args,
     ) -> Result<PendingCall<Readdirplus3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_READDIRPLUS,
             |out| args.encode(out).field("NFSPROC3_READDIRPLUS.arg1"),
             Marshal::decode,
@@ -5124,7 +5124,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_FSSTAT,
             |out| args.encode(out).field("NFSPROC3_FSSTAT.arg1"),
             Marshal::decode,
@@ -5136,7 +5136,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_fsstat(&self, args: &Fsstat3Args) -> Result<PendingCall<Fsstat3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_FSSTAT,
             |out| args.encode(out).field("NFSPROC3_FSSTAT.arg1"),
             Marshal::decode,
@@ -5148,7 +5148,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_FSINFO,
             |out| args.encode(out).field("NFSPROC3_FSINFO.arg1"),
             Marshal::decode,
@@ -5160,7 +5160,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_fsinfo(&self, args: &Fsinfo3Args) -> Result<PendingCall<Fsinfo3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_FSINFO,
             |out| args.encode(out).field("NFSPROC3_FSINFO.arg1"),
             Marshal::decode,
@@ -5172,7 +5172,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_PATHCONF,
             |out| args.encode(out).field("NFSPROC3_PATHCONF.arg1"),
             Marshal::decode,
@@ -5187,7 +5187,7 @@ impl NfsV3Client {
         &self,
         args: &Pathconf3Args,
     ) -> Result<PendingCall<Pathconf3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_PATHCONF,
             |out| args.encode(out).field("NFSPROC3_PATHCONF.arg1"),
             Marshal::decode,
@@ -5199,7 +5199,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NFSPROC3_COMMIT,
             |out| args.encode(out).field("NFSPROC3_COMMIT.arg1"),
             Marshal::decode,
@@ -5211,7 +5211,7 @@ impl NfsV3Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_commit(&self, args: &Commit3Args) -> Result<PendingCall<Commit3Res>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NFSPROC3_COMMIT,
             |out| args.encode(out).field("NFSPROC3_COMMIT.arg1"),
             Marshal::decode,
@@ -5371,7 +5371,7 @@ impl<T: NfsV3> Service for NfsV3Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             NFSPROC3_GETATTR => {
                 let args = Marshal::decode(input).field("NFSPROC3_GETATTR.arg1")?;
                 input.finish()?;

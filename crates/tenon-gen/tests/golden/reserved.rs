@@ -633,7 +633,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.invoke(&ResultsV1Null)
+        self.0.call(&ResultsV1Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -641,7 +641,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&ResultsV1Null)
+        self.0.start(&ResultsV1Null)
     }
 
     /// The procedure `RESULTS_PACKET`.
@@ -649,7 +649,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn packet(&self, args: u32) -> Result<Packet, CallError> {
-        self.0.invoke(&ResultsV1Packet { args })
+        self.0.call(&ResultsV1Packet { args })
     }
 
     /// Starts [`packet`](Self::packet) and returns a ticket for its result.
@@ -657,7 +657,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_packet(&self, args: u32) -> Result<PendingCall<Packet>, CallError> {
-        self.0.submit(&ResultsV1Packet { args })
+        self.0.start(&ResultsV1Packet { args })
     }
 
     /// The procedure `RESULTS_TAG`.
@@ -665,7 +665,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn tag(&self, args: u32) -> Result<Tag, CallError> {
-        self.0.invoke(&ResultsV1Tag { args })
+        self.0.call(&ResultsV1Tag { args })
     }
 
     /// Starts [`tag`](Self::tag) and returns a ticket for its result.
@@ -673,7 +673,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_tag(&self, args: u32) -> Result<PendingCall<Tag>, CallError> {
-        self.0.submit(&ResultsV1Tag { args })
+        self.0.start(&ResultsV1Tag { args })
     }
 
     /// The procedure `RESULTS_COUNTERS`.
@@ -681,7 +681,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn counters(&self, args: u32) -> Result<Counters, CallError> {
-        self.0.invoke(&ResultsV1Counters { args })
+        self.0.call(&ResultsV1Counters { args })
     }
 
     /// Starts [`counters`](Self::counters) and returns a ticket for its result.
@@ -689,7 +689,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_counters(&self, args: u32) -> Result<PendingCall<Counters>, CallError> {
-        self.0.submit(&ResultsV1Counters { args })
+        self.0.start(&ResultsV1Counters { args })
     }
 
     /// The procedure `RESULTS_SAMPLES`.
@@ -697,7 +697,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn samples(&self, args: u32) -> Result<Samples, CallError> {
-        self.0.invoke(&ResultsV1Samples { args })
+        self.0.call(&ResultsV1Samples { args })
     }
 
     /// Starts [`samples`](Self::samples) and returns a ticket for its result.
@@ -705,7 +705,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_samples(&self, args: u32) -> Result<PendingCall<Samples>, CallError> {
-        self.0.submit(&ResultsV1Samples { args })
+        self.0.start(&ResultsV1Samples { args })
     }
 
     /// The procedure `RESULTS_PAGE`.
@@ -713,7 +713,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn page(&self, args: u32) -> Result<Page, CallError> {
-        self.0.invoke(&ResultsV1Page { args })
+        self.0.call(&ResultsV1Page { args })
     }
 
     /// Starts [`page`](Self::page) and returns a ticket for its result.
@@ -721,7 +721,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_page(&self, args: u32) -> Result<PendingCall<Page>, CallError> {
-        self.0.submit(&ResultsV1Page { args })
+        self.0.start(&ResultsV1Page { args })
     }
 
     /// The procedure `RESULTS_STEPS`.
@@ -729,7 +729,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn steps(&self, args: u32) -> Result<Steps, CallError> {
-        self.0.invoke(&ResultsV1Steps { args })
+        self.0.call(&ResultsV1Steps { args })
     }
 
     /// Starts [`steps`](Self::steps) and returns a ticket for its result.
@@ -737,7 +737,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_steps(&self, args: u32) -> Result<PendingCall<Steps>, CallError> {
-        self.0.submit(&ResultsV1Steps { args })
+        self.0.start(&ResultsV1Steps { args })
     }
 
     /// Where a thing of such a name is.
@@ -745,7 +745,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn vertex(&self, seed: u32, name: &BStr) -> Result<Vertex, CallError> {
-        self.0.invoke(&ResultsV1Vertex { seed, name })
+        self.0.call(&ResultsV1Vertex { seed, name })
     }
 
     /// Starts [`vertex`](Self::vertex) and returns a ticket for its result.
@@ -753,7 +753,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_vertex(&self, seed: u32, name: &BStr) -> Result<PendingCall<Vertex>, CallError> {
-        self.0.submit(&ResultsV1Vertex { seed, name })
+        self.0.start(&ResultsV1Vertex { seed, name })
     }
 
     /// The procedure `RESULTS_STAMP`.
@@ -761,7 +761,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn stamp(&self, args: u32) -> Result<Stamp, CallError> {
-        self.0.invoke(&ResultsV1Stamp { args })
+        self.0.call(&ResultsV1Stamp { args })
     }
 
     /// Starts [`stamp`](Self::stamp) and returns a ticket for its result.
@@ -769,7 +769,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_stamp(&self, args: u32) -> Result<PendingCall<Stamp>, CallError> {
-        self.0.submit(&ResultsV1Stamp { args })
+        self.0.start(&ResultsV1Stamp { args })
     }
 
     /// Returned as all results are if nothing is asked for.
@@ -777,7 +777,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn lamp(&self, args: u32) -> Result<Lamp, CallError> {
-        self.0.invoke(&ResultsV1Lamp { args })
+        self.0.call(&ResultsV1Lamp { args })
     }
 
     /// Starts [`lamp`](Self::lamp) and returns a ticket for its result.
@@ -785,7 +785,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_lamp(&self, args: u32) -> Result<PendingCall<Lamp>, CallError> {
-        self.0.submit(&ResultsV1Lamp { args })
+        self.0.start(&ResultsV1Lamp { args })
     }
 
     /// The procedure `RESULTS_NUMBER`.
@@ -793,7 +793,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn number(&self, args: u32) -> Result<u64, CallError> {
-        self.0.invoke(&ResultsV1Number { args })
+        self.0.call(&ResultsV1Number { args })
     }
 
     /// Starts [`number`](Self::number) and returns a ticket for its result.
@@ -801,7 +801,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_number(&self, args: u32) -> Result<PendingCall<u64>, CallError> {
-        self.0.submit(&ResultsV1Number { args })
+        self.0.start(&ResultsV1Number { args })
     }
 
     /// The procedure `RESULTS_NAME`.
@@ -809,7 +809,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn name(&self, args: u32) -> Result<BString, CallError> {
-        self.0.invoke(&ResultsV1Name { args })
+        self.0.call(&ResultsV1Name { args })
     }
 
     /// Starts [`name`](Self::name) and returns a ticket for its result.
@@ -817,7 +817,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_name(&self, args: u32) -> Result<PendingCall<BString>, CallError> {
-        self.0.submit(&ResultsV1Name { args })
+        self.0.start(&ResultsV1Name { args })
     }
 
     /// The procedure `RESULTS_BOTH`.
@@ -825,7 +825,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn both(&self, seed: u32) -> Result<ResultsBothResult, CallError> {
-        self.0.invoke(&ResultsV1Both { seed })
+        self.0.call(&ResultsV1Both { seed })
     }
 
     /// Starts [`both`](Self::both) and returns a ticket for its result.
@@ -833,7 +833,7 @@ impl ResultsV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_both(&self, seed: u32) -> Result<PendingCall<ResultsBothResult>, CallError> {
-        self.0.submit(&ResultsV1Both { seed })
+        self.0.start(&ResultsV1Both { seed })
     }
 }
 
@@ -1386,7 +1386,7 @@ impl<T: ResultsV1> Service for ResultsV1Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             RESULTS_PACKET => {
                 let args = input.get().field("RESULTS_PACKET.arg1")?;
                 input.finish()?;
@@ -1497,7 +1497,7 @@ impl<T: ResultsV1> ResultsV1Service<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             RESULTS_PACKET => {
                 let args = input.get().field("RESULTS_PACKET.arg1")?;
                 input.finish()?;

@@ -131,7 +131,7 @@ impl StoreV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.invoke(&StoreV1Null)
+        self.0.call(&StoreV1Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -139,7 +139,7 @@ impl StoreV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&StoreV1Null)
+        self.0.start(&StoreV1Null)
     }
 
     /// Gets a thing.
@@ -147,7 +147,7 @@ impl StoreV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn get(&self, args: i32) -> Result<Args, CallError> {
-        self.0.invoke(&StoreV1Get { args })
+        self.0.call(&StoreV1Get { args })
     }
 
     /// Starts [`get`](Self::get) and returns a ticket for its result.
@@ -155,7 +155,7 @@ impl StoreV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_get(&self, args: i32) -> Result<PendingCall<Args>, CallError> {
-        self.0.submit(&StoreV1Get { args })
+        self.0.start(&StoreV1Get { args })
     }
 
     /// The procedure `STOREPROC_PUT`.
@@ -163,7 +163,7 @@ impl StoreV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn put(&self, arg1: &Args, arg2: bool) -> Result<(), CallError> {
-        self.0.invoke(&StoreV1Put { arg1, arg2 })
+        self.0.call(&StoreV1Put { arg1, arg2 })
     }
 
     /// Starts [`put`](Self::put) and returns a ticket for its result.
@@ -171,7 +171,7 @@ impl StoreV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_put(&self, arg1: &Args, arg2: bool) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&StoreV1Put { arg1, arg2 })
+        self.0.start(&StoreV1Put { arg1, arg2 })
     }
 }
 
@@ -299,7 +299,7 @@ impl<T: StoreV1> Service for StoreV1Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             STOREPROC_GET => {
                 let args = input.get().field("STOREPROC_GET.arg1")?;
                 input.finish()?;
@@ -347,7 +347,7 @@ impl<T: StoreV1> StoreV1Service<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             STOREPROC_GET => {
                 let args = input.get().field("STOREPROC_GET.arg1")?;
                 input.finish()?;
@@ -434,7 +434,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.invoke(&StoreV2Null)
+        self.0.call(&StoreV2Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -442,7 +442,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&StoreV2Null)
+        self.0.start(&StoreV2Null)
     }
 
     /// The procedure `STOREPROC_GET`.
@@ -450,7 +450,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn get(&self, args: &BStr) -> Result<BString, CallError> {
-        self.0.invoke(&StoreV2Get { args })
+        self.0.call(&StoreV2Get { args })
     }
 
     /// Starts [`get`](Self::get) and returns a ticket for its result.
@@ -458,7 +458,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_get(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
-        self.0.submit(&StoreV2Get { args })
+        self.0.start(&StoreV2Get { args })
     }
 
     /// The procedure `STOREPROC_COUNT`.
@@ -466,7 +466,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn count(&self) -> Result<i64, CallError> {
-        self.0.invoke(&StoreV2Count)
+        self.0.call(&StoreV2Count)
     }
 
     /// Starts [`count`](Self::count) and returns a ticket for its result.
@@ -474,7 +474,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_count(&self) -> Result<PendingCall<i64>, CallError> {
-        self.0.submit(&StoreV2Count)
+        self.0.start(&StoreV2Count)
     }
 
     /// By ONC RPC alone.
@@ -482,7 +482,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn far(&self, args: i32) -> Result<i32, CallError> {
-        self.0.invoke(&StoreV2Far { args })
+        self.0.call(&StoreV2Far { args })
     }
 
     /// Starts [`far`](Self::far) and returns a ticket for its result.
@@ -490,7 +490,7 @@ impl StoreV2Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_far(&self, args: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.submit(&StoreV2Far { args })
+        self.0.start(&StoreV2Far { args })
     }
 }
 
@@ -638,7 +638,7 @@ impl<T: StoreV2> Service for StoreV2Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             STOREPROC_GET => {
                 let args = input.get_string(u32::MAX).field("STOREPROC_GET.arg1")?;
                 input.finish()?;
@@ -693,7 +693,7 @@ impl<T: StoreV2> StoreV2Service<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             STOREPROC_GET => {
                 let args = input.get_string(u32::MAX).field("STOREPROC_GET.arg1")?;
                 input.finish()?;
@@ -772,7 +772,7 @@ impl EmptyV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn empty_null(&self) -> Result<(), CallError> {
-        self.0.invoke(&EmptyV1EmptyNull)
+        self.0.call(&EmptyV1EmptyNull)
     }
 
     /// Starts [`empty_null`](Self::empty_null) and returns a ticket for its result.
@@ -780,7 +780,7 @@ impl EmptyV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_empty_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&EmptyV1EmptyNull)
+        self.0.start(&EmptyV1EmptyNull)
     }
 }
 

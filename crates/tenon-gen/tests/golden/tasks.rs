@@ -195,7 +195,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), CallError> {
-        self.0.invoke(&TasksV1Null)
+        self.0.call(&TasksV1Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
@@ -203,7 +203,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&TasksV1Null)
+        self.0.start(&TasksV1Null)
     }
 
     /// Does the work of a job, and says how long its name is.
@@ -211,7 +211,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn do_(&self, args: &Job) -> Result<u32, CallError> {
-        self.0.invoke(&TasksV1Do { args })
+        self.0.call(&TasksV1Do { args })
     }
 
     /// Starts [`do_`](Self::do_) and returns a ticket for its result.
@@ -219,7 +219,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_do(&self, args: &Job) -> Result<PendingCall<u32>, CallError> {
-        self.0.submit(&TasksV1Do { args })
+        self.0.start(&TasksV1Do { args })
     }
 
     /// The procedure `TASKS_ADD`.
@@ -227,7 +227,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn add(&self, left: u64, right: u64) -> Result<u64, CallError> {
-        self.0.invoke(&TasksV1Add { left, right })
+        self.0.call(&TasksV1Add { left, right })
     }
 
     /// Starts [`add`](Self::add) and returns a ticket for its result.
@@ -235,7 +235,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_add(&self, left: u64, right: u64) -> Result<PendingCall<u64>, CallError> {
-        self.0.submit(&TasksV1Add { left, right })
+        self.0.start(&TasksV1Add { left, right })
     }
 
     /// The jobs by their work.
@@ -243,7 +243,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn sort(&self, arg1: &Jobs, descending: bool) -> Result<Jobs, CallError> {
-        self.0.invoke(&TasksV1Sort { arg1, descending })
+        self.0.call(&TasksV1Sort { arg1, descending })
     }
 
     /// Starts [`sort`](Self::sort) and returns a ticket for its result.
@@ -255,7 +255,7 @@ impl TasksV1Client {
         arg1: &Jobs,
         descending: bool,
     ) -> Result<PendingCall<Jobs>, CallError> {
-        self.0.submit(&TasksV1Sort { arg1, descending })
+        self.0.start(&TasksV1Sort { arg1, descending })
     }
 
     /// The procedure `TASKS_NAME`.
@@ -263,7 +263,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn name(&self, args: &Job) -> Result<BString, CallError> {
-        self.0.invoke(&TasksV1Name { args })
+        self.0.call(&TasksV1Name { args })
     }
 
     /// Starts [`name`](Self::name) and returns a ticket for its result.
@@ -271,7 +271,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_name(&self, args: &Job) -> Result<PendingCall<BString>, CallError> {
-        self.0.submit(&TasksV1Name { args })
+        self.0.start(&TasksV1Name { args })
     }
 
     /// Returns when so many calls of it are there.
@@ -279,7 +279,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn meet(&self, args: u32) -> Result<(), CallError> {
-        self.0.invoke(&TasksV1Meet { args })
+        self.0.call(&TasksV1Meet { args })
     }
 
     /// Starts [`meet`](Self::meet) and returns a ticket for its result.
@@ -287,7 +287,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_meet(&self, args: u32) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&TasksV1Meet { args })
+        self.0.start(&TasksV1Meet { args })
     }
 
     /// The procedure `TASKS_FORGET`.
@@ -295,7 +295,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn forget(&self) -> Result<(), CallError> {
-        self.0.invoke(&TasksV1Forget)
+        self.0.call(&TasksV1Forget)
     }
 
     /// Starts [`forget`](Self::forget) and returns a ticket for its result.
@@ -303,7 +303,7 @@ impl TasksV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_forget(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.submit(&TasksV1Forget)
+        self.0.start(&TasksV1Forget)
     }
 }
 
@@ -357,7 +357,7 @@ impl TasksV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn null(&self) -> Result<(), CallError> {
-        self.0.invoke(&TasksV1Null).await
+        self.0.call(&TasksV1Null).await
     }
 
     /// Does the work of a job, and says how long its name is.
@@ -365,7 +365,7 @@ impl TasksV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn do_(&self, args: &Job) -> Result<u32, CallError> {
-        self.0.invoke(&TasksV1Do { args }).await
+        self.0.call(&TasksV1Do { args }).await
     }
 
     /// The procedure `TASKS_ADD`.
@@ -373,7 +373,7 @@ impl TasksV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn add(&self, left: u64, right: u64) -> Result<u64, CallError> {
-        self.0.invoke(&TasksV1Add { left, right }).await
+        self.0.call(&TasksV1Add { left, right }).await
     }
 
     /// The jobs by their work.
@@ -381,7 +381,7 @@ impl TasksV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn sort(&self, arg1: &Jobs, descending: bool) -> Result<Jobs, CallError> {
-        self.0.invoke(&TasksV1Sort { arg1, descending }).await
+        self.0.call(&TasksV1Sort { arg1, descending }).await
     }
 
     /// The procedure `TASKS_NAME`.
@@ -389,7 +389,7 @@ impl TasksV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn name(&self, args: &Job) -> Result<BString, CallError> {
-        self.0.invoke(&TasksV1Name { args }).await
+        self.0.call(&TasksV1Name { args }).await
     }
 
     /// Returns when so many calls of it are there.
@@ -397,7 +397,7 @@ impl TasksV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn meet(&self, args: u32) -> Result<(), CallError> {
-        self.0.invoke(&TasksV1Meet { args }).await
+        self.0.call(&TasksV1Meet { args }).await
     }
 
     /// The procedure `TASKS_FORGET`.
@@ -405,7 +405,7 @@ impl TasksV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn forget(&self) -> Result<(), CallError> {
-        self.0.invoke(&TasksV1Forget).await
+        self.0.call(&TasksV1Forget).await
     }
 }
 
@@ -682,7 +682,7 @@ impl<T: TasksV1> Service for TasksV1Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             TASKS_DO => {
                 let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
                 input.finish()?;
@@ -760,7 +760,7 @@ impl<T: TasksV1> TasksV1Service<T> {
         input: &mut Decoder<'_, Lean<O>>,
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             TASKS_DO => {
                 let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
                 input.finish()?;

@@ -99,7 +99,7 @@ impl NotesV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn clear(&self) -> Result<(), CallError> {
-        self.0.call(NOTES_CLEAR, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(NOTES_CLEAR, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`clear`](Self::clear) and returns a ticket for its result.
@@ -107,7 +107,7 @@ impl NotesV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_clear(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(NOTES_CLEAR, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(NOTES_CLEAR, |_| Ok(()), |_| Ok(()))
     }
 
     /// The procedure `NOTES_READ`.
@@ -115,7 +115,7 @@ impl NotesV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn read(&self, args: i32) -> Result<Note, CallError> {
-        self.0.call(
+        self.0.onc().call(
             NOTES_READ,
             |out| {
                 out.put(args);
@@ -130,7 +130,7 @@ impl NotesV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_read(&self, args: i32) -> Result<PendingCall<Note>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NOTES_READ,
             |out| {
                 out.put(args);
@@ -145,7 +145,7 @@ impl NotesV1Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn write(&self, at: i32, what: &Note) -> Result<(), CallError> {
-        self.0.call(
+        self.0.onc().call(
             NOTES_WRITE,
             |out| {
                 out.put(at);
@@ -160,7 +160,7 @@ impl NotesV1Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_write(&self, at: i32, what: &Note) -> Result<PendingCall<()>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             NOTES_WRITE,
             |out| {
                 out.put(at);
@@ -220,7 +220,7 @@ impl NotesV1AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn clear(&self) -> Result<(), CallError> {
-        self.0.call(NOTES_CLEAR, |_| Ok(()), |_| Ok(())).await
+        self.0.onc().call(NOTES_CLEAR, |_| Ok(()), |_| Ok(())).await
     }
 
     /// The procedure `NOTES_READ`.
@@ -229,6 +229,7 @@ impl NotesV1AsyncClient {
     /// The call failed; the error says who is to blame.
     pub async fn read(&self, args: i32) -> Result<Note, CallError> {
         self.0
+            .onc()
             .call(
                 NOTES_READ,
                 |out| {
@@ -246,6 +247,7 @@ impl NotesV1AsyncClient {
     /// The call failed; the error says who is to blame.
     pub async fn write(&self, at: i32, what: &Note) -> Result<(), CallError> {
         self.0
+            .onc()
             .call(
                 NOTES_WRITE,
                 |out| {
@@ -298,7 +300,7 @@ impl<T: NotesV1> Service for NotesV1Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             NOTES_CLEAR => {
                 input.finish()?;
                 self.0.clear(call)
@@ -489,7 +491,7 @@ impl NotesV2Client {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn notes_null(&self) -> Result<(), CallError> {
-        self.0.call(NOTES_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(NOTES_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`notes_null`](Self::notes_null) and returns a ticket for its result.
@@ -497,7 +499,7 @@ impl NotesV2Client {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_notes_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(NOTES_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(NOTES_NULL, |_| Ok(()), |_| Ok(()))
     }
 }
 
@@ -550,7 +552,7 @@ impl NotesV2AsyncClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub async fn notes_null(&self) -> Result<(), CallError> {
-        self.0.call(NOTES_NULL, |_| Ok(()), |_| Ok(())).await
+        self.0.onc().call(NOTES_NULL, |_| Ok(()), |_| Ok(())).await
     }
 }
 

@@ -2485,7 +2485,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn torture_null(&self) -> Result<(), CallError> {
-        self.0.call(TORTURE_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().call(TORTURE_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// Starts [`torture_null`](Self::torture_null) and returns a ticket for its result.
@@ -2493,7 +2493,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_torture_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.start(TORTURE_NULL, |_| Ok(()), |_| Ok(()))
+        self.0.onc().start(TORTURE_NULL, |_| Ok(()), |_| Ok(()))
     }
 
     /// The procedure `ECHO_INT`.
@@ -2501,7 +2501,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_int(&self, args: i32) -> Result<i32, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_INT,
             |out| {
                 out.put(args);
@@ -2516,7 +2516,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_int(&self, args: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_INT,
             |out| {
                 out.put(args);
@@ -2531,7 +2531,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_uint(&self, args: u32) -> Result<u32, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_UINT,
             |out| {
                 out.put(args);
@@ -2546,7 +2546,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_uint(&self, args: u32) -> Result<PendingCall<u32>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_UINT,
             |out| {
                 out.put(args);
@@ -2561,7 +2561,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_hyper(&self, args: i64) -> Result<i64, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_HYPER,
             |out| {
                 out.put(args);
@@ -2576,7 +2576,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_hyper(&self, args: i64) -> Result<PendingCall<i64>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_HYPER,
             |out| {
                 out.put(args);
@@ -2591,7 +2591,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_uhyper(&self, args: u64) -> Result<u64, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_UHYPER,
             |out| {
                 out.put(args);
@@ -2606,7 +2606,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_uhyper(&self, args: u64) -> Result<PendingCall<u64>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_UHYPER,
             |out| {
                 out.put(args);
@@ -2621,7 +2621,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_float(&self, args: f32) -> Result<f32, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_FLOAT,
             |out| {
                 out.put(args);
@@ -2636,7 +2636,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_float(&self, args: f32) -> Result<PendingCall<f32>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_FLOAT,
             |out| {
                 out.put(args);
@@ -2651,7 +2651,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_double(&self, args: f64) -> Result<f64, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_DOUBLE,
             |out| {
                 out.put(args);
@@ -2666,7 +2666,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_double(&self, args: f64) -> Result<PendingCall<f64>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_DOUBLE,
             |out| {
                 out.put(args);
@@ -2681,7 +2681,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_bool(&self, args: bool) -> Result<bool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_BOOL,
             |out| {
                 out.put_word(args);
@@ -2696,7 +2696,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_bool(&self, args: bool) -> Result<PendingCall<bool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_BOOL,
             |out| {
                 out.put_word(args);
@@ -2711,7 +2711,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_string(&self, args: &BStr) -> Result<BString, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_STRING,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_STRING.arg1"),
             |input| input.get_string(u32::MAX),
@@ -2723,7 +2723,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_string(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_STRING,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_STRING.arg1"),
             |input| input.get_string(u32::MAX),
@@ -2735,7 +2735,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_short(&self, args: i16) -> Result<i16, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_SHORT,
             |out| {
                 out.put_word(args);
@@ -2750,7 +2750,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_short(&self, args: i16) -> Result<PendingCall<i16>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_SHORT,
             |out| {
                 out.put_word(args);
@@ -2765,7 +2765,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_uchar(&self, args: u8) -> Result<u8, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_UCHAR,
             |out| {
                 out.put_word(args);
@@ -2780,7 +2780,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_uchar(&self, args: u8) -> Result<PendingCall<u8>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_UCHAR,
             |out| {
                 out.put_word(args);
@@ -2795,7 +2795,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_temperature(&self, args: Temperature) -> Result<Temperature, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_TEMPERATURE,
             |out| {
                 out.put_word(args);
@@ -2813,7 +2813,7 @@ impl TortureVersionClient {
         &self,
         args: Temperature,
     ) -> Result<PendingCall<Temperature>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_TEMPERATURE,
             |out| {
                 out.put_word(args);
@@ -2828,7 +2828,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_SCALARS,
             |out| args.encode(out).field("ECHO_SCALARS.arg1"),
             Marshal::decode,
@@ -2840,7 +2840,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_scalars(&self, args: &Scalars) -> Result<PendingCall<Scalars>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_SCALARS,
             |out| args.encode(out).field("ECHO_SCALARS.arg1"),
             Marshal::decode,
@@ -2852,7 +2852,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_small_scalars(&self, args: &SmallScalars) -> Result<SmallScalars, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_SMALL_SCALARS,
             |out| args.encode(out).field("ECHO_SMALL_SCALARS.arg1"),
             Marshal::decode,
@@ -2867,7 +2867,7 @@ impl TortureVersionClient {
         &self,
         args: &SmallScalars,
     ) -> Result<PendingCall<SmallScalars>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_SMALL_SCALARS,
             |out| args.encode(out).field("ECHO_SMALL_SCALARS.arg1"),
             Marshal::decode,
@@ -2879,7 +2879,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_fixed_opaques(&self, args: &FixedOpaques) -> Result<FixedOpaques, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_FIXED_OPAQUES,
             |out| args.encode(out).field("ECHO_FIXED_OPAQUES.arg1"),
             Marshal::decode,
@@ -2894,7 +2894,7 @@ impl TortureVersionClient {
         &self,
         args: &FixedOpaques,
     ) -> Result<PendingCall<FixedOpaques>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_FIXED_OPAQUES,
             |out| args.encode(out).field("ECHO_FIXED_OPAQUES.arg1"),
             Marshal::decode,
@@ -2906,7 +2906,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_counted_opaques(&self, args: &CountedOpaques) -> Result<CountedOpaques, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_COUNTED_OPAQUES,
             |out| args.encode(out).field("ECHO_COUNTED_OPAQUES.arg1"),
             Marshal::decode,
@@ -2921,7 +2921,7 @@ impl TortureVersionClient {
         &self,
         args: &CountedOpaques,
     ) -> Result<PendingCall<CountedOpaques>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_COUNTED_OPAQUES,
             |out| args.encode(out).field("ECHO_COUNTED_OPAQUES.arg1"),
             Marshal::decode,
@@ -2933,7 +2933,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_strings(&self, args: &Strings) -> Result<Strings, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_STRINGS,
             |out| args.encode(out).field("ECHO_STRINGS.arg1"),
             Marshal::decode,
@@ -2945,7 +2945,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_strings(&self, args: &Strings) -> Result<PendingCall<Strings>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_STRINGS,
             |out| args.encode(out).field("ECHO_STRINGS.arg1"),
             Marshal::decode,
@@ -2957,7 +2957,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_DRAWING,
             |out| args.encode(out).field("ECHO_DRAWING.arg1"),
             Marshal::decode,
@@ -2969,7 +2969,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_drawing(&self, args: &Drawing) -> Result<PendingCall<Drawing>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_DRAWING,
             |out| args.encode(out).field("ECHO_DRAWING.arg1"),
             Marshal::decode,
@@ -2981,7 +2981,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_holes(&self, args: &Holes) -> Result<Holes, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_HOLES,
             |out| args.encode(out).field("ECHO_HOLES.arg1"),
             Marshal::decode,
@@ -2993,7 +2993,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_holes(&self, args: &Holes) -> Result<PendingCall<Holes>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_HOLES,
             |out| args.encode(out).field("ECHO_HOLES.arg1"),
             Marshal::decode,
@@ -3005,7 +3005,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_fixed_arrays(&self, args: &FixedArrays) -> Result<FixedArrays, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_FIXED_ARRAYS,
             |out| args.encode(out).field("ECHO_FIXED_ARRAYS.arg1"),
             Marshal::decode,
@@ -3020,7 +3020,7 @@ impl TortureVersionClient {
         &self,
         args: &FixedArrays,
     ) -> Result<PendingCall<FixedArrays>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_FIXED_ARRAYS,
             |out| args.encode(out).field("ECHO_FIXED_ARRAYS.arg1"),
             Marshal::decode,
@@ -3032,7 +3032,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_counted_arrays(&self, args: &CountedArrays) -> Result<CountedArrays, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_COUNTED_ARRAYS,
             |out| args.encode(out).field("ECHO_COUNTED_ARRAYS.arg1"),
             Marshal::decode,
@@ -3047,7 +3047,7 @@ impl TortureVersionClient {
         &self,
         args: &CountedArrays,
     ) -> Result<PendingCall<CountedArrays>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_COUNTED_ARRAYS,
             |out| args.encode(out).field("ECHO_COUNTED_ARRAYS.arg1"),
             Marshal::decode,
@@ -3059,7 +3059,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_small_arrays(&self, args: &SmallArrays) -> Result<SmallArrays, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_SMALL_ARRAYS,
             |out| args.encode(out).field("ECHO_SMALL_ARRAYS.arg1"),
             Marshal::decode,
@@ -3074,7 +3074,7 @@ impl TortureVersionClient {
         &self,
         args: &SmallArrays,
     ) -> Result<PendingCall<SmallArrays>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_SMALL_ARRAYS,
             |out| args.encode(out).field("ECHO_SMALL_ARRAYS.arg1"),
             Marshal::decode,
@@ -3086,7 +3086,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_ragged(&self, args: &Ragged) -> Result<Ragged, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_RAGGED,
             |out| {
                 out.put_vec(args, u32::MAX, |item, out| out.put_counted(item, u32::MAX))
@@ -3101,7 +3101,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_ragged(&self, args: &Ragged) -> Result<PendingCall<Ragged>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_RAGGED,
             |out| {
                 out.put_vec(args, u32::MAX, |item, out| out.put_counted(item, u32::MAX))
@@ -3116,7 +3116,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_blob(&self, args: &Blob) -> Result<Blob, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_BLOB,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_BLOB.arg1"),
             |input| input.get_opaque(u32::MAX),
@@ -3128,7 +3128,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_blob(&self, args: &Blob) -> Result<PendingCall<Blob>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_BLOB,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_BLOB.arg1"),
             |input| input.get_opaque(u32::MAX),
@@ -3140,7 +3140,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_words(&self, args: &Words) -> Result<Words, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_WORDS,
             |out| {
                 out.put_vec(args, u32::MAX, |item, out| out.put_opaque(item, u32::MAX))
@@ -3155,7 +3155,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_words(&self, args: &Words) -> Result<PendingCall<Words>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_WORDS,
             |out| {
                 out.put_vec(args, u32::MAX, |item, out| out.put_opaque(item, u32::MAX))
@@ -3170,7 +3170,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_shade(&self, args: &Shade) -> Result<Shade, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_SHADE,
             |out| args.encode(out).field("ECHO_SHADE.arg1"),
             Marshal::decode,
@@ -3182,7 +3182,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_shade(&self, args: &Shade) -> Result<PendingCall<Shade>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_SHADE,
             |out| args.encode(out).field("ECHO_SHADE.arg1"),
             Marshal::decode,
@@ -3194,7 +3194,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_weather(&self, args: &Weather) -> Result<Weather, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_WEATHER,
             |out| args.encode(out).field("ECHO_WEATHER.arg1"),
             Marshal::decode,
@@ -3206,7 +3206,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_weather(&self, args: &Weather) -> Result<PendingCall<Weather>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_WEATHER,
             |out| args.encode(out).field("ECHO_WEATHER.arg1"),
             Marshal::decode,
@@ -3218,7 +3218,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_BY_INT,
             |out| args.encode(out).field("ECHO_BY_INT.arg1"),
             Marshal::decode,
@@ -3230,7 +3230,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_by_int(&self, args: &ByInt) -> Result<PendingCall<ByInt>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_BY_INT,
             |out| args.encode(out).field("ECHO_BY_INT.arg1"),
             Marshal::decode,
@@ -3242,7 +3242,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_BY_UINT,
             |out| args.encode(out).field("ECHO_BY_UINT.arg1"),
             Marshal::decode,
@@ -3254,7 +3254,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_by_uint(&self, args: &ByUint) -> Result<PendingCall<ByUint>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_BY_UINT,
             |out| args.encode(out).field("ECHO_BY_UINT.arg1"),
             Marshal::decode,
@@ -3266,7 +3266,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_BY_BOOL,
             |out| args.encode(out).field("ECHO_BY_BOOL.arg1"),
             Marshal::decode,
@@ -3278,7 +3278,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_by_bool(&self, args: &ByBool) -> Result<PendingCall<ByBool>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_BY_BOOL,
             |out| args.encode(out).field("ECHO_BY_BOOL.arg1"),
             Marshal::decode,
@@ -3290,7 +3290,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_nested_union(&self, args: &NestedUnion) -> Result<NestedUnion, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_NESTED_UNION,
             |out| args.encode(out).field("ECHO_NESTED_UNION.arg1"),
             Marshal::decode,
@@ -3305,7 +3305,7 @@ impl TortureVersionClient {
         &self,
         args: &NestedUnion,
     ) -> Result<PendingCall<NestedUnion>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_NESTED_UNION,
             |out| args.encode(out).field("ECHO_NESTED_UNION.arg1"),
             Marshal::decode,
@@ -3317,7 +3317,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_optionals(&self, args: &Optionals) -> Result<Optionals, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_OPTIONALS,
             |out| args.encode(out).field("ECHO_OPTIONALS.arg1"),
             Marshal::decode,
@@ -3332,7 +3332,7 @@ impl TortureVersionClient {
         &self,
         args: &Optionals,
     ) -> Result<PendingCall<Optionals>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_OPTIONALS,
             |out| args.encode(out).field("ECHO_OPTIONALS.arg1"),
             Marshal::decode,
@@ -3344,7 +3344,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_node_list(&self, args: &NodeList) -> Result<NodeList, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_NODE_LIST,
             |out| out.put_list(args).field("ECHO_NODE_LIST.arg1"),
             |input| input.get_list(),
@@ -3359,7 +3359,7 @@ impl TortureVersionClient {
         &self,
         args: &NodeList,
     ) -> Result<PendingCall<NodeList>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_NODE_LIST,
             |out| out.put_list(args).field("ECHO_NODE_LIST.arg1"),
             |input| input.get_list(),
@@ -3371,7 +3371,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_two_lists(&self, args: &TwoLists) -> Result<TwoLists, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_TWO_LISTS,
             |out| args.encode(out).field("ECHO_TWO_LISTS.arg1"),
             Marshal::decode,
@@ -3386,7 +3386,7 @@ impl TortureVersionClient {
         &self,
         args: &TwoLists,
     ) -> Result<PendingCall<TwoLists>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_TWO_LISTS,
             |out| args.encode(out).field("ECHO_TWO_LISTS.arg1"),
             Marshal::decode,
@@ -3398,7 +3398,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_GROUP,
             |out| out.put_bare_list(args).field("ECHO_GROUP.arg1"),
             |input| input.get_bare_list(),
@@ -3410,7 +3410,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_group(&self, args: &[Group]) -> Result<PendingCall<Vec<Group>>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_GROUP,
             |out| out.put_bare_list(args).field("ECHO_GROUP.arg1"),
             |input| input.get_bare_list(),
@@ -3422,7 +3422,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_TREE,
             |out| out.put_bare_list(args).field("ECHO_TREE.arg1"),
             |input| input.get_bare_list(),
@@ -3434,7 +3434,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_echo_tree(&self, args: &[Tree]) -> Result<PendingCall<Vec<Tree>>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_TREE,
             |out| out.put_bare_list(args).field("ECHO_TREE.arg1"),
             |input| input.get_bare_list(),
@@ -3446,7 +3446,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_directory(&self, args: &Directory) -> Result<Directory, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_DIRECTORY,
             |out| args.encode(out).field("ECHO_DIRECTORY.arg1"),
             Marshal::decode,
@@ -3461,7 +3461,7 @@ impl TortureVersionClient {
         &self,
         args: &Directory,
     ) -> Result<PendingCall<Directory>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_DIRECTORY,
             |out| args.encode(out).field("ECHO_DIRECTORY.arg1"),
             Marshal::decode,
@@ -3473,7 +3473,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_expression(&self, args: &Expression) -> Result<Expression, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_EXPRESSION,
             |out| args.encode(out).field("ECHO_EXPRESSION.arg1"),
             Marshal::decode,
@@ -3488,7 +3488,7 @@ impl TortureVersionClient {
         &self,
         args: &Expression,
     ) -> Result<PendingCall<Expression>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_EXPRESSION,
             |out| args.encode(out).field("ECHO_EXPRESSION.arg1"),
             Marshal::decode,
@@ -3500,7 +3500,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn echo_everything(&self, args: &Everything) -> Result<Everything, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ECHO_EVERYTHING,
             |out| args.encode(out).field("ECHO_EVERYTHING.arg1"),
             Marshal::decode,
@@ -3515,7 +3515,7 @@ impl TortureVersionClient {
         &self,
         args: &Everything,
     ) -> Result<PendingCall<Everything>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ECHO_EVERYTHING,
             |out| args.encode(out).field("ECHO_EVERYTHING.arg1"),
             Marshal::decode,
@@ -3527,7 +3527,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn answer(&self) -> Result<i32, CallError> {
-        self.0.call(ANSWER, |_| Ok(()), |input| input.get())
+        self.0.onc().call(ANSWER, |_| Ok(()), |input| input.get())
     }
 
     /// Starts [`answer`](Self::answer) and returns a ticket for its result.
@@ -3535,7 +3535,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_answer(&self) -> Result<PendingCall<i32>, CallError> {
-        self.0.start(ANSWER, |_| Ok(()), |input| input.get())
+        self.0.onc().start(ANSWER, |_| Ok(()), |input| input.get())
     }
 
     /// Takes a number and returns nothing.
@@ -3543,7 +3543,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn swallow(&self, args: i32) -> Result<(), CallError> {
-        self.0.call(
+        self.0.onc().call(
             SWALLOW,
             |out| {
                 out.put(args);
@@ -3558,7 +3558,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_swallow(&self, args: i32) -> Result<PendingCall<()>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             SWALLOW,
             |out| {
                 out.put(args);
@@ -3573,7 +3573,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn add(&self, arg1: i32, arg2: i32) -> Result<i32, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ADD,
             |out| {
                 let mut block = out.block::<8>();
@@ -3590,7 +3590,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_add(&self, arg1: i32, arg2: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ADD,
             |out| {
                 let mut block = out.block::<8>();
@@ -3614,7 +3614,7 @@ impl TortureVersionClient {
         arg3: Color,
         arg4: &Line,
     ) -> Result<Drawing, CallError> {
-        self.0.call(
+        self.0.onc().call(
             ASSEMBLE,
             |out| {
                 out.put_opaque(arg1, u32::MAX).field("ASSEMBLE.arg1")?;
@@ -3639,7 +3639,7 @@ impl TortureVersionClient {
         arg3: Color,
         arg4: &Line,
     ) -> Result<PendingCall<Drawing>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             ASSEMBLE,
             |out| {
                 out.put_opaque(arg1, u32::MAX).field("ASSEMBLE.arg1")?;
@@ -3658,7 +3658,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn produce(&self, args: u32) -> Result<Blob, CallError> {
-        self.0.call(
+        self.0.onc().call(
             PRODUCE,
             |out| {
                 out.put(args);
@@ -3673,7 +3673,7 @@ impl TortureVersionClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_produce(&self, args: u32) -> Result<PendingCall<Blob>, CallError> {
-        self.0.start(
+        self.0.onc().start(
             PRODUCE,
             |out| {
                 out.put(args);
@@ -4006,7 +4006,7 @@ impl<T: TortureVersion> Service for TortureVersionService<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             ECHO_INT => {
                 let args = input.get().field("ECHO_INT.arg1")?;
                 input.finish()?;
@@ -4381,7 +4381,9 @@ impl TortureVersionThreeClient {
     /// # Errors
     /// The call failed; the error says who is to blame.
     pub fn answer_three(&self) -> Result<i32, CallError> {
-        self.0.call(ANSWER_THREE, |_| Ok(()), |input| input.get())
+        self.0
+            .onc()
+            .call(ANSWER_THREE, |_| Ok(()), |input| input.get())
     }
 
     /// Starts [`answer_three`](Self::answer_three) and returns a ticket for its result.
@@ -4389,7 +4391,9 @@ impl TortureVersionThreeClient {
     /// # Errors
     /// The call cannot be sent.
     pub fn start_answer_three(&self) -> Result<PendingCall<i32>, CallError> {
-        self.0.start(ANSWER_THREE, |_| Ok(()), |input| input.get())
+        self.0
+            .onc()
+            .start(ANSWER_THREE, |_| Ok(()), |input| input.get())
     }
 }
 
@@ -4423,7 +4427,7 @@ impl<T: TortureVersionThree> Service for TortureVersionThreeService<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             ANSWER_THREE => {
                 input.finish()?;
                 let reply = self.0.answer_three(call)?;

@@ -54,7 +54,7 @@ impl Drop for Call<'_> {
 
 /// A call whose reply is fetched later, by any thread. Dropping it gives the call up.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(super) struct Ticket {
     channel: Channel,
     flight: Flight,
 }
@@ -65,7 +65,7 @@ impl Ticket {
     }
 
     /// Waits for the reply.
-    pub(crate) fn wait(&mut self, probe: impl Probe) -> Result<Reply<'_>, CallError> {
+    pub(super) fn wait(&mut self, probe: impl Probe) -> Result<Reply<'_>, CallError> {
         let Self { channel, flight } = self;
         let mut reply = match channel.take_delivered(channel.lock(), flight) {
             Ok(reply) => reply?,
@@ -80,7 +80,7 @@ impl Ticket {
     }
 
     /// Waits for the reply, but not for longer than `limit`, and returns a copy of its results.
-    pub(crate) fn wait_for(
+    pub(super) fn wait_for(
         &mut self,
         limit: Duration,
         probe: impl Probe,
@@ -101,7 +101,7 @@ impl Ticket {
     }
 
     /// Gives a copy back.
-    pub(crate) fn recycle(&self, copy: Buffer) {
+    pub(super) fn recycle(&self, copy: Buffer) {
         self.channel.recycle(copy);
     }
 }
@@ -115,14 +115,14 @@ impl Drop for Ticket {
 
 /// A copy of the encoded results of a call.
 #[derive(Debug)]
-pub(crate) struct CopiedResults {
-    pub(crate) bytes: Buffer,
+pub(super) struct CopiedResults {
+    pub(super) bytes: Buffer,
     /// The order of their bytes.
-    pub(crate) order: ByteOrder,
+    pub(super) order: ByteOrder,
 }
 
 /// The reply to a call.
-pub(crate) enum Reply<'c> {
+pub(super) enum Reply<'c> {
     /// Where it was received: its caller is the reader.
     InPlace(Reader<'c>),
     /// Elsewhere.
@@ -135,7 +135,7 @@ pub(crate) enum Reply<'c> {
 impl Reply<'_> {
     /// Returns the encoded results, and the order of their bytes.
     #[inline]
-    pub(crate) fn results(&mut self) -> (&[u8], ByteOrder) {
+    pub(super) fn results(&mut self) -> (&[u8], ByteOrder) {
         match self {
             Self::InPlace(reader) => {
                 let half = reader.half();

@@ -119,7 +119,7 @@ impl Channel {
 
     /// The time of a call that begins now and has as long as `limit`.
     #[inline]
-    pub(crate) fn timer(&self, limit: Duration) -> CallTimer {
+    pub(super) fn timer(&self, limit: Duration) -> CallTimer {
         match self.shared.ticks {
             Some(ticks) if limit >= CallTimer::COARSE_FROM => {
                 CallTimer::start_at(ticks, ticks.last(), limit)
@@ -130,20 +130,20 @@ impl Channel {
 
     /// A buffer to put a call in.
     #[inline]
-    pub(crate) fn buffer(&self) -> Buffer {
+    pub(super) fn buffer(&self) -> Buffer {
         buffers::take_spare().unwrap_or_else(|| self.lock().buffers.take())
     }
 
     /// Gives a buffer back.
     #[inline]
-    pub(crate) fn recycle(&self, buffer: Buffer) {
+    pub(super) fn recycle(&self, buffer: Buffer) {
         if let Some(buffer) = buffers::keep_spare(buffer) {
             self.lock().buffers.put(buffer);
         }
     }
 
     /// Whether the peer says when a call passed it, if it is asked for that.
-    pub(crate) fn gives_stamps(&self) -> bool {
+    pub(super) fn gives_stamps(&self) -> bool {
         self.lock().calls.gives_stamps()
     }
 

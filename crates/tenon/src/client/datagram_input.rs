@@ -68,12 +68,6 @@ impl DatagramInput {
         start..self.length.min(start + self.size)
     }
 
-    /// Returns the next datagram, if there is one.
-    #[inline]
-    pub(super) fn next_datagram(&self) -> Option<&[u8]> {
-        self.has_next.then(|| &self.room[self.next_range()])
-    }
-
     /// Whether datagrams have come that were not handed out.
     #[inline]
     pub(super) fn has_next(&self) -> bool {

@@ -25,7 +25,7 @@ use super::waiters::{CallId, Outcome, ResultBytes, Results, WaiterId};
 const COPIED_MAX: usize = 16 << 10;
 
 /// The reader's role on a link. Dropping it passes the role on.
-pub(crate) struct Reader<'c> {
+pub(super) struct Reader<'c> {
     channel: &'c Channel,
     /// There until the reader is dropped.
     half: Option<Box<ReadHalf>>,

@@ -23,7 +23,7 @@ const GATHERED_MAX: usize = 32 << 10;
 impl Channel {
     /// Makes a call: sends it and waits for its reply. It is given up if none comes by `timer`'s end.
     #[inline]
-    pub(crate) fn call(
+    pub(super) fn call(
         &self,
         mut message: Buffer,
         draft: &CallDraft<'_>,
@@ -68,7 +68,7 @@ impl Channel {
     }
 
     /// Sends a call whose reply is fetched later.
-    pub(crate) fn start(
+    pub(super) fn start(
         &self,
         mut message: Buffer,
         draft: &CallDraft<'_>,

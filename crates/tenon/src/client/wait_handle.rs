@@ -146,7 +146,7 @@ mod tests {
             };
             let slept = match waiting {
                 Waiting::Spin => sleeps(),
-                Waiting::Block | Waiting::Adaptive => (0..100).any(|_| sleeps()),
+                _ => (0..100).any(|_| sleeps()),
             };
             let waits = tally.snapshot();
             assert_eq!(waits.spins, 0, "{waits:?}");

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU8, Ordering, fence};
 use crossbeam_utils::atomic::AtomicCell;
 use tenon_core::serve::CallTally;
 use tenon_core::service::Origin;
-use tenon_net::{Carrier, Stream, Transport};
+use tenon_net::{Carrier, Stream};
 use tenon_proto::connection::DeferredId;
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
@@ -151,11 +151,6 @@ impl Slot {
                 peer: None,
             },
         }
-    }
-
-    /// What its bytes come through.
-    pub(super) fn transport(&self) -> Transport {
-        self.origin().transport
     }
 
     /// The stream, if it is a connection.

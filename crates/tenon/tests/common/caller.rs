@@ -67,7 +67,7 @@ impl Service for Obliging {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             ECHO => {
                 let rest = arguments.rest();
                 result.room(rest.len()).copy_from_slice(rest);
@@ -88,7 +88,7 @@ impl Service for Obliging {
                 let bytes = word(arguments)? as usize;
                 result.room(bytes).fill(0x5a);
             }
-            WHO => put(result, uid(&call.credential)),
+            WHO => put(result, uid(&call.credential())),
             DENY => return Err(Refusal::Authentication(AuthStat::TOO_WEAK)),
             FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
             _ => return Err(Refusal::ProcedureUnavailable),

@@ -14,10 +14,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenon::lean::client::{ClientEngine, Event, Outgoing, ReplyError};
-use tenon::lean::{ByteOrder, Draft, Extras, Incoming, Interface, MessageReader, Part, Preamble};
+use tenon::lean::{ByteOrder, Extras, Interface, MessageDraft, Part, Preamble};
 use tenon::wire::{Buffer, DecodeError, Decoder, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServerBuilder, Service};
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::Receiver;
+use tenon_proto::connection::{
+    CallDraft, Connection, ConnectionError, Event, LeanCall, ReplyError, ServiceTable,
+    TransmitBatch, WireProtocol,
+};
 use tenon_shm::Joined;
 
 use crate::caller::{PATIENCE, PROGRAM, VERSION, fresh_path, gate, listening};
@@ -110,7 +115,7 @@ impl LeanService for LeanObliging {
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         let mut put = |bytes: &[u8]| result.room(bytes.len()).copy_from_slice(bytes);
-        match call.procedure as u16 {
+        match call.procedure() as u16 {
             ECHO => put(rest(&arguments)),
             WHICH_ORDER => put(match arguments {
                 LeanInput::Native(_) => b"native",
@@ -248,59 +253,55 @@ impl Socket {
     }
 }
 
+/// What an end with this preamble grants.
+pub fn config_of(preamble: &Preamble, config: ConnectionConfig) -> ConnectionConfig {
+    ConnectionConfig {
+        receive_max: preamble.message_max as usize,
+        incoming_calls_max: preamble.calls_max as usize,
+        features: preamble.features,
+        byte_order: preamble.order,
+        ..config
+    }
+}
+
 /// A client that says only what it is told to say.
 pub struct LeanCaller {
     socket: Socket,
-    preamble: Preamble,
-    engine: ClientEngine<&'static str>,
-    reader: MessageReader,
-    /// What is to be sent.
-    out: Buffer,
+    order: ByteOrder,
+    connection: Connection<&'static str>,
+    receiver: Receiver,
     told: VecDeque<String>,
 }
 
 impl LeanCaller {
     pub fn connect(address: &str) -> Self {
-        Self::connect_as(address, Preamble::client(1 << 20))
+        Self::connect_as(address, &Preamble::client(1 << 20))
     }
 
-    pub fn connect_as(address: &str, preamble: Preamble) -> Self {
+    pub fn connect_as(address: &str, preamble: &Preamble) -> Self {
+        let (connection, receiver) = begin(preamble);
         Self {
             socket: Socket::connect(address),
-            preamble,
-            engine: ClientEngine::new(preamble, 1),
-            reader: MessageReader::new(preamble.message_max as usize),
-            out: Buffer::default(),
+            order: preamble.order,
+            connection,
+            receiver,
             told: VecDeque::new(),
         }
     }
 
     /// All that is sent up to the end of a first call.
     pub fn first_call(interface: Interface, procedure: u16, arguments: &[u8]) -> Vec<u8> {
-        let mut engine = ClientEngine::new(Preamble::client(1 << 20), 1);
-        let mut out = Buffer::default();
-        let service = engine.bind(&Arc::new(interface)).unwrap();
-        engine.poll_transmit(&mut out);
-        let order = ByteOrder::NATIVE;
-        let draft = Draft::call(&mut out, order, procedure, &Extras::default());
-        out.extend(arguments);
-        let size = draft.seal(&mut out);
-        let deadline = Instant::now() + PATIENCE;
-        let outgoing = Outgoing {
-            service,
-            procedure,
-            size,
-            deadline,
-        };
-        let id = engine.start(&outgoing, ()).unwrap();
-        draft.stamp(&mut out, id, service);
-        out.as_slice().to_vec()
+        let (mut connection, _) = begin(&Preamble::client(1 << 20));
+        let extras = Extras::default();
+        let call = (&Arc::new(interface), procedure, arguments, &extras);
+        start(&mut connection, ByteOrder::NATIVE, call, "");
+        take_out(&mut connection)
     }
 
     /// One that has sent nothing, not even a preamble.
     pub fn connect_silent(address: &str) -> Self {
         let mut caller = Self::connect(address);
-        caller.engine.poll_transmit(&mut Buffer::default());
+        take_out(&mut caller.connection);
         caller
     }
 
@@ -313,42 +314,24 @@ impl LeanCaller {
         extras: &Extras<'_>,
         waiter: &'static str,
     ) -> u32 {
-        let service = match self.engine.bind(interface) {
-            Ok(service) => service,
-            Err(error) => panic!("{error}"),
-        };
-        self.engine.poll_transmit(&mut self.out);
-        let draft = Draft::call(&mut self.out, self.preamble.order, procedure, extras);
-        self.out.extend(arguments);
-        let size = draft.seal(&mut self.out);
-        let deadline = Instant::now() + PATIENCE;
-        let outgoing = Outgoing {
-            service,
-            procedure,
-            size,
-            deadline,
-        };
-        let id = self.engine.start(&outgoing, waiter).unwrap();
-        draft.stamp(&mut self.out, id, service);
-        id
+        let call = (interface, procedure, arguments, extras);
+        start(&mut self.connection, self.order, call, waiter)
     }
 
     pub fn cancel(&mut self, id: u32) {
-        self.engine.cancel(id).unwrap();
+        self.connection.cancel_call(id).unwrap();
     }
 
     pub fn send(&mut self) {
-        self.engine.poll_transmit(&mut self.out);
-        self.socket.send(self.out.as_slice());
-        self.out.clear();
+        let bytes = take_out(&mut self.connection);
+        self.socket.send(&bytes);
     }
 
     pub fn send_byte_by_byte(&mut self) {
-        for byte in self.out.as_slice() {
-            self.socket.send(&[*byte]);
+        for byte in take_out(&mut self.connection) {
+            self.socket.send(&[byte]);
             thread::yield_now();
         }
-        self.out.clear();
     }
 
     pub fn send_raw(&mut self, bytes: &[u8]) {
@@ -375,48 +358,86 @@ impl LeanCaller {
 
     /// Calls in flight that the server takes.
     pub fn granted(&self) -> u32 {
-        self.engine.peer().unwrap().calls_max
+        self.connection.peer().unwrap().calls_max
     }
 
-    /// The next that the server says to a person: an answer, a refusal, its farewell, the end.
+    /// The next that the server says to a person: an answer, a refusal, that it closes, the end.
     pub fn answer(&mut self) -> String {
         loop {
             if let Some(told) = self.told.pop_front() {
                 return told;
             }
-            match self.socket.receive(self.reader.room()) {
+            match self.socket.receive(self.receiver.room()) {
                 0 => return "closed".to_owned(),
-                bytes => self.reader.filled(bytes),
+                bytes => self.receiver.handle_received(bytes).unwrap(),
             }
             self.take_what_came();
         }
     }
 
     fn take_what_came(&mut self) {
-        while let Some(incoming) = self.reader.next_message().unwrap() {
-            let told = match incoming {
-                Incoming::Preamble(theirs) => match self.engine.handle_preamble(&theirs) {
-                    Ok(()) => continue,
-                    Err(refused) => format!("refused: {refused}"),
-                },
-                Incoming::Message(message) => match self.engine.handle_message(&message).unwrap() {
-                    Event::Answer(answer) => match answer.outcome {
-                        Ok(results) => format!("{}: {}", answer.waiter, results.escape_ascii()),
-                        Err(ReplyError::Exception(exception)) => {
-                            format!("{} failed: {exception}", answer.waiter)
-                        }
-                        Err(ReplyError::Unbound(refusal)) => {
-                            format!("{} unbound: {refusal}", answer.waiter)
-                        }
-                    },
-                    Event::Goodbye(goodbye) => {
-                        format!("goodbye after {:?}: {goodbye}", goodbye.last_call)
+        let services = ServiceTable::default();
+        while let Some(frame) = self.receiver.next_frame().unwrap() {
+            let told = match self.connection.handle_frame(frame, &services) {
+                Err(ConnectionError::Refused(refused)) => format!("refused: {refused}"),
+                Err(error) => panic!("{error}"),
+                Ok(Event::Answered(answer)) => match answer.outcome {
+                    Ok(results) => format!("{}: {}", answer.waiter, results.escape_ascii()),
+                    Err(ReplyError::Exception(exception)) => {
+                        format!("{} failed: {exception}", answer.waiter)
                     }
-                    Event::Pong(number) => format!("pong {number}"),
-                    Event::Bound(_) | Event::Unbound(..) | Event::Handled => continue,
+                    Err(ReplyError::Unbound(refusal)) => {
+                        format!("{} unbound: {refusal}", answer.waiter)
+                    }
+                    Err(error) => panic!("{error:?}"),
                 },
+                Ok(Event::PeerClosing(closing)) => {
+                    let close = closing.close;
+                    format!("close after {:?}: {close}", close.last_call)
+                }
+                Ok(Event::Pong(number)) => format!("pong {number}"),
+                Ok(_) => continue,
             };
             self.told.push_back(told);
         }
     }
+}
+
+fn begin(preamble: &Preamble) -> (Connection<&'static str>, Receiver) {
+    let config = config_of(preamble, ConnectionConfig::client());
+    Connection::client(config, WireProtocol::Lean, 1)
+}
+
+fn start(
+    connection: &mut Connection<&'static str>,
+    order: ByteOrder,
+    (interface, procedure, arguments, extras): (&Arc<Interface>, u16, &[u8], &Extras<'_>),
+    waiter: &'static str,
+) -> u32 {
+    let mut message = Buffer::default();
+    let draft = MessageDraft::call(&mut message, order, procedure, extras);
+    message.extend(arguments);
+    draft.seal(&mut message);
+    let draft = CallDraft::Lean(LeanCall {
+        draft,
+        interface,
+        procedure,
+    });
+    let deadline = Instant::now() + PATIENCE;
+    let call = connection.start_call(&draft, &mut message, deadline, waiter);
+    let call = call.unwrap();
+    connection.push_call(&call, &mut message);
+    call.number
+}
+
+/// Takes all that is to be sent.
+pub fn take_out<W>(connection: &mut Connection<W>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut batch = TransmitBatch::default();
+    while connection.poll_transmit(&mut batch) {
+        out.extend(batch.slices().concat());
+        batch.advance(batch.remaining());
+        connection.handle_transmitted(&mut batch);
+    }
+    out
 }

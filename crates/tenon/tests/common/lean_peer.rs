@@ -1,20 +1,21 @@
 //! A lean server over a plain socket that says only what its script tells it to say.
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tenon::lean::server::{Caller, Catalog, Received, Reply, ServerEngine};
-use tenon::lean::{
-    Exception, Incoming, Interface, MessageReader, Preamble, Reason, RefusalReason, Status,
-};
+use tenon::lean::{CloseReason, Exception, Interface, Preamble, RefusalReason, Status};
 use tenon::wire::Buffer;
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::Receiver;
+use tenon_proto::connection::{Caller, Connection, DeferredId, Event, ReplyDraft, ServiceTable};
 
 use crate::caller::{PATIENCE, PROGRAM, VERSION};
-use crate::lean_caller::interface;
+use crate::lean_caller::{config_of, interface, take_out};
 
 /// What a client sent that a script has to see.
 #[derive(Debug)]
@@ -30,6 +31,15 @@ pub struct Taken {
     pub caller: Caller,
     pub arguments: Vec<u8>,
     pub time_left: Option<Duration>,
+    /// Under which the connection knows it until it is answered.
+    id: DeferredId,
+}
+
+impl Taken {
+    /// The number of the call.
+    pub fn number(&self) -> u32 {
+        self.caller.number()
+    }
 }
 
 /// A peer whose script runs in a thread of its own.
@@ -66,42 +76,45 @@ impl LeanPeer {
 /// A connection of the peer.
 pub struct LeanLine {
     stream: TcpStream,
-    engine: ServerEngine,
-    catalog: Catalog,
-    reader: MessageReader,
-    out: Buffer,
+    connection: Connection<()>,
+    receiver: Receiver,
+    services: ServiceTable,
+    /// The numbers of the calls that are not answered.
+    calls: HashMap<DeferredId, u32>,
 }
 
 impl LeanLine {
     pub fn accept(listener: &TcpListener) -> Self {
-        Self::accept_as(listener, Preamble::server(1 << 20, 16))
+        Self::accept_as(listener, &Preamble::server(1 << 20, 16))
     }
 
-    pub fn accept_as(listener: &TcpListener, preamble: Preamble) -> Self {
+    pub fn accept_as(listener: &TcpListener, preamble: &Preamble) -> Self {
         Self::accept_for(listener, preamble, Arc::new(interface()))
     }
 
     /// One that has a service built from `interface`.
     pub fn accept_for(
         listener: &TcpListener,
-        preamble: Preamble,
+        preamble: &Preamble,
         interface: Arc<Interface>,
     ) -> Self {
         let (stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        let mut catalog = Catalog::default();
-        catalog.add(interface);
+        let mut services = ServiceTable::default();
+        services.add(interface.program, interface.version, Some(interface));
+        let config = config_of(preamble, ConnectionConfig::server());
+        let (connection, receiver) = Connection::server(config);
         Self {
             stream,
-            engine: ServerEngine::new(preamble),
-            catalog,
-            reader: MessageReader::new(preamble.message_max as usize),
-            out: Buffer::default(),
+            connection,
+            receiver,
+            services,
+            calls: HashMap::new(),
         }
     }
 
-    /// The next that the client says; nothing when it has closed the connection. What the engine
+    /// The next that the client says; nothing when it has closed the connection. What the connection
     /// has to answer itself is sent. What comes behind is not looked at.
     pub fn told(&mut self) -> Option<Told> {
         loop {
@@ -111,42 +124,35 @@ impl LeanLine {
                     return told;
                 }
             }
-            match self.stream.read(self.reader.room()) {
+            match self.stream.read(self.receiver.room()) {
                 Ok(0) | Err(_) => return None,
-                Ok(bytes) => self.reader.filled(bytes),
+                Ok(bytes) => self.receiver.handle_received(bytes).unwrap(),
             }
         }
     }
 
     /// Takes in the next that has come, and returns what a script has to see of it.
     fn take_next(&mut self) -> Option<Option<Told>> {
-        let Self {
-            engine,
-            catalog,
-            reader,
-            out,
-            ..
-        } = self;
-        let message = match reader.next_message().unwrap()? {
-            Incoming::Preamble(theirs) => {
-                engine.handle_preamble(&theirs, out).unwrap();
-                return Some(None);
+        let frame = self.receiver.next_frame().unwrap()?;
+        let event = self.connection.handle_frame(frame, &self.services);
+        Some(match event.unwrap() {
+            Event::Called(call) => {
+                assert!(!call.wants_stamps, "it does not offer stamps");
+                let (caller, time_left) = (call.caller, call.time_left);
+                let arguments = call.arguments.to_vec();
+                let id = self.connection.defer(&caller, None).unwrap();
+                self.calls.insert(id, caller.number());
+                Some(Told::Call(Taken {
+                    caller,
+                    arguments,
+                    time_left,
+                    id,
+                }))
             }
-            Incoming::Message(message) => message,
-        };
-        Some(
-            match engine.handle_message(catalog, &message, out).unwrap() {
-                Received::Call(call) => Some(Told::Call(Taken {
-                    caller: call.caller,
-                    arguments: call.arguments.to_vec(),
-                    time_left: call.time_left,
-                })),
-                Received::Cancel(id) => Some(Told::Cancel(id)),
-                Received::Pong(number) => Some(Told::Pong(number)),
-                Received::Goodbye(_) | Received::Handled => None,
-                Received::StampedNull(_) => unreachable!("it does not offer stamps"),
-            },
-        )
+            Event::Cancelled(id) => Some(Told::Cancel(self.calls[&id])),
+            Event::Pong(number) => Some(Told::Pong(number)),
+            _ => None,
+        })
     }
 
     /// The next call.
@@ -167,34 +173,41 @@ impl LeanLine {
     }
 
     pub fn reply(&mut self, call: &Taken, results: &[u8]) {
-        let reply = Reply::begin(&mut self.out, call.caller);
-        self.out.extend(results);
-        reply.seal(&mut self.out);
+        let mut reply = Buffer::default();
+        let draft = ReplyDraft::begin(&mut reply, call.caller);
+        reply.extend(results);
+        draft.seal(&mut reply);
+        self.connection.finish_deferred(call.id);
+        self.connection.push_reply(&mut reply);
         self.send();
     }
 
     pub fn refuse(&mut self, call: &Taken, status: Status) {
-        let reply = Reply::begin(&mut self.out, call.caller);
         let exception = Exception::new(status, "as the test asked");
-        reply.refuse(&mut self.out, &exception).seal(&mut self.out);
+        let Caller::Lean(caller) = call.caller else {
+            unreachable!("it speaks the lean protocol")
+        };
+        self.connection.finish_deferred(call.id);
+        self.connection.refuse_call(caller, &exception);
         self.send();
     }
 
-    pub fn ping(&mut self, number: u32) {
-        self.engine.ping(number, &mut self.out);
+    /// Asks whether the client is there; the number that its answer will have.
+    pub fn ping(&mut self) -> u32 {
+        let number = self.connection.ping();
         self.send();
+        number
     }
 
     /// Accepts the calls that have come, and no others.
-    pub fn goodbye(&mut self, reason: Reason) {
-        self.engine
-            .goodbye(reason, "as the test asked", &mut self.out);
+    pub fn close(&mut self, reason: CloseReason) {
+        self.connection.close(reason, "as the test asked");
         self.send();
     }
 
     /// Refuses the connection.
     pub fn refuse_connection(&mut self, reason: RefusalReason) {
-        self.engine.refuse(reason, &mut self.out);
+        self.connection.refuse(reason);
         self.send();
     }
 
@@ -203,7 +216,8 @@ impl LeanLine {
     }
 
     fn send(&mut self) {
-        self.stream.write_all(self.out.as_slice()).unwrap();
-        self.out.clear();
+        self.stream
+            .write_all(&take_out(&mut self.connection))
+            .unwrap();
     }
 }

@@ -39,7 +39,7 @@ pub fn call(client: &Client, number: u32) {
 
 /// Makes a call of so many bytes, and looks at the result.
 pub fn echo(client: &Client, size: usize) {
-    let echoed = client.call_lean(
+    let echoed = client.lean().call(
         ECHO.into(),
         |out| {
             out.room(size).fill(7);

@@ -236,7 +236,9 @@ pub fn call_raw(
     procedure: u32,
     arguments: &[u8],
 ) -> Result<Vec<u8>, tenon::CallError> {
-    client.call(procedure, |out| put_raw(out, arguments), get_raw)
+    client
+        .onc()
+        .call(procedure, |out| put_raw(out, arguments), get_raw)
 }
 
 pub fn put_raw(out: &mut Encoder<'_>, bytes: &[u8]) -> Result<(), EncodeError> {
@@ -274,6 +276,7 @@ pub fn bounded_by(limit: Duration, test: impl FnOnce() + Send + 'static) {
 pub fn start(client: &Client, number: u32) -> PendingCall<u32> {
     let argument = number.to_be_bytes();
     client
+        .onc()
         .start(number, |out| put_raw(out, &argument), get_word)
         .unwrap()
 }

@@ -39,7 +39,7 @@ where
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        let made = (self.body)(call.procedure, arguments.rest())?;
+        let made = (self.body)(call.procedure(), arguments.rest())?;
         result.room(made.len()).copy_from_slice(&made);
         Ok(())
     }
@@ -63,7 +63,7 @@ where
         arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        let made = (self.body)(call.procedure, rest(&arguments))?;
+        let made = (self.body)(call.procedure(), rest(&arguments))?;
         result.room(made.len()).copy_from_slice(&made);
         Ok(())
     }

@@ -22,6 +22,7 @@ pub const TRANSPORTS: [Transport; 3] = [Transport::Tcp, Transport::Unix, Transpo
 /// Calls a procedure of the peer and looks at the result.
 pub fn call(client: &Client, procedure: u32) {
     let length = client
+        .onc()
         .call(
             procedure,
             |_| Ok(()),

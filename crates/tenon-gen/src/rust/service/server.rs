@@ -257,7 +257,7 @@ fn dispatch<'m>(
         return Block::value(refuse);
     }
     arms.push(("_".to_owned(), Block::value(refuse)));
-    Block::value(Expr::Match(Box::new(Expr::text("call.procedure")), arms))
+    Block::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
 }
 
 /// Reads the arguments, has the server carry the call out and appends the result.
