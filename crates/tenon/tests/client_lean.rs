@@ -424,7 +424,12 @@ fn calls_that_a_server_did_not_begin_may_be_made_again() {
     for call in unbegun {
         let error = call.wait().unwrap_err();
         assert!(!error.may_have_executed(), "{error}");
-        assert!(error.to_string().contains("goodbye: it stops"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("closed the connection: it stops"),
+            "{error}"
+        );
     }
     assert_eq!(call(&client, ECHO, b"4").unwrap(), b"4");
     drop(client);

@@ -84,9 +84,7 @@ impl Peer {
             procedure,
             deadline: now + caller::PATIENCE,
         };
-        self.engine
-            .start(now, &call, &mut message, ())
-            .unwrap();
+        self.engine.start(now, &call, &mut message, ()).unwrap();
     }
 
     fn finish(&mut self) -> Vec<u8> {

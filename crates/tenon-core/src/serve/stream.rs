@@ -11,7 +11,7 @@ use tenon_proto::connection::{
     Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
     TransmitBatch,
 };
-use tenon_proto::lean::CloseReason;
+use tenon_proto::lean::{CloseReason, RefusalReason};
 use tenon_wire::Buffer;
 
 use super::counters::ServerTally;
@@ -66,6 +66,8 @@ pub struct ServedStream {
     share: MemoryShare,
     /// What is being sent.
     batch: TransmitBatch,
+    /// Whether there may be messages among what was received that were not taken out.
+    has_unread: bool,
     /// Whether among the replies are some that say when they are sent.
     has_stamps: bool,
     /// A call for which there was no room among those that are carried out elsewhere.
@@ -97,6 +99,7 @@ impl ServedStream {
             receiver,
             share: MemoryShare::new(&shared.memory),
             batch: TransmitBatch::default(),
+            has_unread: false,
             has_stamps: false,
             held: None,
             deferred: Vec::new(),
@@ -138,7 +141,9 @@ impl ServedStream {
     /// The peer speaks no protocol that is known.
     #[inline]
     pub fn handle_received(&mut self, bytes: usize) -> Result<(), EndReason> {
-        Ok(self.receiver.handle_received(bytes)?)
+        self.has_unread = true;
+        let identified = self.receiver.handle_received(bytes);
+        identified.map_err(|error| self.broken(error.into()))
     }
 
     /// Whether a part of a message has arrived, and not the rest.
@@ -170,7 +175,10 @@ impl ServedStream {
                 .connection
                 .next_received(&mut self.receiver, shared.registry.table());
             match received {
-                Ok(Received::Nothing) => return Ok(None),
+                Ok(Received::Nothing) => {
+                    self.has_unread = false;
+                    return Ok(None);
+                }
                 Ok(Received::Call(call)) => {
                     self.was_active = true;
                     self.has_stamps |= call.wants_stamps;
@@ -189,6 +197,13 @@ impl ServedStream {
         }
     }
 
+    /// Whether there may be messages among what was received that were not taken out: they are to be taken out before
+    /// more is received.
+    #[inline]
+    pub fn has_unread(&self) -> bool {
+        self.has_unread
+    }
+
     /// Whether further calls wait until replies were sent.
     #[inline]
     pub fn has_many_replies(&self) -> bool {
@@ -199,7 +214,12 @@ impl ServedStream {
     fn broken(&mut self, error: ConnectionError) -> EndReason {
         if !matches!(error, ConnectionError::Refused(_)) {
             let text = error.to_string();
-            self.connection.close(CloseReason::VIOLATION, &text);
+            let is_preamble = self.connection.protocol().is_none();
+            if is_preamble && self.receiver.lean_reader().is_some() {
+                self.connection.refuse(RefusalReason::PREAMBLE);
+            } else {
+                self.connection.close(CloseReason::VIOLATION, &text);
+            }
         }
         EndReason::Protocol(error)
     }

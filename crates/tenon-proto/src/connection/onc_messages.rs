@@ -21,7 +21,8 @@ impl<W> Connection<W> {
         services: &ServiceTable,
     ) -> Result<Event<'m, W>, ConnectionError> {
         self.protocol = Some(WireProtocol::Onc);
-        let is_reply = record.get(4..8) == Some(&REPLY);
+        // What an end that has never called gets is no reply.
+        let is_reply = record.get(4..8) == Some(&REPLY) && self.outgoing.has_called();
         if is_reply || self.config.incoming_calls_max == 0 {
             let answer = self.outgoing.handle_onc_reply(record)?;
             return Ok(answer.map_or(Event::Handled, Event::Answered));

@@ -196,6 +196,12 @@ impl<W> OutgoingCalls<W> {
         self.calls.len() + self.given_up
     }
 
+    /// Whether this end has made a call.
+    #[inline]
+    pub(super) fn has_called(&self) -> bool {
+        self.counters.calls > 0
+    }
+
     #[inline]
     pub(super) fn in_flight(&self) -> usize {
         self.calls.len()

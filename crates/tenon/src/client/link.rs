@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tenon_core::ClientSocket;
+use tenon_core::error::ConnectionFailure;
 use tenon_core::options::ChannelOptions;
 use tenon_core::trains::Trains;
 use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
@@ -46,6 +47,8 @@ pub(super) struct Link {
     /// What its sender works with; `None` while a caller sends what waits.
     pub(super) outgoing: Option<Outgoing>,
     pub(super) used_at: Instant,
+    /// Why it has failed, while a caller still sends over it.
+    pub(super) failure: Option<ConnectionFailure>,
 }
 
 /// Whether a caller sends now; messages must not mix.
@@ -104,6 +107,16 @@ impl Default for OwnReply {
             place: 0..0,
             order: ByteOrder::NATIVE,
             stamps: None,
+        }
+    }
+}
+
+impl Outgoing {
+    /// Returns the batch, if it is one.
+    pub(super) fn into_batch(self) -> Option<Box<TransmitBatch>> {
+        match self {
+            Self::Stream(batch) => Some(batch),
+            Self::Datagram(_) => None,
         }
     }
 }
@@ -230,6 +243,7 @@ impl Link {
             sending: Sending::Idle,
             outgoing: Some(outgoing),
             used_at: Instant::now(),
+            failure: None,
         }
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Reader<'c> {
 /// Whose reply has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delivered {
+    /// Nothing has come whole.
+    Nothing,
     /// Not the reader's own.
     Others,
     /// The reader's own, which lies where it was received.
@@ -92,7 +94,7 @@ impl<'c> Reader<'c> {
         let mut has_received = false;
         loop {
             let delivered = if self.half().is_empty() {
-                Ok(Delivered::Others)
+                Ok(Delivered::Nothing)
             } else {
                 self.deliver(Some(waiter))
             };
@@ -100,7 +102,7 @@ impl<'c> Reader<'c> {
                 Ok(Delivered::Own) => return true,
                 Ok(Delivered::OwnOutcome) => return false,
                 Err(failure) => failure,
-                Ok(Delivered::Others) => {
+                Ok(Delivered::Nothing | Delivered::Others) => {
                     if has_received {
                         until = until.deadline.into();
                     }
@@ -127,14 +129,16 @@ impl<'c> Reader<'c> {
 
     /// Receives once, waiting until `until`, and hands out what has come.
     pub(super) fn read_once(&mut self, until: Instant) {
-        let received = match self.half().is_empty() {
-            true => self.receive(until.into()),
-            false => Ok(true),
-        };
-        let delivered = received.and_then(|_| self.deliver(None));
-        if let Err(failure) = delivered {
+        if let Err(failure) = self.try_read_once(until) {
             self.break_link(&failure);
         }
+    }
+
+    fn try_read_once(&mut self, until: Instant) -> Result<(), ConnectionFailure> {
+        if self.deliver(None)? == Delivered::Nothing && self.receive(until.into())? {
+            self.deliver(None)?;
+        }
+        Ok(())
     }
 
     /// Hands out what has come, without waiting.
@@ -152,7 +156,7 @@ impl<'c> Reader<'c> {
     #[cold]
     pub(super) fn break_link(&mut self, failure: &ConnectionFailure) {
         let socket = Arc::clone(&self.half().socket);
-        self.channel.lock().break_link(&socket, failure, None);
+        self.channel.lock().break_link(&socket, failure);
     }
 
     /// Receives once; returns whether something came before the deadline.
@@ -182,7 +186,7 @@ impl<'c> Reader<'c> {
         let mut state = channel.lock();
         // What came over a connection that is given up says nothing of the one that follows it.
         if !state.is_linked(&half.socket) {
-            return Ok(Delivered::Others);
+            return Ok(Delivered::Nothing);
         }
         let ReadHalf {
             socket,
@@ -195,7 +199,7 @@ impl<'c> Reader<'c> {
             own,
             place,
             wakes,
-            delivered: Delivered::Others,
+            delivered: Delivered::Nothing,
         };
         let taken = match input {
             Input::Stream(receiver) => delivery.take_stream(&mut state, receiver),
@@ -270,6 +274,7 @@ impl Delivery<'_> {
             }
         }
         if has_progress {
+            self.note_others();
             state.handle_progress();
         }
         Ok(())
@@ -317,6 +322,7 @@ impl Delivery<'_> {
         let now = Instant::now();
         let own_call = self.own.and_then(|own| state.waiters.call(own));
         while input.advance() {
+            self.note_others();
             if let Some(size) = input.likely_train() {
                 socket.socket.expect_train(size);
             }
@@ -351,6 +357,13 @@ impl Delivery<'_> {
             self.leave(state, waiter, Outcome::Failed(failure));
         }
         state.handle_progress();
+    }
+
+    /// Something was taken in.
+    fn note_others(&mut self) {
+        if self.delivered == Delivered::Nothing {
+            self.delivered = Delivered::Others;
+        }
     }
 
     /// Leaves an outcome for a waiter.

@@ -245,18 +245,31 @@ impl ChannelState {
     /// The sender's role is free again.
     #[inline]
     fn end_sending(&mut self, sender: Sender) {
-        if let Some(link) = self.link_over(&sender.socket) {
-            link.sending = Sending::Idle;
-            link.outgoing = Some(sender.outgoing);
-            link.used_at = Instant::now();
+        match self.link_over(&sender.socket) {
+            Some(link) => {
+                link.sending = Sending::Idle;
+                link.outgoing = Some(sender.outgoing);
+                link.used_at = Instant::now();
+            }
+            None => self.end_failed(sender),
         }
+    }
+
+    /// The reader has found meanwhile that the connection failed.
+    #[cold]
+    fn end_failed(&mut self, mut sender: Sender) {
+        let batch = match &mut sender.outgoing {
+            Outgoing::Stream(batch) => Some(&mut **batch),
+            Outgoing::Datagram(_) => None,
+        };
+        self.end_link(&sender.socket, batch);
     }
 
     /// The sender's time is over before everything was sent: another caller goes on.
     #[cold]
     fn leave_rest(&mut self, mut sender: Sender) {
         if !self.is_linked(&sender.socket) {
-            return;
+            return self.end_failed(sender);
         }
         if let (Outgoing::Stream(batch), Calls::Stream(connection)) =
             (&mut sender.outgoing, &mut self.calls)
@@ -271,14 +284,11 @@ impl ChannelState {
         self.waiters.wake_next().inspect(WakeHandle::wake);
     }
 
-    /// The connection failed while something was sent.
+    /// The connection has failed, and its sender ends its calls.
     #[cold]
-    fn handle_failed(&mut self, mut sender: Sender, failure: &ConnectionFailure) {
-        let batch = match &mut sender.outgoing {
-            Outgoing::Stream(batch) => Some(&mut **batch),
-            Outgoing::Datagram(_) => None,
-        };
-        self.break_link(&sender.socket, failure, batch);
+    fn handle_failed(&mut self, sender: Sender, failure: &ConnectionFailure) {
+        self.break_link(&sender.socket, failure);
+        self.end_failed(sender);
     }
 
     /// Something could not be sent, and counts as lost.

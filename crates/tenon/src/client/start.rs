@@ -227,7 +227,7 @@ impl Channel {
         drop(reader);
         let mut state = self.lock();
         if let Err(failure) = looked {
-            state.break_link(&socket, &failure, None);
+            state.break_link(&socket, &failure);
         }
         state
     }
@@ -270,6 +270,9 @@ impl ChannelState {
         let Some(link) = &mut self.link else {
             return Err(Obstacle::NoConnection);
         };
+        if link.failure.is_some() {
+            return Err(Obstacle::PeerIsBusy);
+        }
         if link.has_rested(timer.started()) && link.socket.socket.stream().is_some() {
             return Err(Obstacle::Rested);
         }
@@ -314,7 +317,9 @@ impl ChannelState {
         self.open_batches > 0
             && match &self.calls {
                 Calls::Stream(connection) => connection.queued_bytes() < GATHERED_MAX,
-                Calls::Datagram(calls) => !calls.endpoint.in_flight().is_multiple_of(64),
+                Calls::Datagram(calls) => {
+                    calls.endpoint.is_exchange() && !calls.endpoint.in_flight().is_multiple_of(64)
+                }
             }
     }
 

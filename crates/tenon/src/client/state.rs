@@ -20,7 +20,7 @@ use tenon_proto::endpoint::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
 use tenon_proto::lean::Features;
 
 use super::buffers::Buffers;
-use super::link::{Link, LinkSocket, ReadHalf, Sending};
+use super::link::{Link, LinkSocket, Outgoing, ReadHalf, Sending};
 use super::wait_handle::WakeHandle;
 use super::waiters::{CallId, Outcome, WaiterId, Waiters};
 
@@ -211,14 +211,14 @@ impl ChannelState {
     #[inline]
     pub(super) fn is_linked(&self, socket: &Arc<LinkSocket>) -> bool {
         let link = self.link.as_ref();
-        link.is_some_and(|link| Arc::ptr_eq(&link.socket, socket))
+        link.is_some_and(|link| Arc::ptr_eq(&link.socket, socket) && link.failure.is_none())
     }
 
-    /// Returns the link, if it is over this socket.
+    /// Returns the link, if it is over this socket and has not failed.
     #[inline]
     pub(super) fn link_over(&mut self, socket: &Arc<LinkSocket>) -> Option<&mut Link> {
         let link = self.link.as_mut();
-        link.filter(|link| Arc::ptr_eq(&link.socket, socket))
+        link.filter(|link| Arc::ptr_eq(&link.socket, socket) && link.failure.is_none())
     }
 
     /// Takes what the reader works with, if no caller reads: the one that has it is the reader.
@@ -250,38 +250,49 @@ impl ChannelState {
         })
     }
 
-    /// Ends the link over `socket` and all calls in flight on it, unless that has been done. `batch` is what could not
-    /// be sent whole. Calls that were not sent whole wait for the next connection.
+    /// Ends the link over `socket`, unless that has been done. A caller that sends over it notices that, and
+    /// [ends its calls](Self::end_link): it knows which of them it has sent.
     #[cold]
-    pub(super) fn break_link(
-        &mut self,
-        socket: &Arc<LinkSocket>,
-        failure: &ConnectionFailure,
-        batch: Option<&mut TransmitBatch>,
-    ) {
-        if !self.is_linked(socket) {
+    pub(super) fn break_link(&mut self, socket: &Arc<LinkSocket>, failure: &ConnectionFailure) {
+        let Some(link) = self.link_over(socket) else {
             return;
+        };
+        link.failure = Some(failure.clone());
+        socket.shutdown();
+        if link.sending != Sending::Queue {
+            self.end_link(socket, None);
         }
+    }
+
+    /// Ends all calls that are in flight on a link that has failed. `batch` is what was not sent whole. Calls that were
+    /// not sent whole wait for the next connection.
+    #[cold]
+    pub(super) fn end_link(&mut self, socket: &Arc<LinkSocket>, batch: Option<&mut TransmitBatch>) {
+        let is_meant = |link: &mut Link| Arc::ptr_eq(&link.socket, socket);
+        let Some(link) = self.link.take_if(is_meant) else {
+            return;
+        };
+        let failure = link
+            .failure
+            .unwrap_or_else(|| io::Error::from(io::ErrorKind::Other).into());
         let in_flight = self.calls.in_flight();
         tracing::debug!(?failure, in_flight, "connection lost");
-        let rest = self.link.take();
-        socket.shutdown();
+        let is_lost = matches!(failure, ConnectionFailure::Io(_));
         match &mut self.calls {
             Calls::Stream(connection) => {
-                if !matches!(failure, ConnectionFailure::Io(_)) {
+                if !is_lost {
                     connection.count_violation();
                 }
-                if let Some(super::link::Outgoing::Stream(mut batch)) =
-                    rest.and_then(|link| link.outgoing)
-                {
-                    connection.handle_transmit_failed(&mut batch);
+                let rest = link.outgoing.and_then(Outgoing::into_batch);
+                if let Some(mut rest) = rest {
+                    connection.handle_transmit_failed(&mut rest);
                 }
                 if let Some(batch) = batch {
                     connection.handle_transmit_failed(batch);
                 }
                 for call in connection.abandon_all() {
                     match call.unsent {
-                        Some(unsent) if matches!(failure, ConnectionFailure::Io(_)) => {
+                        Some(unsent) if is_lost => {
                             self.unsent.push_back((unsent, call.waiter));
                             self.waiters.wake(call.waiter).inspect(WakeHandle::wake);
                         }

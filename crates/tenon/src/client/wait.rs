@@ -37,45 +37,39 @@ impl Channel {
                 return self.finish(state, flight, waiter).map(Some);
             }
             let bound = until.or_earlier(state.next_timeout(waiter, flight.timer.deadline()));
-            if bound.is_over() {
-                state = self.handle_timeout(state, flight, waiter)?;
-                until = Until::seen(until.deadline, Instant::now());
-                if until.is_over() && !state.waiters.has_outcome(waiter) {
-                    drop(state);
-                    self.offer_reader_role();
-                    return Ok(None);
-                }
-                continue;
-            }
             if state.needs_sender() {
                 state = self.transmit(state, until.deadline);
-                until = Until::seen(until.deadline, Instant::now());
-                continue;
-            }
-            if state.link.is_none() {
+            } else if state.link.is_none() && !flight.timer.is_over() {
                 // The call was not sent before its connection was lost.
                 state = self.reconnect(state, &flight.timer)?;
+            } else if let Some(mut reader) = self.read(&mut state) {
+                drop(state);
+                // Without waiting, if the time is over.
+                if reader.read(waiter, bound, probe) {
+                    flight.waiter = None;
+                    return Ok(Some(Reply::InPlace(reader)));
+                }
+                drop(reader);
+                state = self.lock();
+            } else if !bound.is_over() {
+                let handle = state.waiters.fall_asleep(waiter);
+                drop(state);
+                handle.wait(&self.followers(), bound.deadline);
+                probe.at(Step::Received);
+                state = self.lock();
+                state.waiters.wake(waiter);
+            }
+            let now = Instant::now();
+            until = Until::seen(until.deadline, now);
+            if now < bound.deadline || state.waiters.has_outcome(waiter) {
                 continue;
             }
-            match self.read(&mut state) {
-                Some(mut reader) => {
-                    drop(state);
-                    if reader.read(waiter, bound, probe) {
-                        flight.waiter = None;
-                        return Ok(Some(Reply::InPlace(reader)));
-                    }
-                    drop(reader);
-                }
-                None => {
-                    let handle = state.waiters.fall_asleep(waiter);
-                    drop(state);
-                    handle.wait(&self.followers(), bound.deadline);
-                    probe.at(Step::Received);
-                }
+            state = self.handle_timeout(state, flight, waiter)?;
+            if until.is_over() && !state.waiters.has_outcome(waiter) {
+                drop(state);
+                self.offer_reader_role();
+                return Ok(None);
             }
-            until = Until::seen(until.deadline, Instant::now());
-            state = self.lock();
-            state.waiters.wake(waiter);
         }
     }
 

@@ -11,7 +11,7 @@ use super::slot::Slot;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Role {
-    /// One that polls, carries a call out that was handed over, or does nothing.
+    /// One that polls, or does nothing.
     Other,
     /// One that serves those that have something to say.
     Serving,
@@ -19,6 +19,8 @@ pub(super) enum Role {
     Staying,
     /// One whose handler takes long, so that another thread does its work.
     Replaced,
+    /// One that carries a call out that was handed over.
+    Working,
 }
 
 /// What one thread is at.
@@ -75,6 +77,7 @@ impl Activity {
             1 => Role::Serving,
             2 => Role::Staying,
             3 => Role::Replaced,
+            4 => Role::Working,
             _ => Role::Other,
         }
     }

@@ -31,6 +31,10 @@ pub(super) struct PollDuty {
     listeners: Vec<Listener>,
     accept_again: Option<Instant>,
     check_idle: Option<Instant>,
+    /// What was found last.
+    pub(super) ready: Vec<ReadySlot>,
+    /// The listeners at which connections wait.
+    waiting: Vec<usize>,
 }
 
 impl PollDuty {
@@ -44,28 +48,28 @@ impl PollDuty {
             listeners,
             accept_again: None,
             check_idle: None,
+            ready: Vec::new(),
+            waiting: Vec::new(),
         })
     }
 
-    /// Waits until something happens; returns the connections and ports that have something to say.
-    pub(super) fn wait(&mut self, server: &Arc<ServerState>) -> Vec<ReadySlot> {
+    /// Waits until something happens, and finds the connections and ports that have something to say.
+    pub(super) fn wait(&mut self, server: &Arc<ServerState>) {
         let now = Instant::now();
         let limit = self
             .next_duty(server, now)
             .map(|at| at.saturating_duration_since(now));
         if let Err(error) = self.poller.wait(limit) {
             tracing::error!(%error, "waiting for events failed");
-            return Vec::new();
+            return;
         }
-        let mut ready = Vec::new();
         if server.is_stopping() {
-            return ready;
+            return;
         }
-        self.find_ready(server, &mut ready);
+        self.find_ready(server);
         if limit.is_some() {
-            self.do_duties(server, &mut ready);
+            self.do_duties(server);
         }
-        ready
     }
 
     /// When something is to be done even if nothing happens.
@@ -80,10 +84,16 @@ impl PollDuty {
         duties.into_iter().flatten().min()
     }
 
-    fn find_ready(&mut self, server: &Arc<ServerState>, ready: &mut Vec<ReadySlot>) {
-        let listeners = self.listeners.len();
-        let mut waiting = Vec::new();
-        let events = self.poller.events().filter_map(|event| {
+    fn find_ready(&mut self, server: &Arc<ServerState>) {
+        let Self {
+            poller,
+            listeners,
+            ready,
+            waiting,
+            ..
+        } = self;
+        let listeners = listeners.len();
+        let events = poller.events().filter_map(|event| {
             if event.token < listeners {
                 waiting.push(event.token);
                 return None;
@@ -96,12 +106,12 @@ impl PollDuty {
                 ready.push((Arc::clone(slot), state));
             }
         });
-        for index in waiting {
+        while let Some(index) = self.waiting.pop() {
             self.accept(server, index);
         }
     }
 
-    fn do_duties(&mut self, server: &Arc<ServerState>, ready: &mut Vec<ReadySlot>) {
+    fn do_duties(&mut self, server: &Arc<ServerState>) {
         let now = Instant::now();
         if self.accept_again.take_if(|at| *at <= now).is_some() {
             for index in 0..self.listeners.len() {
@@ -112,7 +122,7 @@ impl PollDuty {
         if self.check_idle.take_if(|at| *at <= now).is_some() || is_late {
             for slot in server.slots.all() {
                 if let Some(state) = slot.claim() {
-                    look_at_time(server, &slot, state, now, ready);
+                    look_at_time(server, &slot, state, now, &mut self.ready);
                 }
             }
         }
@@ -148,7 +158,7 @@ fn look_at_time(
 ) {
     let mut place = Some(state);
     if let Some(state) = stream_of(&mut place) {
-        if let Some(reason) = state.served.overdue(&server.shared.limits, now) {
+        if let Some(reason) = state.overdue(&server.shared.limits, now) {
             state.end(reason);
             ready.extend(place.map(|state| (Arc::clone(slot), state)));
             return;

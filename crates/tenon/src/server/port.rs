@@ -215,6 +215,9 @@ impl PortTurn<'_> {
                 return TurnEnd::Idle;
             }
             self.serve_received(place);
+            if self.thread.activity.is_replaced() {
+                break;
+            }
         }
         match place {
             Some(_) => TurnEnd::More,
@@ -261,13 +264,18 @@ impl PortTurn<'_> {
             };
             match found {
                 None => {}
-                Some(found) if self.is_slow(&found) => self.hand_over(port, found),
+                Some(found) if self.is_slow(&found) || self.server.scheduler.is_busy() => {
+                    self.hand_over(port, found);
+                }
                 Some(found) => self.execute(place, found),
             }
             if let Some(port) = port_of(place)
                 && is_last
             {
                 self.send(port);
+            }
+            if self.thread.activity.is_replaced() {
+                return;
             }
         }
     }

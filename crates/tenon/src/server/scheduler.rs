@@ -22,7 +22,7 @@ use super::activity::{Activity, Role};
 use super::jobs::Job;
 use super::lock;
 use super::poll::PollDuty;
-use super::slot::{READY, Slot, SlotState};
+use super::slot::{READY, ROOM, Slot, SlotState};
 use super::state::ServerState;
 use super::thread::Thread;
 use super::turn;
@@ -50,6 +50,10 @@ pub(super) struct Scheduler {
     /// Calls that were handed over and are not answered, at most.
     jobs_max: usize,
     jobs: AtomicUsize,
+    /// Threads that may run handlers which take long, at most.
+    handlers_max: usize,
+    /// Whether as many do: every call is handed over then, as a thread has to be left that receives.
+    is_busy: AtomicBool,
     /// Whether several connections have something to say, so that no thread stays with one.
     is_crowded: AtomicBool,
 }
@@ -67,6 +71,10 @@ struct Tasks {
     serving: usize,
     /// Threads that stay with one connection each.
     staying: usize,
+    /// Threads whose handlers take long, or that carry out what was handed over.
+    busy: usize,
+    /// Connections with a call that can only be handed over, for which there was no room.
+    held: VecDeque<Arc<Slot>>,
     /// How long a turn takes, on average, in nanoseconds.
     turn_nanos: u64,
     lone: LoneSlot,
@@ -98,11 +106,13 @@ impl Scheduler {
                 jobs: VecDeque::new(),
                 poll: None,
                 threads: 0,
-                // One more waits for those that have nothing to say.
+                // One more receives while all others run handlers.
                 threads_max: threads_max.max(1) + 1,
                 idle: 0,
                 serving: 0,
                 staying: 0,
+                busy: 0,
+                held: VecDeque::new(),
                 turn_nanos: 0,
                 lone: LoneSlot {
                     id: 0,
@@ -116,6 +126,8 @@ impl Scheduler {
             serving_max: processors.min(threads_max.max(1)),
             jobs_max: jobs_max.max(1),
             jobs: AtomicUsize::new(0),
+            handlers_max: threads_max.max(1),
+            is_busy: AtomicBool::new(false),
             is_crowded: AtomicBool::new(false),
         }
     }
@@ -172,13 +184,46 @@ impl Scheduler {
         self.jobs.load(Ordering::Relaxed) < self.jobs_max
     }
 
+    /// Whether every call is to be handed over.
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
+    }
+
+    /// Has a connection served again when there is room for a call of it.
+    #[cold]
+    pub(super) fn wait_for_room(&self, server: &Arc<ServerState>, slot: &Arc<Slot>) {
+        lock(&self.tasks).held.push_back(Arc::clone(slot));
+        if self.has_room() {
+            self.serve_held(server);
+        }
+    }
+
+    #[cold]
+    fn serve_held(&self, server: &Arc<ServerState>) {
+        let held = lock(&self.tasks).held.pop_front();
+        if let Some(slot) = held
+            && let Some(state) = slot.signal(ROOM)
+        {
+            self.push_ready(server, &slot, state);
+        }
+    }
+
+    /// A call that was handed over is answered.
+    fn end_job(&self, server: &Arc<ServerState>) {
+        self.jobs.fetch_sub(1, Ordering::Relaxed);
+        if !lock(&self.tasks).held.is_empty() {
+            self.serve_held(server);
+        }
+    }
+
     /// Has a call carried out by another thread.
     pub(super) fn push_job(&self, server: &Arc<ServerState>, job: Job) {
         let tally = &server.shared.tally;
         tally.calls_handed_over.up();
         self.jobs.fetch_add(1, Ordering::Relaxed);
         let mut tasks = lock(&self.tasks);
-        if tasks.idle == 0 && tasks.threads >= tasks.threads_max {
+        if tasks.busy + tasks.jobs.len() >= self.handlers_max {
             tally.calls_waited.up();
         }
         tasks.jobs.push_back(job);
@@ -216,11 +261,11 @@ impl Scheduler {
                 }
                 Task::Run(job) => {
                     job.run(server);
-                    self.jobs.fetch_sub(1, Ordering::Relaxed);
+                    self.end_job(server);
                 }
                 Task::Poll(mut poll) => {
-                    let found = poll.wait(server);
-                    self.end_poll(poll, found);
+                    poll.wait(server);
+                    self.end_poll(poll);
                 }
             }
         }
@@ -228,8 +273,9 @@ impl Scheduler {
     }
 
     /// Puts back what only one thread has, and what it has found.
-    fn end_poll(&self, poll: Box<PollDuty>, found: Vec<ReadySlot>) {
+    fn end_poll(&self, mut poll: Box<PollDuty>) {
         let mut tasks = lock(&self.tasks);
+        let found = &mut poll.ready;
         if let [(slot, _)] = &found[..]
             && tasks.ready.is_empty()
         {
@@ -237,7 +283,7 @@ impl Scheduler {
         } else if !found.is_empty() {
             tasks.lone.streak = 0;
         }
-        tasks.ready.extend(found);
+        tasks.ready.extend(found.drain(..));
         self.note_crowd(&tasks);
         tasks.poll = Some(poll).filter(|_| !tasks.is_closed);
     }
@@ -251,12 +297,15 @@ impl Scheduler {
     /// Returns the next task; `None` when it is time to leave.
     fn next(&self, server: &Arc<ServerState>, activity: &Activity) -> Option<Task> {
         let mut tasks = lock(&self.tasks);
-        tasks.set_role(activity, Role::Other);
+        self.set_role(&mut tasks, activity, Role::Other);
         loop {
-            if let Some(task) = tasks.take(self.serving_max) {
-                if let Task::Serve(..) = task {
-                    tasks.set_role(activity, Role::Serving);
-                }
+            if let Some(task) = tasks.take(self) {
+                let role = match &task {
+                    Task::Serve(..) => Role::Serving,
+                    Task::Run(_) => Role::Working,
+                    Task::Poll(_) => Role::Other,
+                };
+                self.set_role(&mut tasks, activity, role);
                 self.reinforce(&mut tasks, server);
                 return Some(task);
             }
@@ -265,7 +314,7 @@ impl Scheduler {
             }
             let in_vain;
             (tasks, in_vain) = self.rest(tasks);
-            if in_vain && !tasks.has_task(self.serving_max) {
+            if in_vain && !tasks.has_task(self) {
                 return None;
             }
         }
@@ -282,7 +331,7 @@ impl Scheduler {
 
     /// Wakes or starts a thread if there is a task that should not wait for those that are awake.
     fn reinforce(&self, tasks: &mut Tasks, server: &Arc<ServerState>) {
-        let has_jobs = !tasks.jobs.is_empty();
+        let has_jobs = !tasks.jobs.is_empty() && tasks.busy < self.handlers_max;
         let may_serve = tasks.serving < self.serving_max && !tasks.ready.is_empty();
         let is_alone = tasks.serving == 0;
         if has_jobs
@@ -318,6 +367,22 @@ impl Scheduler {
         self.departures.notify_all();
     }
 
+    /// A thread counts as something else from now on.
+    fn set_role(&self, tasks: &mut Tasks, activity: &Activity, role: Role) {
+        for (change, role) in [(-1, activity.role()), (1, role)] {
+            let count = match role {
+                Role::Serving => &mut tasks.serving,
+                Role::Staying => &mut tasks.staying,
+                Role::Replaced | Role::Working => &mut tasks.busy,
+                Role::Other => continue,
+            };
+            *count = count.saturating_add_signed(change);
+        }
+        activity.set_role(role);
+        let is_busy = tasks.busy >= self.handlers_max;
+        self.is_busy.store(is_busy, Ordering::Relaxed);
+    }
+
     // ---- Connections that keep their thread ----
 
     /// Whether the thread that has served this connection is to stay with it; another thread polls then.
@@ -337,7 +402,7 @@ impl Scheduler {
         if !is_lone {
             return false;
         }
-        tasks.set_role(activity, Role::Staying);
+        self.set_role(&mut tasks, activity, Role::Staying);
         self.reinforce(&mut tasks, server);
         true
     }
@@ -346,7 +411,7 @@ impl Scheduler {
     pub(super) fn end_stay(&self, slot: &Slot, activity: &Activity, turns: u64) {
         let mut tasks = lock(&self.tasks);
         if activity.role() == Role::Staying {
-            tasks.set_role(activity, Role::Serving);
+            self.set_role(&mut tasks, activity, Role::Serving);
         }
         let is_crowded = self.is_crowded.load(Ordering::Relaxed);
         tasks.lone.note_stayed(slot.id, is_crowded, turns);
@@ -361,7 +426,7 @@ impl Scheduler {
         if !matches!(activity.role(), Role::Serving | Role::Staying) {
             return;
         }
-        tasks.set_role(activity, Role::Replaced);
+        self.set_role(&mut tasks, activity, Role::Replaced);
         server.shared.tally.takeovers.up();
         // What the thread has left in the slot while its handler runs.
         if let Some(slot) = activity.slot()
@@ -409,38 +474,31 @@ impl Scheduler {
 }
 
 impl Tasks {
-    /// A thread counts as something else from now on.
-    fn set_role(&mut self, activity: &Activity, role: Role) {
-        for (change, role) in [(-1, activity.role()), (1, role)] {
-            let count = match role {
-                Role::Serving => &mut self.serving,
-                Role::Staying => &mut self.staying,
-                Role::Other | Role::Replaced => continue,
-            };
-            *count = count.saturating_add_signed(change);
-        }
-        activity.set_role(role);
+    fn has_task(&self, scheduler: &Scheduler) -> bool {
+        let may_serve = !self.ready.is_empty() && self.serving < scheduler.serving_max;
+        let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
+        may_serve || may_work || self.poll.is_some()
     }
 
-    fn has_task(&self, serving_max: usize) -> bool {
-        let may_serve = !self.ready.is_empty() && self.serving < serving_max;
-        may_serve || !self.jobs.is_empty() || self.poll.is_some()
-    }
-
-    fn take(&mut self, serving_max: usize) -> Option<Task> {
-        if self.serving < serving_max
+    fn take(&mut self, scheduler: &Scheduler) -> Option<Task> {
+        if self.serving < scheduler.serving_max
             && let Some(ready) = self.ready.pop_front()
         {
             let is_lone = self.ready.is_empty();
             return Some(Task::Serve(ready, is_lone));
         }
+        let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
         // A thread polls as long as none does, and the others carry calls out.
-        if self.serving == 0 || self.jobs.is_empty() {
-            if let Some(poll) = self.poll.take() {
-                return Some(Task::Poll(poll));
-            }
+        if (self.serving == 0 || !may_work)
+            && let Some(poll) = self.poll.take()
+        {
+            return Some(Task::Poll(poll));
         }
-        self.jobs.pop_front().map(Task::Run)
+        if may_work {
+            self.jobs.pop_front().map(Task::Run)
+        } else {
+            None
+        }
     }
 
     /// How long those that wait to be served have to wait if no further thread serves them.

@@ -30,6 +30,9 @@ pub(super) const ANSWERS: u8 = 2;
 /// The peer has ended its sending side, or all of the connection.
 pub(super) const ENDED: u8 = 4;
 
+/// There may be room for a call that could not be handed over.
+pub(super) const ROOM: u8 = 8;
+
 /// A connection or port.
 pub(super) struct Slot {
     /// The number under which its socket is registered, which is never given again.

@@ -30,7 +30,7 @@ impl SlotTable {
     /// Adds a connection or port; the socket comes back if `limit` are open already.
     pub(super) fn add(&self, socket: SlotSocket, limit: usize) -> Result<Arc<Slot>, SlotSocket> {
         let mut open = lock(&self.open);
-        if open.len() >= limit {
+        if self.tally.connections_open.get() >= limit as u64 {
             return Err(socket);
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);

@@ -9,13 +9,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, CallToServe, EndReason, Sending, ServedStream};
+use tenon_core::serve::{CallContext, CallToServe, EndReason, Sending, ServedStream, ServerLimits};
 use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
 use tenon_net::{Stream, Watch};
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
 use super::jobs::Job;
-use super::slot::{ANSWERS, ENDED, LateAnswer, Slot, SlotState};
+use super::slot::{ANSWERS, ENDED, LateAnswer, ROOM, Slot, SlotState};
 use super::state::ServerState;
 use super::thread::Thread;
 
@@ -43,6 +43,8 @@ pub(super) struct StreamState {
     overdue: Option<EndReason>,
     /// Handlers that run where their calls were received, while the state is given away.
     inline: usize,
+    /// Whether the scheduler says when a call may be handed over.
+    awaits_room: bool,
     /// What becomes readable when there is room in shared memory, once that was waited for.
     room_bell: Option<OwnedFd>,
 }
@@ -71,6 +73,7 @@ impl StreamState {
             ends: None,
             overdue: None,
             inline: 0,
+            awaits_room: false,
             room_bell: None,
         }
     }
@@ -88,6 +91,13 @@ impl StreamState {
     /// Whether calls are carried out that are not answered.
     pub(super) fn has_running_calls(&self) -> bool {
         self.served.deferred() + self.inline > 0
+    }
+
+    /// Returns why the connection is to end by `now`, which is parked.
+    pub(super) fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
+        let overdue = self.served.overdue(limits, now)?;
+        let is_silent = matches!(overdue, EndReason::Idle);
+        (!is_silent || self.inline == 0).then_some(overdue)
     }
 
     /// Whether it is known what becomes readable when there is room in shared memory.
@@ -141,6 +151,9 @@ impl StreamTurn<'_> {
         if signals & ANSWERS != 0 {
             self.take_answers(state);
         }
+        if signals & ROOM != 0 {
+            state.awaits_room = false;
+        }
         if self.transmit(stream, place)? == Sending::Blocked {
             return Ok(TurnEnd::Idle);
         }
@@ -148,13 +161,14 @@ impl StreamTurn<'_> {
             return Ok(TurnEnd::Taken);
         };
         if state.ends.is_some() || state.served.is_held() && !self.may_go_on(state) {
+            self.await_room(state);
             return self.at_rest(state);
         }
-        let mut has_more = state.served.is_held();
-        if !has_more {
+        let mut has_more = false;
+        if !state.served.has_unread() {
             has_more = self.receive(stream, state)?;
         }
-        let calls = self.carry_out(place)?;
+        self.carry_out(place)?;
         if place.is_none() {
             return Ok(TurnEnd::Taken);
         }
@@ -164,8 +178,7 @@ impl StreamTurn<'_> {
         let Some(state) = stream_of(place) else {
             return Ok(TurnEnd::Taken);
         };
-        has_more |= calls >= CALLS_PER_TURN || state.served.has_many_replies();
-        if has_more && !state.served.is_held() {
+        if (has_more || state.served.has_unread()) && !state.served.is_held() {
             return Ok(TurnEnd::More);
         }
         self.at_rest(state)
@@ -217,27 +230,30 @@ impl StreamTurn<'_> {
         state.served.deferred() < limit.max(1) && self.server.scheduler.has_room()
     }
 
-    /// Carries out the calls that have come whole, up to a limit; returns how many. The state is gone if another
-    /// thread has taken it.
-    fn carry_out(&mut self, place: &mut Option<Box<SlotState>>) -> Result<usize, EndReason> {
+    /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
+    fn carry_out(&mut self, place: &mut Option<Box<SlotState>>) -> Result<(), EndReason> {
         let shared = &self.server.shared;
-        for calls in 0..CALLS_PER_TURN {
+        for _ in 0..CALLS_PER_TURN {
             let Some(state) = stream_of(place) else {
-                return Ok(calls);
+                return Ok(());
             };
             let Some(received) = state.served.next_call(shared)? else {
-                return Ok(calls);
+                return Ok(());
             };
             let call = CallToServe::received(&received);
-            if shared.times.is_slow(call.service, call.procedure) {
+            let is_slow = shared.times.is_slow(call.service, call.procedure);
+            if is_slow || self.server.scheduler.is_busy() {
                 if !self.hand_over(state, call, received) {
-                    return Ok(calls);
+                    return Ok(());
                 }
             } else {
                 self.execute(place, call, received);
+                if self.thread.activity.is_replaced() {
+                    return Ok(());
+                }
             }
         }
-        Ok(CALLS_PER_TURN)
+        Ok(())
     }
 
     /// Has a call carried out by another thread; returns false if it has to wait.
@@ -264,8 +280,19 @@ impl StreamTurn<'_> {
             }
             None => {
                 state.served.hold(received);
+                self.await_room(state);
                 false
             }
+        }
+    }
+
+    /// Has the connection served again when there is room for the call that waits in it, unless an answer of its own
+    /// makes that.
+    #[cold]
+    fn await_room(&self, state: &mut StreamState) {
+        if state.served.is_held() && !state.awaits_room && !self.server.scheduler.has_room() {
+            state.awaits_room = true;
+            self.server.scheduler.wait_for_room(self.server, self.slot);
         }
     }
 
@@ -365,11 +392,26 @@ impl StreamTurn<'_> {
                 Ok(false) => return TurnEnd::Idle,
                 Err(reason) => return self.end(place, reason),
             }
-            match self.serve_received(place) {
+            let served = self.serve_received(place);
+            match served.and_then(|end| self.check_time(place).map(|()| end)) {
                 Ok(TurnEnd::Idle) if self.may_stay(place) => {}
                 Ok(end) => return end,
                 Err(reason) => return self.end(place, reason),
             }
+        }
+    }
+
+    /// Checks that the peer does not take too long for a large request while the thread stays with it.
+    #[inline]
+    fn check_time(&self, place: &mut Option<Box<SlotState>>) -> Result<(), EndReason> {
+        match stream_of(place) {
+            Some(state) if state.served.has_begun() => {
+                let limits = &self.server.shared.limits;
+                let now = Instant::now();
+                state.served.park(limits, now);
+                state.overdue(limits, now).map_or(Ok(()), Err)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -381,7 +423,7 @@ impl StreamTurn<'_> {
         !self.thread.activity.is_replaced()
             && self.server.scheduler.may_stay()
             && !self.server.is_stopping()
-            && state.served.deferred() == 0
+            && !state.has_running_calls()
             && !state.served.has_transmit()
             && state.ends.is_none()
     }
@@ -408,9 +450,8 @@ impl StreamTurn<'_> {
                 .linger(&mut state.waiter, state.looking, has_begun, LINGER, receive);
         match received {
             Ok(0) => {
-                let stops = self.server.is_stopping();
-                let end = state.served.end_of_stream();
-                Err(if stops { EndReason::Stopping } else { end })
+                state.ends = Some(state.served.end_of_stream());
+                Ok(false)
             }
             Ok(bytes) => {
                 state.served.handle_received(bytes)?;
@@ -426,7 +467,7 @@ impl StreamTurn<'_> {
         let Some(stream) = self.slot.stream() else {
             return Ok(TurnEnd::Idle);
         };
-        let calls = self.carry_out(place)?;
+        self.carry_out(place)?;
         if place.is_none() {
             return Ok(TurnEnd::Taken);
         }
@@ -436,7 +477,7 @@ impl StreamTurn<'_> {
         let Some(state) = stream_of(place) else {
             return Ok(TurnEnd::Taken);
         };
-        if calls >= CALLS_PER_TURN || state.served.has_many_replies() {
+        if state.served.has_unread() && !state.served.is_held() {
             return Ok(TurnEnd::More);
         }
         Ok(TurnEnd::Idle)

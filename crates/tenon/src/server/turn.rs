@@ -28,6 +28,13 @@ pub(super) fn serve(
     let mut place = Some(state);
     let mut end = turn.run(&mut place);
     loop {
+        if turn.thread.activity.is_replaced()
+            && !matches!(end, TurnEnd::Over(_))
+            && let Some(state) = place.take()
+        {
+            // Other threads do this one's work; it begins anew.
+            return server.scheduler.push_ready(server, slot, state);
+        }
         end = match end {
             TurnEnd::Taken => return,
             TurnEnd::Over(reason) => return turn.end(place, &reason),

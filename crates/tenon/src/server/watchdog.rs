@@ -66,10 +66,8 @@ impl Watchdog {
     pub(super) fn run(&self, server: &Arc<ServerState>) {
         let mut seen: HashMap<*const Activity, u64> = HashMap::new();
         let mut idle_ticks = 0;
-        loop {
-            let Some(threads) = self.tick(idle_ticks >= IDLE_TICKS) else {
-                return;
-            };
+        let mut threads = Vec::new();
+        while self.tick(idle_ticks >= IDLE_TICKS, &mut threads) {
             let mut is_idle = true;
             seen.retain(|known, _| threads.iter().any(|thread| Arc::as_ptr(thread) == *known));
             for activity in &threads {
@@ -85,8 +83,10 @@ impl Watchdog {
         }
     }
 
-    /// Waits for the next look, or until a handler begins if it `sleeps`; returns the threads, or `None` at the end.
-    fn tick(&self, sleeps: bool) -> Option<Vec<Arc<Activity>>> {
+    /// Waits for the next look, or until a handler begins if it `sleeps`, and fills in the threads; returns false at
+    /// the end.
+    fn tick(&self, sleeps: bool, threads: &mut Vec<Arc<Activity>>) -> bool {
+        threads.clear();
         let mut watched = lock(&self.watched);
         if sleeps {
             self.is_asleep.store(true, Ordering::Release);
@@ -102,7 +102,7 @@ impl Watchdog {
             let waited = self.wake.wait_timeout(watched, TICK);
             watched = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let threads = watched.threads.iter().filter_map(Weak::upgrade);
-        (!watched.is_closed).then(|| threads.collect())
+        threads.extend(watched.threads.iter().filter_map(Weak::upgrade));
+        !watched.is_closed
     }
 }
