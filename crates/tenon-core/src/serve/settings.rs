@@ -40,7 +40,7 @@ pub enum StartError {
     #[error("no listen address configured; call ServerBuilder::listen")]
     NoAddress,
     /// Two services have the same program and version.
-    #[error("version {version} of program {program} is registered twice")]
+    #[error("version {version} of program {program} is served twice")]
     Twice {
         /// The program's number.
         program: u32,

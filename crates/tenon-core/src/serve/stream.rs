@@ -213,6 +213,7 @@ impl ServedStream {
     #[cold]
     fn broken(&mut self, error: ConnectionError) -> EndReason {
         if !matches!(error, ConnectionError::Refused(_)) {
+            self.connection.count_violation();
             let text = error.to_string();
             let is_preamble = self.connection.protocol().is_none();
             if is_preamble && self.receiver.lean_reader().is_some() {

@@ -445,9 +445,12 @@ impl<W> Connection<W> {
         Ok(started)
     }
 
-    /// Counts a connection on which the peer broke the protocol.
+    /// Counts that the peer broke the protocol, with the calls that this end has begun or accepted the connection for.
     pub fn count_violation(&mut self) {
-        self.outgoing.count_violation();
+        match self.role {
+            Role::Client => self.outgoing.count_violation(),
+            Role::Server => self.incoming.counters.violations += 1,
+        }
     }
 
     /// What has become of the calls of this end.

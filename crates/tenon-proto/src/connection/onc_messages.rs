@@ -58,10 +58,7 @@ impl<W> Connection<W> {
                 self.push_own_reply(reply);
                 Ok(Event::Handled)
             }
-            Err(BadCall::Unanswerable(violation)) => {
-                self.incoming.counters.violations += 1;
-                Err(violation.into())
-            }
+            Err(BadCall::Unanswerable(violation)) => Err(violation.into()),
         }
     }
 

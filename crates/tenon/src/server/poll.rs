@@ -53,12 +53,13 @@ impl PollDuty {
         })
     }
 
-    /// Waits until something happens, and finds the connections and ports that have something to say.
-    pub(super) fn wait(&mut self, server: &Arc<ServerState>) {
+    /// Waits until something happens, if it `waits`, and finds the connections and ports that have something to say.
+    pub(super) fn wait(&mut self, server: &Arc<ServerState>, waits: bool) {
         let now = Instant::now();
-        let limit = self
-            .next_duty(server, now)
-            .map(|at| at.saturating_duration_since(now));
+        let limit = match self.next_duty(server, now) {
+            _ if !waits => Some(Duration::ZERO),
+            duty => duty.map(|at| at.saturating_duration_since(now)),
+        };
         if let Err(error) = self.poller.wait(limit) {
             tracing::error!(%error, "waiting for events failed");
             return;

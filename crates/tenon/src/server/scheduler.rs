@@ -33,6 +33,9 @@ const IDLE_THREAD_TTL: Duration = Duration::from_secs(2);
 /// Another thread is woken when so much time is needed for those that wait to be served.
 const BACKLOG_MAX: Duration = Duration::from_micros(150);
 
+/// Turns between two polls, beside those of the connections that the last one has found.
+const TURNS_BESIDE: usize = 8;
+
 /// Times in a row that one connection has to be the only one before a thread stays with it, at most.
 const STREAK_MAX: u32 = 1024;
 
@@ -75,8 +78,12 @@ struct Tasks {
     busy: usize,
     /// Connections with a call that can only be handed over, for which there was no room.
     held: VecDeque<Arc<Slot>>,
+    /// Turns that may begin before those that have nothing to say are asked again.
+    turns_left: usize,
     /// How long a turn takes, on average, in nanoseconds.
     turn_nanos: u64,
+    /// When the last poll ended, and how many turns were to follow.
+    last_poll: Option<(Instant, usize)>,
     lone: LoneSlot,
     is_closed: bool,
 }
@@ -94,7 +101,8 @@ struct LoneSlot {
 enum Task {
     Serve(ReadySlot, bool),
     Run(Job),
-    Poll(Box<PollDuty>),
+    /// Waits only if no connection is to be served.
+    Poll(Box<PollDuty>, bool),
 }
 
 impl Scheduler {
@@ -113,7 +121,9 @@ impl Scheduler {
                 staying: 0,
                 busy: 0,
                 held: VecDeque::new(),
+                turns_left: 0,
                 turn_nanos: 0,
+                last_poll: None,
                 lone: LoneSlot {
                     id: 0,
                     streak: 0,
@@ -170,7 +180,8 @@ impl Scheduler {
         state: Box<SlotState>,
     ) -> Option<Box<SlotState>> {
         let mut tasks = lock(&self.tasks);
-        if tasks.ready.is_empty() {
+        if tasks.ready.is_empty() && tasks.turns_left > 0 {
+            tasks.turns_left -= 1;
             return Some(state);
         }
         tasks.ready.push_back((Arc::clone(slot), state));
@@ -263,8 +274,8 @@ impl Scheduler {
                     job.run(server);
                     self.end_job(server);
                 }
-                Task::Poll(mut poll) => {
-                    poll.wait(server);
+                Task::Poll(mut poll, waits) => {
+                    poll.wait(server, waits);
                     self.end_poll(poll);
                 }
             }
@@ -284,6 +295,8 @@ impl Scheduler {
             tasks.lone.streak = 0;
         }
         tasks.ready.extend(found.drain(..));
+        tasks.turns_left = tasks.ready.len() + TURNS_BESIDE;
+        tasks.last_poll = Some((Instant::now(), tasks.ready.len()));
         self.note_crowd(&tasks);
         tasks.poll = Some(poll).filter(|_| !tasks.is_closed);
     }
@@ -303,7 +316,7 @@ impl Scheduler {
                 let role = match &task {
                     Task::Serve(..) => Role::Serving,
                     Task::Run(_) => Role::Working,
-                    Task::Poll(_) => Role::Other,
+                    Task::Poll(..) => Role::Other,
                 };
                 self.set_role(&mut tasks, activity, role);
                 self.reinforce(&mut tasks, server);
@@ -481,9 +494,12 @@ impl Tasks {
     }
 
     fn take(&mut self, scheduler: &Scheduler) -> Option<Task> {
+        let is_due = self.turns_left == 0 && self.poll.is_some();
         if self.serving < scheduler.serving_max
+            && !is_due
             && let Some(ready) = self.ready.pop_front()
         {
+            self.turns_left = self.turns_left.saturating_sub(1);
             let is_lone = self.ready.is_empty();
             return Some(Task::Serve(ready, is_lone));
         }
@@ -492,12 +508,23 @@ impl Tasks {
         if (self.serving == 0 || !may_work)
             && let Some(poll) = self.poll.take()
         {
-            return Some(Task::Poll(poll));
+            self.note_turns();
+            return Some(Task::Poll(poll, self.ready.is_empty()));
         }
         if may_work {
             self.jobs.pop_front().map(Task::Run)
         } else {
             None
+        }
+    }
+
+    /// Learns from the turns since the last poll how long one takes.
+    fn note_turns(&mut self) {
+        if let Some((at, turns @ 1..)) = self.last_poll.take()
+            && self.ready.is_empty()
+        {
+            let nanos = at.elapsed().as_nanos() as u64 / turns as u64;
+            self.turn_nanos = (self.turn_nanos * 7 + nanos) / 8;
         }
     }
 

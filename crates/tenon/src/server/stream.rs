@@ -15,7 +15,7 @@ use tenon_net::{Stream, Watch};
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
 use super::jobs::Job;
-use super::slot::{ANSWERS, ENDED, LateAnswer, ROOM, Slot, SlotState};
+use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, Slot, SlotState};
 use super::state::ServerState;
 use super::thread::Thread;
 
@@ -35,6 +35,8 @@ pub(super) struct StreamState {
     looking: Looking,
     /// What its socket is watched for.
     watch: Watch,
+    /// Whether there may be something in the socket.
+    pub(super) is_readable: bool,
     /// Whether the peer is known to have ended its sending side.
     has_ended: bool,
     /// Why the connection ends when all calls of it are answered.
@@ -72,6 +74,7 @@ impl StreamState {
             has_ended: false,
             ends: None,
             overdue: None,
+            is_readable: true,
             inline: 0,
             awaits_room: false,
             room_bell: None,
@@ -147,6 +150,7 @@ impl StreamTurn<'_> {
             return Err(reason);
         }
         let signals = self.slot.take_signals();
+        state.is_readable |= signals & READY != 0;
         state.has_ended |= signals & ENDED != 0;
         if signals & ANSWERS != 0 {
             self.take_answers(state);
@@ -164,9 +168,8 @@ impl StreamTurn<'_> {
             self.await_room(state);
             return self.at_rest(state);
         }
-        let mut has_more = false;
-        if !state.served.has_unread() {
-            has_more = self.receive(stream, state)?;
+        if state.is_readable && !state.served.has_unread() {
+            self.receive(stream, state)?;
         }
         self.carry_out(place)?;
         if place.is_none() {
@@ -178,7 +181,7 @@ impl StreamTurn<'_> {
         let Some(state) = stream_of(place) else {
             return Ok(TurnEnd::Taken);
         };
-        if (has_more || state.served.has_unread()) && !state.served.is_held() {
+        if (state.is_readable || state.served.has_unread()) && !state.served.is_held() {
             return Ok(TurnEnd::More);
         }
         self.at_rest(state)
@@ -202,10 +205,11 @@ impl StreamTurn<'_> {
         }
     }
 
-    /// Receives once what is there; returns whether there may be more.
-    fn receive(&mut self, stream: &Stream, state: &mut StreamState) -> Result<bool, EndReason> {
+    /// Receives once what is there.
+    fn receive(&mut self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
+        state.is_readable = false;
         if self.server.is_stopping() {
-            return Ok(false);
+            return Ok(());
         }
         state.served.lend(&mut self.thread.memory);
         let room = state.served.room()?;
@@ -213,13 +217,14 @@ impl StreamTurn<'_> {
         match stream.try_recv(room) {
             Ok(0) => {
                 state.ends = Some(state.served.end_of_stream());
-                Ok(false)
+                Ok(())
             }
             Ok(bytes) => {
-                state.served.handle_received(bytes)?;
-                Ok(bytes == length || state.has_ended)
+                // What has filled the room may not be all, and behind the last bytes is the end.
+                state.is_readable = bytes == length || state.has_ended;
+                state.served.handle_received(bytes)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(EndReason::Socket(error)),
         }
     }

@@ -142,6 +142,9 @@ impl Turn<'_> {
         };
         self.watch(place, watch);
         if !self.prepare_to_park(place, is_blocked) {
+            if let Some(state) = stream_of(place) {
+                state.is_readable = true;
+            }
             return true;
         }
         let Some(state) = place.take() else {
