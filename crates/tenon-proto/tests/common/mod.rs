@@ -1,6 +1,7 @@
 //! What several tests need: words as bytes, numbers that look random, and how many seeds a simulation has.
 #![allow(dead_code, reason = "every test uses its part")]
 
+use std::fmt::Debug;
 use std::ops::Range;
 
 /// The bytes of XDR words, so that a test shows a message as RFC 5531 does.
@@ -14,6 +15,17 @@ pub fn seeds(count: u64) -> Range<u64> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
     let first = number("TENON_SIMULATION_FIRST").unwrap_or(0);
     first..first + number("TENON_SIMULATION_SEEDS").unwrap_or(count)
+}
+
+/// Shows what a run is about if it fails.
+pub struct ShownOnFailure<T: Debug>(pub T);
+
+impl<T: Debug> Drop for ShownOnFailure<T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{:?}", self.0);
+        }
+    }
 }
 
 /// SplitMix64 (Steele, Lea, Flood): the same numbers for the same seed everywhere.

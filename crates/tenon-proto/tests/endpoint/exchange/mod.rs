@@ -1,0 +1,10 @@
+//! The packet exchange protocol as docs/exchange.md specifies it.
+
+mod calls;
+mod endpoints;
+mod golden;
+mod hostile;
+mod losses;
+mod memory;
+mod simulation;
+pub mod support;
