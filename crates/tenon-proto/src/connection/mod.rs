@@ -183,7 +183,10 @@ pub struct Connection<W> {
     bound: BoundServices,
     send_queue: SendQueue,
     closing: Closing,
+    /// Pings of this end.
     pings: u32,
+    /// Pings of the peer whose answers wait to be sent.
+    unsent_pongs: usize,
     layer: Option<Box<dyn ByteLayer>>,
     /// An empty buffer.
     scratch: Buffer,
@@ -225,6 +228,7 @@ impl<W> Connection<W> {
             send_queue: SendQueue::default(),
             closing: Closing::default(),
             pings: 0,
+            unsent_pongs: 0,
             layer: None,
             scratch: Buffer::default(),
             config,
@@ -249,6 +253,7 @@ impl<W> Connection<W> {
         self.incoming.renew();
         self.send_queue = SendQueue::default();
         self.closing = Closing::default();
+        self.unsent_pongs = 0;
         self.layer = None;
         self.begin()
     }
@@ -464,7 +469,8 @@ impl<W> Connection<W> {
     }
 
     /// Notes that a call is carried out elsewhere than where it was received, so that it may be cancelled and counts
-    /// against the limit. `None` if there are too many: it is to be refused, or to wait.
+    /// against the limit. `None` if there are too many, or the number of a lean call has come round while a call with
+    /// it is carried out: it is to be refused, or to wait.
     pub fn defer(&mut self, caller: &Caller, deadline: Option<Instant>) -> Option<DeferredId> {
         self.incoming.defer(caller, deadline)
     }
@@ -513,10 +519,10 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Bytes of calls and replies that wait to be sent.
+    /// Bytes that wait to be sent, answers included that were given without a service.
     #[inline]
     pub fn queued_bytes(&self) -> usize {
-        self.send_queue.bytes()
+        self.send_queue.control_bytes() + self.send_queue.bytes()
     }
 
     /// Fills an empty batch with what is to be sent next; returns whether there is anything. Only one batch of a
@@ -530,6 +536,7 @@ impl<W> Connection<W> {
             return false;
         }
         self.send_queue.fill(batch);
+        self.unsent_pongs = 0;
         for number in batch.calls() {
             self.outgoing.mark_sent(number);
         }
@@ -578,16 +585,13 @@ impl<W> Connection<W> {
     }
 
     /// Tells a lean peer that this end begins no calls any more and accepts none behind those that it has accepted,
-    /// which are still answered. If there was no preamble yet the connection is refused instead.
+    /// which are still answered. A lean client whose preamble comes later is refused instead.
     pub fn close(&mut self, reason: CloseReason, text: &str) {
-        if self.protocol != Some(WireProtocol::Lean) {
-            self.closing.is_closed = true;
+        if std::mem::replace(&mut self.closing.is_closed, true) {
             return;
         }
-        if !self.has_greeted {
-            return self.refuse(refusal_for(reason));
-        }
-        if std::mem::replace(&mut self.closing.is_closed, true) {
+        if self.protocol != Some(WireProtocol::Lean) {
+            self.closing.refusal = Some(refusal_for(reason));
             return;
         }
         let close = Close {
@@ -605,6 +609,7 @@ impl<W> Connection<W> {
     /// Refuses a lean client before anything has come, or because what has come is no preamble.
     pub fn refuse(&mut self, reason: RefusalReason) {
         self.closing.is_closed = true;
+        self.closing.refusal = Some(reason);
         self.greet(Some(reason));
     }
 

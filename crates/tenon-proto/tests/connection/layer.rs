@@ -109,7 +109,7 @@ fn exchange(client: &mut End, server: &mut End, protocol: WireProtocol, argument
         while let Some(frame) = server.receiver.next_frame().unwrap() {
             let event = server.connection.handle_frame(frame, &server.services);
             if let Event::Called(call) = event.unwrap() {
-                let mut reply = End::reply(call.caller, call.arguments);
+                let mut reply = End::<u32>::reply(call.caller, call.arguments);
                 server.connection.push_reply(&mut reply);
             }
         }

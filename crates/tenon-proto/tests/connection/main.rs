@@ -2,11 +2,18 @@
 //! other.
 #![allow(clippy::unwrap_used, reason = "what fails fails the test")]
 
+mod binding;
+mod calls;
 #[path = "../common/mod.rs"]
 mod common;
 mod ends;
 mod fields;
 mod framing;
+mod golden;
 mod layer;
+mod onc_serving;
+mod pair;
 mod pieces;
+mod preambles;
+mod serving;
 mod simulation;

@@ -255,7 +255,7 @@ impl Simulation {
                         arguments,
                     }),
                     None => {
-                        let mut reply = End::reply(caller, &arguments);
+                        let mut reply = End::<u32>::reply(caller, &arguments);
                         end.connection.push_reply(&mut reply);
                     }
                 }
@@ -296,7 +296,7 @@ impl Simulation {
         let index = self.random.below(side.deferred.len());
         let call = side.deferred.swap_remove(index);
         assert!(side.end.connection.finish_deferred(call.id).is_some());
-        let mut reply = End::reply(call.caller, &call.arguments);
+        let mut reply = End::<u32>::reply(call.caller, &call.arguments);
         side.end.connection.push_reply(&mut reply);
     }
 
