@@ -4,6 +4,7 @@
 use super::binding::BindError;
 use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE};
 use super::outgoing_calls::{LeanCall, StartError};
+use super::send_queue::Removed;
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::{
@@ -378,9 +379,10 @@ impl<W> Connection<W> {
             CloseReason::VIOLATION => Vec::new(),
             _ => self.outgoing.abandon_behind(close.last_call),
         };
-        for call in &unbegun {
-            if !call.was_sent {
-                self.send_queue.remove(call.number);
+        for call in unbegun.iter().filter(|call| !call.was_sent) {
+            if self.send_queue.remove(call.number) == Removed::Unfinished {
+                // The peer waits for the rest of it.
+                self.tell_cancelled(call.number);
             }
         }
         Ok(Event::PeerClosing(PeerClosing { close, unbegun }))

@@ -4,8 +4,10 @@
 
 mod binding;
 mod calls;
+mod closing;
 #[path = "../common/mod.rs"]
 mod common;
+mod damage;
 mod ends;
 mod fields;
 mod framing;
@@ -17,3 +19,5 @@ mod pieces;
 mod preambles;
 mod serving;
 mod simulation;
+mod stamps;
+mod violations;

@@ -1,7 +1,7 @@
 //! The receiving half of a connection: every way in which a stream may deliver what is in it.
 
 mod memory;
-mod messages;
+pub mod messages;
 mod pieces;
 mod records;
 mod sniffing;
