@@ -405,9 +405,15 @@ impl<W> Connection<W> {
         Some(call)
     }
 
-    /// Takes a call back that was started and not sent, not even in part.
+    /// Takes a call back of which nothing was sent, even if it was [marked](Self::mark_sent) so. `None` if it is not in
+    /// flight.
     pub fn withdraw_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
-        self.outgoing.abandon(number, false)
+        let call = self.outgoing.abandon(number, false)?;
+        self.send_queue.remove(number);
+        Some(AbandonedCall {
+            was_sent: false,
+            ..call
+        })
     }
 
     /// Takes all calls of this end out, for when the connection is lost. Those that were not sent whole were not

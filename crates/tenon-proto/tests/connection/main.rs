@@ -17,6 +17,7 @@ mod onc_serving;
 mod pair;
 mod pieces;
 mod preambles;
+mod sending;
 mod serving;
 mod simulation;
 mod stamps;
