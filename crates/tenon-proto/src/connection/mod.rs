@@ -248,6 +248,7 @@ impl<W> Connection<W> {
         );
         self.has_greeted = false;
         self.peer = None;
+        self.outgoing.renew();
         self.requested.clear();
         self.bound.clear();
         self.incoming.renew();

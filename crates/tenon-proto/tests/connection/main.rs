@@ -17,6 +17,8 @@ mod onc_serving;
 mod pair;
 mod pieces;
 mod preambles;
+mod received;
+mod renewal;
 mod sending;
 mod serving;
 mod simulation;
