@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
+use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{
-    AbandonedCall, CallDraft, CallTimeout, Caller, Connection, OutgoingCounters, StartError,
+    AbandonedCall, CallDraft, CallTimeout, Caller, Connection, Event, OutgoingCounters, StartError,
     WireProtocol,
 };
 use tenon_proto::lean::{ByteOrder, Exception, Extras, Status};
@@ -13,7 +14,7 @@ use tenon_proto::onc::message::{CallTemplate, Refused};
 use tenon_wire::Buffer;
 
 use crate::common::{Random, words};
-use crate::ends::FIRST_CALL;
+use crate::ends::{self, FIRST_CALL};
 use crate::fields::Field::Bytes;
 use crate::fields::{bytes, head, kinds};
 use crate::pair::{CALLS_MAX, Pair, SECOND, client_config, known, server_config, take_in, waiters};
@@ -338,6 +339,69 @@ fn numbers_of_lean_calls_ascend_beside_one_that_stays_in_flight() {
     assert_eq!(pair.client.connection.in_flight(), 1);
     assert_eq!(pair.client.connection.cancel_call(last), None);
     assert_eq!(long, FIRST_CALL);
+}
+
+/// Answered in another order, some of them cancelled before.
+#[test]
+fn thousands_of_calls_in_flight_are_told_apart() {
+    const CALLS: u32 = 8000;
+    for protocol in PROTOCOLS {
+        let mut random = Random(11);
+        let granting = ConnectionConfig {
+            incoming_calls_max: CALLS as usize,
+            ..server_config(ORDER)
+        };
+        let (mut client, mut server) = ends::pair(protocol, client_config(ORDER), granting);
+        let deadline = Instant::now() + SECOND;
+        let mut callers = Vec::new();
+        for waiter in 0..CALLS {
+            if waiter == 1 {
+                // What the server grants is known with its first answer.
+                deliver(&mut server, &mut client, |_| {});
+            }
+            let arguments = waiter.to_be_bytes();
+            client.call(protocol, &arguments, deadline, waiter).unwrap();
+            deliver(&mut client, &mut server, |event| {
+                if let Event::Called(call) = event {
+                    callers.push((call.caller, call.arguments.to_vec()));
+                }
+            });
+        }
+        assert_eq!((callers.len(), client.connection.in_flight()), (8000, 8000));
+        let mut cancelled = HashSet::new();
+        for _ in 0..500 {
+            let number = FIRST_CALL + random.below(CALLS as usize) as u32;
+            let call = client.connection.cancel_call(number);
+            cancelled.extend(call.map(|call| call.waiter));
+        }
+        let mut answered = HashSet::new();
+        while !callers.is_empty() {
+            let (caller, arguments) = callers.swap_remove(random.below(callers.len()));
+            let mut reply = ends::End::<u32>::reply(caller, &arguments);
+            server.connection.push_reply(&mut reply);
+            deliver(&mut server, &mut client, |event| {
+                if let Event::Answered(answer) = event {
+                    assert_eq!(answer.outcome, Ok(&answer.waiter.to_be_bytes()[..]));
+                    assert!(answered.insert(answer.waiter));
+                }
+            });
+        }
+        assert_eq!(answered.len() + cancelled.len(), CALLS as usize);
+        assert!(answered.is_disjoint(&cancelled));
+        assert_eq!(client.connection.in_flight(), 0);
+    }
+}
+
+/// Brings to an end what the other has to say.
+fn deliver(from: &mut ends::End, to: &mut ends::End, mut each: impl FnMut(Event<'_, u32>)) {
+    let bytes = from.transmit_all();
+    let mut at = 0;
+    while at < bytes.len() {
+        at += to.receive(&bytes[at..]).unwrap();
+        while let Some(frame) = to.receiver.next_frame().unwrap() {
+            each(to.connection.handle_frame(frame, &to.services).unwrap());
+        }
+    }
 }
 
 // ---- Calls that cannot be started, and the loss of the connection ----
