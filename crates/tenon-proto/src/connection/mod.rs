@@ -543,7 +543,6 @@ impl<W> Connection<W> {
             return false;
         }
         self.send_queue.fill(batch);
-        self.unsent_pongs = 0;
         for number in batch.calls() {
             self.outgoing.mark_sent(number);
         }
@@ -553,6 +552,7 @@ impl<W> Connection<W> {
     /// Takes a batch back that was sent.
     #[inline]
     pub fn handle_transmitted(&mut self, batch: &mut TransmitBatch) {
+        self.unsent_pongs = 0;
         self.send_queue.recycle(batch);
     }
 
@@ -562,7 +562,9 @@ impl<W> Connection<W> {
         for number in batch.unsent_calls() {
             self.outgoing.mark_unsent(number);
         }
-        self.send_queue.restore(batch, self.own.order);
+        let outgoing = &self.outgoing;
+        let is_wanted = |number| outgoing.deadline(number).is_some();
+        self.send_queue.restore(batch, self.own.order, is_wanted);
     }
 
     /// Takes a batch back of which nothing was sent; what is in it goes out before everything else. Returns whether

@@ -482,21 +482,30 @@ impl SendQueue {
         }
     }
 
-    /// Takes a batch back of which a part was not sent, and keeps the calls that were not sent whole.
+    /// Takes a batch back of which a part was not sent, and keeps the calls that were not sent whole and are still
+    /// wanted.
     #[cold]
-    pub(super) fn restore(&mut self, batch: &mut TransmitBatch, order: ByteOrder) {
+    pub(super) fn restore(
+        &mut self,
+        batch: &mut TransmitBatch,
+        order: ByteOrder,
+        is_wanted: impl Fn(u32) -> bool,
+    ) {
         let front = batch.control.len();
         let short = &batch.short;
-        for call in &short.calls {
+        for call in short.calls.iter().filter(|call| is_wanted(call.number)) {
             if front + call.range.end > batch.sent {
                 self.unsent.push((call.number, copy_of(short, call)));
             }
         }
-        if let Some(piece) = batch.long.take()
-            && !(batch.is_sent() && piece.is_last())
-            && let Some(number) = piece.message.call
-        {
-            self.unsent.push((number, piece.message.into_whole(order)));
+        if let Some(piece) = batch.long.take() {
+            let rest = self.under_way.take().map_or(0, |message| message.rest);
+            self.bytes -= rest;
+            let is_sent = batch.is_sent() && piece.is_last();
+            let call = piece.message.call.filter(|call| is_wanted(*call));
+            if let Some(number) = call.filter(|_| !is_sent) {
+                self.unsent.push((number, piece.message.into_whole(order)));
+            }
         }
         self.recycle(batch);
     }

@@ -213,7 +213,7 @@ fn calls_stay_in_flight_when_the_connection_is_closed_for_a_violation() {
     let told = pair.take_answers();
     assert!(told[0].ends_with("not begun: []"), "{told:?}");
     assert_eq!(pair.client.connection.in_flight(), 2);
-    assert_eq!(pair.client.connection.abandon_all().count(), 2);
+    assert_eq!(pair.client.connection.abandon_all().len(), 2);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_renewed_lean_connection_begins_with_preamble_and_bindings() {
     let calls = pair.serve();
     pair.client.connection.cancel_call(calls[1].caller.number());
     pair.client.connection.close(CloseReason::DONE, "");
-    assert_eq!(pair.client.connection.abandon_all().count(), 1);
+    assert_eq!(pair.client.connection.abandon_all().len(), 1);
     renew(&mut pair);
     assert_eq!(pair.client.connection.peer(), None);
     assert_eq!(pair.client.connection.features(), Features::default());
@@ -64,7 +64,7 @@ fn a_renewed_connection_of_onc_rpc_goes_on_at_once() {
     let mut pair = Pair::onc();
     pair.call_onc(b"", "lost");
     pair.client.transmit_all();
-    assert_eq!(pair.client.connection.abandon_all().count(), 1);
+    assert_eq!(pair.client.connection.abandon_all().len(), 1);
     renew(&mut pair);
     assert_eq!(pair.client.connection.protocol(), Some(WireProtocol::Onc));
     let number = pair.call_onc(b"again", "again").number;
@@ -96,7 +96,7 @@ fn what_waited_to_be_sent_is_not_sent_over_the_next_connection() {
     let mut pair = pair();
     pair.call(&known(5), 1, b"", "not sent");
     pair.client.connection.ping();
-    let [call] = &pair.client.connection.abandon_all().collect::<Vec<_>>()[..] else {
+    let [call] = &pair.client.connection.abandon_all()[..] else {
         panic!("a call");
     };
     assert!(!call.was_sent);
@@ -126,7 +126,7 @@ fn a_deferred_call_of_the_lost_connection_is_not_taken_for_one_of_the_next() {
             assert_eq!(told, ["back: done"]);
             return;
         }
-        assert_eq!(client.abandon_all().count(), 0);
+        assert_eq!(client.abandon_all().len(), 0);
         renew(&mut pair);
         assert_eq!(pair.client.connection.deferred(), 0);
         pair.serve();
