@@ -9,6 +9,12 @@ pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
+/// A record of one fragment (RFC 5531 section 11).
+pub fn record(body: &[u8]) -> Vec<u8> {
+    let mark = 0x8000_0000 | body.len() as u32;
+    [&mark.to_be_bytes(), body].concat()
+}
+
 /// The seeds of a simulation: `count` from 0 on. `TENON_SIMULATION_SEEDS` in the environment is another count, and
 /// `TENON_SIMULATION_FIRST` the first, to repeat a failure.
 pub fn seeds(count: u64) -> Range<u64> {

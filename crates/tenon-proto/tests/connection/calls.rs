@@ -5,15 +5,14 @@ use std::time::Instant;
 
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{
-    AbandonedCall, CallDraft, CallTimeout, Caller, Connection, Event, OutgoingCounters, StartError,
-    WireProtocol,
+    CallDraft, CallTimeout, Caller, Connection, Event, OutgoingCounters, StartError, WireProtocol,
 };
 use tenon_proto::lean::{ByteOrder, Exception, Extras, Status};
 use tenon_proto::onc::auth::{AuthStat, Credential};
 use tenon_proto::onc::message::{CallTemplate, Refused};
 use tenon_wire::Buffer;
 
-use crate::common::{Random, words};
+use crate::common::{Random, record, words};
 use crate::ends::{self, FIRST_CALL};
 use crate::fields::Field::Bytes;
 use crate::fields::{bytes, head, kinds};
@@ -54,10 +53,9 @@ fn start(pair: &mut Pair) -> Result<u32, StartError> {
     Ok(call.number)
 }
 
-/// A record of ONC RPC with these words.
-fn record(message: &[u32]) -> Vec<u8> {
-    let mark = 0x8000_0000 | message.len() as u32 * 4;
-    words(&[&[mark], message].concat())
+/// A record of these words.
+fn record_of(message: &[u32]) -> Vec<u8> {
+    record(&words(message))
 }
 
 fn counters(pair: &Pair) -> OutgoingCounters {
@@ -131,7 +129,7 @@ fn every_refusal_of_onc_rpc_reaches_the_caller_with_its_exact_status() {
     for (status, refused) in cases {
         let mut pair = pair(WireProtocol::Onc);
         let xid = pair.call_onc(b"", "call").number;
-        let reply = record(&[&[xid, 1], status].concat());
+        let reply = record_of(&[&[xid, 1], status].concat());
         let received = take_in(&mut pair.client, &reply).unwrap();
         assert_eq!(received.told, [format!("call refused: {refused}")]);
         assert_eq!(counters(&pair).refusals, 1);
@@ -142,7 +140,7 @@ fn every_refusal_of_onc_rpc_reaches_the_caller_with_its_exact_status() {
 fn a_verifier_in_a_reply_does_not_hide_its_results() {
     let mut pair = pair(WireProtocol::Onc);
     let xid = pair.call_onc(b"", "call").number;
-    let reply = record(&[xid, 1, 0, 2, 5, 0x6162_6364, 0x6500_0000, 0, 0x6162_6364]);
+    let reply = record_of(&[xid, 1, 0, 2, 5, 0x6162_6364, 0x6500_0000, 0, 0x6162_6364]);
     let received = take_in(&mut pair.client, &reply).unwrap();
     assert_eq!(received.told, ["call: abcd"]);
 }
@@ -153,7 +151,7 @@ fn unsolicited_and_second_replies_are_counted_and_ignored() {
     let xid = onc.call_onc(b"", "call").number;
     let mut told = Vec::new();
     for number in [xid + 1, xid + 16, xid, xid] {
-        let reply = record(&[number, 1, 0, 0, 0, 0]);
+        let reply = record_of(&[number, 1, 0, 0, 0, 0]);
         told.extend(take_in(&mut onc.client, &reply).unwrap().told);
     }
     assert_eq!(told, ["call: "]);

@@ -171,7 +171,10 @@ fn a_layer_holds_messages_back_until_its_handshake_is_over() {
         }
         let deadline = Instant::now() + Duration::from_secs(60);
         client.call(protocol, b"ping", deadline, 1).unwrap();
+        assert!(client.connection.has_transmit(), "of the layer");
+        assert!(!server.connection.has_transmit(), "the client begins");
         assert_eq!(client.transmit_all(), [GREETING[0]]);
+        assert!(!client.connection.has_transmit(), "messages wait");
         assert_eq!(client.connection.peer_identity(), None);
         server.receive(&GREETING[..1]).unwrap();
         carry(&mut server, &mut client);

@@ -100,7 +100,9 @@ fn what_waits_together_is_sent_together() {
 fn a_connection_is_idle_when_nothing_waits() {
     let mut pair = lean();
     assert!(pair.client.connection.is_send_idle());
+    assert!(!pair.client.connection.has_transmit());
     pair.client.connection.ping();
+    assert!(pair.client.connection.has_transmit());
     assert!(!pair.client.connection.is_send_idle());
     pair.client.transmit_all();
     assert!(pair.client.connection.is_send_idle());

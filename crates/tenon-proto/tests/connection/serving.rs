@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{
-    CallState, Caller, Connection, ConnectionError, DeferredId, IncomingCounters,
+    CallState, Caller, Connection, ConnectionError, DeferredId, IncomingCounters, TransmitBatch,
 };
 use tenon_proto::lean::{ByteOrder, Exception, Extension, Extras, Fault, MESSAGE_MIN, Status};
 
@@ -196,6 +196,23 @@ fn a_ping_behind_many_short_answers_is_no_flood() {
     let sent = pair.server.transmit_all();
     let pong = bytes(ORDER, &head(kinds::PONG, 7, 0, 0, 0));
     assert!(sent.ends_with(&pong));
+}
+
+/// The peer reads nothing: whatever is tried to be sent comes back.
+#[test]
+fn pings_whose_answers_are_put_back_are_a_flood_all_the_same() {
+    let mut pair = pair();
+    let ping = bytes(ORDER, &head(kinds::PING, 1, 0, 0, 0));
+    let mut batch = TransmitBatch::default();
+    let mut rounds = 0;
+    while take_in(&mut pair.client, &ping.repeat(1000)).is_ok() {
+        let client = &mut pair.client.connection;
+        assert!(client.poll_transmit(&mut batch));
+        assert!(client.put_back(&mut batch));
+        rounds += 1;
+        assert!(rounds < 100);
+    }
+    assert!(pair.client.connection.queued_bytes() < 70_000);
 }
 
 #[test]

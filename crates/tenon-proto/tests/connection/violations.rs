@@ -6,7 +6,7 @@ use tenon_proto::connection::{ConnectionError, WireProtocol};
 use tenon_proto::lean::{ByteOrder, Extras, Fault, Kind, Violation};
 use tenon_proto::onc::message::Violation as OncViolation;
 
-use crate::common::words;
+use crate::common::{record, words};
 use crate::fields::Field::{self, Double, Half, Word};
 use crate::fields::{ORDERS, bytes, flags, head, head_with, kinds};
 use crate::pair::{Pair, SECOND, carry, client_config, known, server_config, take_in};
@@ -256,11 +256,6 @@ fn numbers_of_calls_ascend_in_each_direction_by_themselves() {
 
 // ---- ONC RPC ----
 
-fn record(message: &[u32]) -> Vec<u8> {
-    let mark = 0x8000_0000 | message.len() as u32 * 4;
-    words(&[&[mark], message].concat())
-}
-
 #[test]
 fn a_malformed_reply_of_onc_rpc_ends_its_call_and_a_stray_message_the_connection() {
     let onc = |outcome: Result<crate::pair::Received, ConnectionError>| match outcome {
@@ -269,14 +264,14 @@ fn a_malformed_reply_of_onc_rpc_ends_its_call_and_a_stray_message_the_connection
     };
     let mut pair = Pair::onc();
     let xid = pair.call_onc(b"", "call").number;
-    let cut = [0x80, 0, 0, 2, b'a', b'b'];
+    let cut = record(b"ab");
     let truncated = onc(take_in(&mut pair.client, &cut));
     assert_eq!(truncated, OncViolation::Truncated(0));
-    let call = record(&[xid, 0, 2, 1, 1, 0, 0, 0, 0, 0]);
+    let call = record(&words(&[xid, 0, 2, 1, 1, 0, 0, 0, 0, 0]));
     let stray = onc(take_in(&mut pair.client, &call));
     assert_eq!(stray, OncViolation::NotAReply(0));
 
-    let malformed = record(&[xid, 1, 0, 0, 0, 6]);
+    let malformed = record(&words(&[xid, 1, 0, 0, 0, 6]));
     let told = take_in(&mut pair.client, &malformed).unwrap().told;
     assert_eq!(told, ["call ended by a violation: unknown accept_stat 6"]);
     let again = onc(take_in(&mut pair.client, &malformed));

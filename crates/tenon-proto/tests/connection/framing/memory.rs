@@ -4,16 +4,11 @@ use tenon_proto::connection::framing::{Detached, Frame, ROOM_FIRST, ReceiveMemor
 use tenon_proto::lean::{ByteOrder, Preamble};
 
 use super::{fill, receive};
-use crate::common::{Random, seeds};
+use crate::common::{Random, record, seeds};
 use crate::framing::messages::{call, preamble};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 const LIMIT: usize = 1 << 20;
-
-fn record(body: &[u8]) -> Vec<u8> {
-    let mark = 0x8000_0000 | body.len() as u32;
-    [&mark.to_be_bytes(), body].concat()
-}
 
 /// What a message carries.
 fn body<'m>(frame: Frame<'m>) -> &'m [u8] {

@@ -347,7 +347,7 @@ fn random_messages_in_random_pieces_and_steps_arrive_as_they_were_sent() {
                     expected.push(Found::call(started, false, &body));
                     continue;
                 }
-                let size = (8 + random.below(length) & !7)
+                let size = ((8 + random.below(length)) & !7)
                     .min((length - 1) & !7)
                     .max(8);
                 let parts: Vec<&[u8]> = body.chunks(size).collect();

@@ -5,16 +5,12 @@ use tenon_proto::onc::record::{MARK, RecordError, put_message, seal};
 use tenon_wire::Buffer;
 
 use super::{fill, receive};
-use crate::common::{Random, seeds};
+use crate::common::{Random, record, seeds};
 
 const LAST: u32 = 0x8000_0000;
 
 fn fragment(mark: u32, body: &[u8]) -> Vec<u8> {
     [&mark.to_be_bytes(), body].concat()
-}
-
-fn record(body: &[u8]) -> Vec<u8> {
-    fragment(LAST | body.len() as u32, body)
 }
 
 /// A message cut into fragments of at most so many bytes.

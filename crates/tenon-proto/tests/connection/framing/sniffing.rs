@@ -4,14 +4,10 @@ use tenon_proto::connection::framing::{Frame, FramingError, Receiver};
 use tenon_proto::lean::{ByteOrder, MESSAGE_MIN, Preamble};
 
 use super::{fill, receive};
+use crate::common::record;
 use crate::framing::messages::call;
 
 const LIMIT: usize = 1000;
-
-fn record(body: &[u8]) -> Vec<u8> {
-    let mark = 0x8000_0000 | body.len() as u32;
-    [&mark.to_be_bytes(), body].concat()
-}
 
 #[test]
 fn either_protocol_is_recognised_however_its_first_bytes_arrive() {
