@@ -20,6 +20,7 @@ mod pieces;
 mod preambles;
 mod received;
 mod renewal;
+mod restarting;
 mod sending;
 mod serving;
 mod simulation;

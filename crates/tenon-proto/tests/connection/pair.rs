@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{
     AbandonedCall, Caller, ConnectionError, Event, PeerClosing, ReplyDraft, ReplyError,
-    ServiceTable, StartedCall, WireProtocol,
+    ServiceTable, StartedCall, TransmitBatch, WireProtocol,
 };
 use tenon_proto::lean::{ByteOrder, Exception, Extras, Interface, Part};
 use tenon_proto::onc::auth::Credential;
@@ -188,6 +188,34 @@ impl Pair {
         let received = carry(&mut self.server, &mut self.client);
         assert_eq!(received.calls, []);
         received.told
+    }
+
+    /// Takes the next batch of the client.
+    pub fn poll_batch(&mut self) -> TransmitBatch {
+        let mut batch = TransmitBatch::default();
+        assert!(self.client.connection.poll_transmit(&mut batch));
+        batch
+    }
+
+    /// The connection is lost: the client's calls, by their numbers.
+    pub fn abandon_all(&mut self) -> Vec<AbandonedCall<&'static str>> {
+        let mut calls = self.client.connection.abandon_all();
+        calls.sort_unstable_by_key(|call| call.number);
+        calls
+    }
+
+    /// The client goes on with a server that has never heard of it.
+    pub fn renew(&mut self) {
+        let receiver = self.client.connection.renew();
+        let protocol = self
+            .client
+            .connection
+            .protocol()
+            .expect("a client knows it");
+        let client = self.client.config.clone();
+        let server = self.server.config.clone();
+        self.server = Self::new(protocol, client, server).server;
+        self.client.receiver = receiver;
     }
 
     // ---- The server's side ----

@@ -18,14 +18,6 @@ fn pair() -> Pair {
     Pair::greeted(client, server_config(ORDER))
 }
 
-/// The client goes on with a server that has never heard of it.
-fn renew(pair: &mut Pair) {
-    pair.client.receiver = pair.client.connection.renew();
-    let protocol = pair.client.connection.protocol().unwrap();
-    let config = client_config(ORDER);
-    pair.server = Pair::new(protocol, config, server_config(ORDER)).server;
-}
-
 fn start(pair: &mut Pair) -> Result<u32, StartError> {
     let interface = known(5);
     let of = (&interface, 1);
@@ -45,7 +37,7 @@ fn a_renewed_lean_connection_begins_with_preamble_and_bindings() {
     pair.client.connection.cancel_call(calls[1].caller.number());
     pair.client.connection.close(CloseReason::DONE, "");
     assert_eq!(pair.client.connection.abandon_all().len(), 1);
-    renew(&mut pair);
+    pair.renew();
     assert_eq!(pair.client.connection.peer(), None);
     assert_eq!(pair.client.connection.features(), Features::default());
 
@@ -65,7 +57,7 @@ fn a_renewed_connection_of_onc_rpc_goes_on_at_once() {
     pair.call_onc(b"", "lost");
     pair.client.transmit_all();
     assert_eq!(pair.client.connection.abandon_all().len(), 1);
-    renew(&mut pair);
+    pair.renew();
     assert_eq!(pair.client.connection.protocol(), Some(WireProtocol::Onc));
     let number = pair.call_onc(b"again", "again").number;
     assert_eq!(number, FIRST_CALL + 1);
@@ -87,7 +79,7 @@ fn calls_that_were_given_up_do_not_count_against_the_next_server() {
     }
     let limit = CALLS_MAX;
     assert_eq!(start(&mut pair), Err(StartError::TooManyCalls { limit }));
-    renew(&mut pair);
+    pair.renew();
     assert!(start(&mut pair).is_ok());
 }
 
@@ -100,7 +92,7 @@ fn what_waited_to_be_sent_is_not_sent_over_the_next_connection() {
         panic!("a call");
     };
     assert!(!call.was_sent);
-    renew(&mut pair);
+    pair.renew();
     assert_eq!(pair.client.transmit_all().len(), 32, "the preamble");
 }
 
@@ -127,7 +119,7 @@ fn a_deferred_call_of_the_lost_connection_is_not_taken_for_one_of_the_next() {
             return;
         }
         assert_eq!(client.abandon_all().len(), 0);
-        renew(&mut pair);
+        pair.renew();
         assert_eq!(pair.client.connection.deferred(), 0);
         pair.serve();
         pair.take_answers();
