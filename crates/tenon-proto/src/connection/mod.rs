@@ -99,7 +99,7 @@ use crate::codec::lean::{Close, CloseReason, Features, MessageDraft, Preamble, R
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
 use closing::Closing;
-use framing::{Frame, Receiver};
+use framing::{Frame, FramingError, Receiver};
 use incoming_calls::IncomingCalls;
 use outgoing_calls::OutgoingCalls;
 use send_queue::{Removed, SendQueue};
@@ -313,6 +313,16 @@ impl<W> Connection<W> {
             Frame::Record(record) => self.handle_record(record, services),
             Frame::Preamble(preamble) => self.handle_preamble(&preamble),
         }
+    }
+
+    /// Takes in that the stream of the peer cannot be read on. A lean client whose preamble is malformed is known to be
+    /// one from then on, so that it is refused when the connection is [closed](Self::close).
+    #[cold]
+    pub fn handle_framing_error(&mut self, error: FramingError) -> ConnectionError {
+        if let FramingError::Lean(_) = error {
+            self.protocol = Some(WireProtocol::Lean);
+        }
+        error.into()
     }
 
     // ---- Calls of this end ----
@@ -602,6 +612,9 @@ impl<W> Connection<W> {
         if self.protocol != Some(WireProtocol::Lean) {
             self.closing.refusal = Some(refusal_for(reason));
             return;
+        }
+        if !self.has_greeted {
+            return self.refuse(refusal_for(reason));
         }
         let close = Close {
             reason,

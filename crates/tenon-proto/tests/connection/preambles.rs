@@ -247,6 +247,48 @@ fn a_server_that_closes_before_the_handshake_refuses_with_the_reason() {
     }
 }
 
+#[test]
+fn a_client_whose_preamble_is_damaged_is_refused_with_the_reason() {
+    let mut pair = pair();
+    let mut preamble = Preamble::client(0).encode();
+    preamble[20] ^= 1;
+    pair.server.receive(&preamble).unwrap();
+    let server = &mut pair.server;
+    let received = server
+        .connection
+        .next_received(&mut server.receiver, &server.services);
+    let error = received.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("byte 28 of the stream: the preamble is damaged"),
+        "{text}"
+    );
+    server.connection.close(CloseReason::VIOLATION, &text);
+    let sent = server.transmit_all();
+    let answer = Preamble::decode(sent[..].first_chunk().unwrap()).unwrap();
+    assert_eq!(answer.refusal, Some(RefusalReason::PREAMBLE));
+    assert_eq!(sent.len(), PREAMBLE, "all that is said");
+}
+
+#[test]
+fn a_peer_of_another_protocol_is_told_nothing() {
+    for stream in [&b"GET / HTTP/1.1"[..], &[0; 4].repeat(100)] {
+        let mut pair = pair();
+        let server = &mut pair.server;
+        let known = server.receive(stream).map(drop);
+        let services = &server.services;
+        let received = known.and_then(|()| {
+            let connection = &mut server.connection;
+            connection
+                .next_received(&mut server.receiver, services)
+                .map(drop)
+        });
+        let text = received.unwrap_err().to_string();
+        server.connection.close(CloseReason::VIOLATION, &text);
+        assert_eq!(server.transmit_all(), [], "{text}");
+    }
+}
+
 /// The owner knows that a lean client is there, and has too many connections to wait for its preamble.
 #[test]
 fn a_server_may_refuse_before_the_preamble_of_its_client_has_come() {
