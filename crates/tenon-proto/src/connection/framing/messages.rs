@@ -517,6 +517,8 @@ impl MessageReader {
     /// Takes what has arrived of messages in pieces, until one is complete or another message is the next.
     #[cold]
     fn next_in_pieces(&mut self) -> Result<Option<Frame<'_>>, Violation> {
+        // The storage that it is in may go with a message that is suspended.
+        self.last = None;
         loop {
             let step = match self.state {
                 State::Joining(joining) => self.join(joining)?,

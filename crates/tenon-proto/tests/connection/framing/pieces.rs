@@ -178,6 +178,23 @@ fn a_cancellation_drops_the_pieces_of_its_call() {
     assert!(receiver.is_between_frames(), "nothing is missing any more");
 }
 
+/// What came before pieces is not looked for in the memory that was changed for them.
+#[test]
+fn pieces_that_are_looked_at_make_the_message_before_them_the_last_no_longer() {
+    let first = &pieces(ORDER, 5, &[&[1; 8], &[2; 8]])[0];
+    for behind in [&ping(ORDER)[..4], &ping(ORDER)[..], &[]] {
+        let mut receiver = greeted(LIMIT, ORDER);
+        let before = call(ORDER, 4, &[7; 100]);
+        let stream = [&before[..], first, behind].concat();
+        assert_eq!(fill(&mut receiver, &stream), Ok(stream.len()));
+        assert!(receiver.next_frame().unwrap().is_some());
+        assert!(receiver.last_frame().is_some());
+        let is_ping = receiver.next_frame().unwrap().is_some();
+        assert_eq!(receiver.last_frame().is_some(), is_ping);
+        assert_eq!(receiver.detach().is_some(), is_ping);
+    }
+}
+
 /// A call and a call in the other direction have numbers of their own.
 #[test]
 fn the_direction_tells_messages_of_the_same_number_apart() {
