@@ -163,9 +163,10 @@ fn relay(front: &UdpSocket, server: SocketAddr, faults: Faults, stop: &AtomicBoo
                 break;
             };
             let (address, back) = &clients[index];
-            let _ = match to_server {
-                true => back.send_to(&bytes, server),
-                false => front.send_to(&bytes, address),
+            let _ = if to_server {
+                back.send_to(&bytes, server)
+            } else {
+                front.send_to(&bytes, address)
             };
         }
         if is_idle {

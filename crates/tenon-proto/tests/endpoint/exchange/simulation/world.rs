@@ -178,10 +178,7 @@ impl World {
         };
         // What the server takes is not known yet.
         let knows_limits = self.clients[which].endpoint.peer().is_some();
-        let (bytes, answer_bytes) = match knows_limits {
-            true => (bytes, answer_bytes),
-            false => (bytes % 1000, answer_bytes),
-        };
+        let bytes = if knows_limits { bytes } else { bytes % 1000 };
         let number = self.calls.len();
         let seed = self.random.next();
         let mut arguments = (number as u64).to_be_bytes().to_vec();
