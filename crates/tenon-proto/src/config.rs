@@ -17,7 +17,8 @@ pub struct ConnectionConfig {
     pub outgoing_calls_max: usize,
     /// Calls of the peer that may wait for their replies. Lean peers are told, 16 at least.
     pub incoming_calls_max: usize,
-    /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11).
+    /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11). 4 at least: the number
+    /// of a call is written into its first fragment when it is [started](crate::connection::Connection::start_call).
     pub fragment_max: usize,
     /// What this end can do beside what every end can.
     pub features: Features,

@@ -10,7 +10,7 @@ use crate::service::{ADD, FAIL, Obliging, details};
 
 const NUMBER: u64 = 0x0102_0304_0506_0708;
 
-/// Those of the exchange are called in both orders by `tenon-proto/tests/exchange`, packet by packet.
+/// Those of the exchange are called in both orders by `tenon-proto/tests/endpoint/exchange`, packet by packet.
 fn lean_rows() -> impl Iterator<Item = Row> {
     let rows = stream_rows().into_iter();
     rows.filter(|row| row.protocol == Protocol::Lean)

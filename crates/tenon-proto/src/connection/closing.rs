@@ -1,10 +1,14 @@
 //! How a connection ends: what each end has said about it.
 
+use crate::codec::lean::RefusalReason;
+
 /// What is known of the end of a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Closing {
     /// This end has said that it begins no calls any more and accepts none.
     pub(super) is_closed: bool,
+    /// Why a lean client is refused whose preamble comes only now.
+    pub(super) refusal: Option<RefusalReason>,
     /// What the peer has said of itself: the last call that it has accepted, if it has accepted any.
     pub(super) peer: Option<Option<u32>>,
     /// The connection is of no use any more.

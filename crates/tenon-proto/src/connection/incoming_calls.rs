@@ -1,6 +1,7 @@
 //! The calls that the peer has made: what they ask for, and how they are answered.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
@@ -144,10 +145,13 @@ pub struct DeferredId(u64);
 /// The calls that the peer has made.
 #[derive(Debug)]
 pub(super) struct IncomingCalls {
-    /// Those that are carried out elsewhere than where they were received.
+    /// Those that are carried out elsewhere than where they were received, by their [ids](Self::id_of).
     deferred: HashMap<u64, Deferred>,
     limit: usize,
-    next_id: u64,
+    /// Calls of ONC RPC that were deferred: their own numbers are not told apart.
+    unnumbered: u32,
+    /// Connections that this one has replaced.
+    renewals: u32,
     /// The last lean call that was accepted.
     last_call: Option<u32>,
     pub(super) counters: IncomingCounters,
@@ -155,8 +159,6 @@ pub(super) struct IncomingCalls {
 
 #[derive(Debug)]
 struct Deferred {
-    /// The number of a lean call, by which it may be cancelled.
-    number: Option<u32>,
     deadline: Option<Instant>,
     state: CallState,
 }
@@ -166,7 +168,8 @@ impl IncomingCalls {
         Self {
             deferred: HashMap::new(),
             limit,
-            next_id: 0,
+            unnumbered: 0,
+            renewals: 0,
             last_call: None,
             counters: IncomingCounters::default(),
         }
@@ -174,6 +177,7 @@ impl IncomingCalls {
 
     /// Forgets the calls of a connection that is lost.
     pub(super) fn renew(&mut self) {
+        self.renewals = self.renewals.wrapping_add(1);
         self.deferred.clear();
         self.last_call = None;
     }
@@ -199,7 +203,12 @@ impl IncomingCalls {
         self.last_call
     }
 
-    /// Notes that a call is carried out elsewhere. `None` if there are too many of those.
+    /// Names the call of a number, on this connection and on none before.
+    fn id_of(&self, number: u32) -> u64 {
+        u64::from(self.renewals) << 32 | u64::from(number)
+    }
+
+    /// Notes that a call is carried out elsewhere. `None` if there are too many of those, or one of the same number.
     pub(super) fn defer(
         &mut self,
         caller: &Caller,
@@ -208,22 +217,22 @@ impl IncomingCalls {
         if self.deferred.len() >= self.limit {
             return None;
         }
-        let id = self.next_id;
-        self.next_id += 1;
         let number = match caller {
-            Caller::Onc { .. } => None,
-            Caller::Lean(caller) => Some(caller.id),
+            Caller::Onc { .. } => {
+                self.unnumbered = self.unnumbered.wrapping_add(1);
+                self.unnumbered
+            }
+            Caller::Lean(caller) => caller.id,
         };
-        let state = CallState::Awaited;
-        self.deferred.insert(
-            id,
-            Deferred {
-                number,
-                deadline,
-                state,
-            },
-        );
-        Some(DeferredId(id))
+        let id = self.id_of(number);
+        match self.deferred.entry(id) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => {
+                let state = CallState::Awaited;
+                place.insert(Deferred { deadline, state });
+                Some(DeferredId(id))
+            }
+        }
     }
 
     pub(super) fn finish(&mut self, id: DeferredId) -> Option<CallState> {
@@ -236,10 +245,9 @@ impl IncomingCalls {
 
     /// Notes that the client no longer waits for a lean call.
     pub(super) fn cancel(&mut self, number: u32) -> Option<DeferredId> {
-        let mut calls = self.deferred.iter_mut();
-        let (id, call) = calls.find(|(_, call)| call.number == Some(number))?;
-        call.state = CallState::Cancelled;
-        Some(DeferredId(*id))
+        let id = self.id_of(number);
+        self.deferred.get_mut(&id)?.state = CallState::Cancelled;
+        Some(DeferredId(id))
     }
 
     pub(super) fn len(&self) -> usize {

@@ -4,6 +4,7 @@
 use super::binding::BindError;
 use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE};
 use super::outgoing_calls::{LeanCall, StartError};
+use super::send_queue::Removed;
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::{
@@ -14,8 +15,8 @@ use crate::codec::lean::{
 use crate::codec::onc::auth::Credential;
 use crate::config::Role;
 
-/// Bytes of control messages that wait to be sent before a peer's pings are taken for an attack.
-const CONTROL_MAX: usize = 64 << 10;
+/// Answers to pings that may wait to be sent before further pings are taken for an attack.
+const UNSENT_PONGS_MAX: usize = 4096;
 
 /// A call of the commonest form.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +74,7 @@ impl<W> Connection<W> {
     fn handle_client_preamble(&mut self, theirs: &Preamble) -> Result<(), ConnectionError> {
         let (ours, offered) = (self.own.versions, theirs.versions);
         let reason = match (theirs.refusal, ours.common(offered)) {
-            _ if self.closing.is_closed => Some(RefusalReason::STOPPING),
+            _ if self.closing.is_closed => self.closing.refusal.or(Some(RefusalReason::STOPPING)),
             (Some(_), _) => Some(RefusalReason::PREAMBLE),
             (None, None) => Some(RefusalReason::VERSION),
             (None, Some(_)) => None,
@@ -81,12 +82,15 @@ impl<W> Connection<W> {
         self.greet(reason);
         match reason {
             None => Ok(()),
-            Some(reason) => Err(Refused {
-                reason,
-                theirs: offered,
-                ours,
+            Some(reason) => {
+                self.closing.is_closed = true;
+                Err(Refused {
+                    reason,
+                    theirs: offered,
+                    ours,
+                }
+                .into())
             }
-            .into()),
         }
     }
 
@@ -158,9 +162,10 @@ impl<W> Connection<W> {
             }
             Kind::Ping => {
                 message.read(|_| Ok(()))?;
-                if self.send_queue.control_bytes() > CONTROL_MAX {
+                if self.unsent_pongs >= UNSENT_PONGS_MAX {
                     return Err(message.header_violation(Fault::Flood, 0).into());
                 }
+                self.unsent_pongs += 1;
                 self.incoming.counters.pings += 1;
                 self.put_control(plain(Kind::Pong, header.id, 0));
                 Ok(Event::Handled)
@@ -374,9 +379,10 @@ impl<W> Connection<W> {
             CloseReason::VIOLATION => Vec::new(),
             _ => self.outgoing.abandon_behind(close.last_call),
         };
-        for call in &unbegun {
-            if !call.was_sent {
-                self.send_queue.remove(call.number);
+        for call in unbegun.iter().filter(|call| !call.was_sent) {
+            if self.send_queue.remove(call.number) == Removed::Unfinished {
+                // The peer waits for the rest of it.
+                self.tell_cancelled(call.number);
             }
         }
         Ok(Event::PeerClosing(PeerClosing { close, unbegun }))

@@ -99,7 +99,7 @@ use crate::codec::lean::{Close, CloseReason, Features, MessageDraft, Preamble, R
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
 use closing::Closing;
-use framing::{Frame, Receiver};
+use framing::{Frame, FramingError, Receiver};
 use incoming_calls::IncomingCalls;
 use outgoing_calls::OutgoingCalls;
 use send_queue::{Removed, SendQueue};
@@ -183,7 +183,10 @@ pub struct Connection<W> {
     bound: BoundServices,
     send_queue: SendQueue,
     closing: Closing,
+    /// Pings of this end.
     pings: u32,
+    /// Pings of the peer whose answers wait to be sent.
+    unsent_pongs: usize,
     layer: Option<Box<dyn ByteLayer>>,
     /// An empty buffer.
     scratch: Buffer,
@@ -225,6 +228,7 @@ impl<W> Connection<W> {
             send_queue: SendQueue::default(),
             closing: Closing::default(),
             pings: 0,
+            unsent_pongs: 0,
             layer: None,
             scratch: Buffer::default(),
             config,
@@ -244,11 +248,13 @@ impl<W> Connection<W> {
         );
         self.has_greeted = false;
         self.peer = None;
+        self.outgoing.renew();
         self.requested.clear();
         self.bound.clear();
         self.incoming.renew();
         self.send_queue = SendQueue::default();
         self.closing = Closing::default();
+        self.unsent_pongs = 0;
         self.layer = None;
         self.begin()
     }
@@ -307,6 +313,16 @@ impl<W> Connection<W> {
             Frame::Record(record) => self.handle_record(record, services),
             Frame::Preamble(preamble) => self.handle_preamble(&preamble),
         }
+    }
+
+    /// Takes in that the stream of the peer cannot be read on. A lean client whose preamble is malformed is known to be
+    /// one from then on, so that it is refused when the connection is [closed](Self::close).
+    #[cold]
+    pub fn handle_framing_error(&mut self, error: FramingError) -> ConnectionError {
+        if let FramingError::Lean(_) = error {
+            self.protocol = Some(WireProtocol::Lean);
+        }
+        error.into()
     }
 
     // ---- Calls of this end ----
@@ -400,9 +416,15 @@ impl<W> Connection<W> {
         Some(call)
     }
 
-    /// Takes a call back that was started and not sent, not even in part.
+    /// Takes a call back of which nothing was sent, even if it was [marked](Self::mark_sent) so. `None` if it is not in
+    /// flight.
     pub fn withdraw_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
-        self.outgoing.abandon(number, false)
+        let call = self.outgoing.abandon(number, false)?;
+        self.send_queue.remove(number);
+        Some(AbandonedCall {
+            was_sent: false,
+            ..call
+        })
     }
 
     /// Takes all calls of this end out, for when the connection is lost. Those that were not sent whole were not
@@ -467,7 +489,8 @@ impl<W> Connection<W> {
     }
 
     /// Notes that a call is carried out elsewhere than where it was received, so that it may be cancelled and counts
-    /// against the limit. `None` if there are too many: it is to be refused, or to wait.
+    /// against the limit. `None` if there are too many, or the number of a lean call has come round while a call with
+    /// it is carried out: it is to be refused, or to wait.
     pub fn defer(&mut self, caller: &Caller, deadline: Option<Instant>) -> Option<DeferredId> {
         self.incoming.defer(caller, deadline)
     }
@@ -516,10 +539,10 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Bytes of calls and replies that wait to be sent.
+    /// Bytes that wait to be sent, answers included that were given without a service.
     #[inline]
     pub fn queued_bytes(&self) -> usize {
-        self.send_queue.bytes()
+        self.send_queue.control_bytes() + self.send_queue.bytes()
     }
 
     /// Fills an empty batch with what is to be sent next; returns whether there is anything. Only one batch of a
@@ -542,6 +565,7 @@ impl<W> Connection<W> {
     /// Takes a batch back that was sent.
     #[inline]
     pub fn handle_transmitted(&mut self, batch: &mut TransmitBatch) {
+        self.unsent_pongs = 0;
         self.send_queue.recycle(batch);
     }
 
@@ -551,7 +575,9 @@ impl<W> Connection<W> {
         for number in batch.unsent_calls() {
             self.outgoing.mark_unsent(number);
         }
-        self.send_queue.restore(batch, self.own.order);
+        let outgoing = &self.outgoing;
+        let is_wanted = |number| outgoing.deadline(number).is_some();
+        self.send_queue.restore(batch, self.own.order, is_wanted);
     }
 
     /// Takes a batch back of which nothing was sent; what is in it goes out before everything else. Returns whether
@@ -581,17 +607,17 @@ impl<W> Connection<W> {
     }
 
     /// Tells a lean peer that this end begins no calls any more and accepts none behind those that it has accepted,
-    /// which are still answered. If there was no preamble yet the connection is refused instead.
+    /// which are still answered. A lean client whose preamble comes later is refused instead.
     pub fn close(&mut self, reason: CloseReason, text: &str) {
+        if std::mem::replace(&mut self.closing.is_closed, true) {
+            return;
+        }
         if self.protocol != Some(WireProtocol::Lean) {
-            self.closing.is_closed = true;
+            self.closing.refusal = Some(refusal_for(reason));
             return;
         }
         if !self.has_greeted {
             return self.refuse(refusal_for(reason));
-        }
-        if std::mem::replace(&mut self.closing.is_closed, true) {
-            return;
         }
         let close = Close {
             reason,
@@ -608,6 +634,7 @@ impl<W> Connection<W> {
     /// Refuses a lean client before anything has come, or because what has come is no preamble.
     pub fn refuse(&mut self, reason: RefusalReason) {
         self.closing.is_closed = true;
+        self.closing.refusal = Some(reason);
         self.greet(Some(reason));
     }
 

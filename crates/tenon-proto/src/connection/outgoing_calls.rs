@@ -362,6 +362,11 @@ impl<W> OutgoingCalls<W> {
         self.given_up += 1;
     }
 
+    /// Forgets the calls that the peer of a lost connection will not answer any more.
+    pub(super) fn renew(&mut self) {
+        self.given_up = 0;
+    }
+
     /// Takes all calls out, for when the connection is lost. `unsent` are the messages of those that were not sent
     /// whole.
     pub(super) fn abandon_all(

@@ -113,7 +113,8 @@ impl<W> Connection<W> {
         receiver: &'m mut Receiver,
         services: &ServiceTable,
     ) -> Result<Received<'m, W>, ConnectionError> {
-        match receiver.next_frame()? {
+        let found = receiver.next_frame();
+        match found.map_err(|error| self.handle_framing_error(error))? {
             None => return Ok(Received::Nothing),
             Some(Frame::Preamble(preamble)) => {
                 self.handle_frame(Frame::Preamble(preamble), services)?;

@@ -26,12 +26,21 @@ pub(super) struct SendQueue {
     in_pieces: VecDeque<LongMessage>,
     /// The order of bytes of the headers of pieces, if the peer takes pieces.
     pieces: Option<ByteOrder>,
-    /// The call that a piece under way belongs to, if others follow it.
-    under_way: Option<u32>,
+    /// The message whose piece is under way, if others follow it and are wanted.
+    under_way: Option<UnderWay>,
     /// Calls of a batch that was not sent whole, and their messages.
     unsent: Vec<(u32, Buffer)>,
     /// Bytes of everything but the control messages.
     bytes: usize,
+}
+
+/// A message in a batch, of which further pieces are to follow.
+#[derive(Debug, Clone, Copy)]
+struct UnderWay {
+    /// The number of the call, if it is one.
+    call: Option<u32>,
+    /// Bytes that are to follow.
+    rest: usize,
 }
 
 /// What was found of a call that is to be taken back.
@@ -339,7 +348,9 @@ impl SendQueue {
     /// Takes a call out that was not sent whole.
     #[cold]
     pub(super) fn remove(&mut self, number: u32) -> Removed {
-        if self.under_way.take_if(|call| *call == number).is_some() {
+        let is_meant = |under_way: &mut UnderWay| under_way.call == Some(number);
+        if let Some(under_way) = self.under_way.take_if(is_meant) {
+            self.bytes -= under_way.rest;
             return Removed::Unfinished;
         }
         let of_call = |message: &LongMessage| message.call == Some(number);
@@ -423,7 +434,10 @@ impl SendQueue {
         self.bytes -= piece.range.len();
         batch.length += piece.len();
         if !piece.is_last() {
-            self.under_way = piece.message.call;
+            self.under_way = Some(UnderWay {
+                call: piece.message.call,
+                rest: piece.message.bytes.len() - piece.message.begun,
+            });
         }
         batch.long = Some(piece);
     }
@@ -451,34 +465,47 @@ impl SendQueue {
         (batch.sent, batch.length) = (0, 0);
     }
 
+    /// Lets the message go on whose piece was sent, if it is still wanted: its call may have been taken back since, or
+    /// the connection may be lost.
     #[cold]
     fn go_on(&mut self, piece: Piece, is_sent: bool) {
         if piece.is_last() {
             return;
         }
-        let is_wanted = piece.message.call.is_none() || self.under_way.take().is_some();
-        if is_sent && is_wanted {
+        let Some(under_way) = self.under_way.take() else {
+            return;
+        };
+        if is_sent {
             self.in_pieces.push_back(piece.message);
         } else {
-            self.bytes -= piece.message.bytes.len() - piece.message.begun;
+            self.bytes -= under_way.rest;
         }
     }
 
-    /// Takes a batch back of which a part was not sent, and keeps the calls that were not sent whole.
+    /// Takes a batch back of which a part was not sent, and keeps the calls that were not sent whole and are still
+    /// wanted.
     #[cold]
-    pub(super) fn restore(&mut self, batch: &mut TransmitBatch, order: ByteOrder) {
+    pub(super) fn restore(
+        &mut self,
+        batch: &mut TransmitBatch,
+        order: ByteOrder,
+        is_wanted: impl Fn(u32) -> bool,
+    ) {
         let front = batch.control.len();
         let short = &batch.short;
-        for call in &short.calls {
+        for call in short.calls.iter().filter(|call| is_wanted(call.number)) {
             if front + call.range.end > batch.sent {
                 self.unsent.push((call.number, copy_of(short, call)));
             }
         }
-        if let Some(piece) = batch.long.take()
-            && !(batch.is_sent() && piece.is_last())
-            && let Some(number) = piece.message.call
-        {
-            self.unsent.push((number, piece.message.into_whole(order)));
+        if let Some(piece) = batch.long.take() {
+            let rest = self.under_way.take().map_or(0, |message| message.rest);
+            self.bytes -= rest;
+            let is_sent = batch.is_sent() && piece.is_last();
+            let call = piece.message.call.filter(|call| is_wanted(*call));
+            if let Some(number) = call.filter(|_| !is_sent) {
+                self.unsent.push((number, piece.message.into_whole(order)));
+            }
         }
         self.recycle(batch);
     }

@@ -247,6 +247,14 @@ impl<W> ClientEndpoint<W> {
         matches!(self.0, Calls::Exchange(_))
     }
 
+    /// Returns the conversation of the packet exchange, for what it has seen and what memory it has.
+    pub fn conversation(&self) -> Option<&exchange::ClientEngine<W>> {
+        match &self.0 {
+            Calls::Onc(_) => None,
+            Calls::Exchange(calls) => Some(&calls.engine),
+        }
+    }
+
     /// Asks for a conversation before there is a call, unless there is one.
     pub fn greet(&mut self, now: Instant) {
         if let Calls::Exchange(calls) = &mut self.0 {

@@ -177,7 +177,7 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
             Some(saved) => call.reply = Some((saved, now)),
             None => {
                 self.counters.too_long += 1;
-                self.calls.remove(key);
+                self.forget(key);
             }
         }
     }
@@ -185,7 +185,15 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
     /// Forgets a call that was judged [`Verdict::New`] but is not carried out after all: when it is
     /// repeated, it is new again.
     pub fn forget(&mut self, key: &CallKey<P>) {
-        self.calls.remove(key);
+        let Some(call) = self.calls.remove(key) else {
+            return;
+        };
+        // Its turn takes the place of another call no longer. It is among the last.
+        let turns = self.order.iter();
+        let position = turns.rev().position(|(_, turn)| *turn == call.turn);
+        if let Some(behind) = position {
+            self.order.remove(self.order.len() - 1 - behind);
+        }
     }
 
     /// Calls remembered.

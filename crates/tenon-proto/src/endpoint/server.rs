@@ -30,6 +30,8 @@ pub struct ServerEndpoint<A> {
     duplicates: DuplicateCache<A>,
     /// Whether messages of ONC RPC are accepted.
     takes_onc: bool,
+    /// Calls that have not come before are dropped.
+    is_closed: bool,
     /// Replies of ONC RPC that are to be sent.
     replies: VecDeque<(A, Buffer)>,
     spare: Vec<Buffer>,
@@ -82,6 +84,7 @@ impl<A: Address> ServerEndpoint<A> {
             exchange: ServerEngine::new(preamble, limits, secrets, now),
             duplicates: DuplicateCache::new(duplicates),
             takes_onc,
+            is_closed: false,
             replies: VecDeque::new(),
             spare: Vec::new(),
             counters: EndpointCounters::default(),
@@ -144,7 +147,8 @@ impl<A: Address> ServerEndpoint<A> {
         None
     }
 
-    /// Lets a call through that is new; answers or drops one that is not.
+    /// Lets a call through that is new; answers or drops one that is not. A client repeats a call that is dropped
+    /// while the endpoint closes, and the server that follows gets it.
     fn admit<'d>(
         &mut self,
         now: Instant,
@@ -153,6 +157,10 @@ impl<A: Address> ServerEndpoint<A> {
     ) -> Option<DatagramCall<'d, A>> {
         let key = duplicates::CallKey::new(from, &call);
         match self.duplicates.check(key, now) {
+            Verdict::New if self.is_closed => {
+                self.counters.dropped += 1;
+                self.duplicates.forget(&key);
+            }
             Verdict::New => {
                 self.counters.calls.calls += 1;
                 let key = DatagramCallKey::Onc(key);
@@ -256,14 +264,21 @@ impl<A: Address> ServerEndpoint<A> {
         }
     }
 
-    /// Takes nothing any more, and has clients of the exchange told that the server stops.
+    /// Takes no calls any more, and has clients of the exchange told that the server stops. Calls that were let through
+    /// are still answered, and so are their repetitions.
     pub fn close(&mut self, to: Farewell) {
+        self.is_closed = true;
         self.exchange.say_goodbye(to);
     }
 
     /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by itself.
     pub fn has_unarrived(&self) -> bool {
         !self.replies.is_empty() || self.exchange.has_unarrived()
+    }
+
+    /// Returns the conversations of the packet exchange, for what they have seen and what memory they have.
+    pub fn conversations(&self) -> &ServerEngine<A> {
+        &self.exchange
     }
 
     /// What has been seen so far.

@@ -1,9 +1,37 @@
-//! What several tests need: words as bytes and numbers that look random.
+//! What several tests need: words as bytes, numbers that look random, and how many seeds a simulation has.
 #![allow(dead_code, reason = "every test uses its part")]
+
+use std::fmt::Debug;
+use std::ops::Range;
 
 /// The bytes of XDR words, so that a test shows a message as RFC 5531 does.
 pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// A record of one fragment (RFC 5531 section 11).
+pub fn record(body: &[u8]) -> Vec<u8> {
+    let mark = 0x8000_0000 | body.len() as u32;
+    [&mark.to_be_bytes(), body].concat()
+}
+
+/// The seeds of a simulation: `count` from 0 on. `TENON_SIMULATION_SEEDS` in the environment is another count, and
+/// `TENON_SIMULATION_FIRST` the first, to repeat a failure.
+pub fn seeds(count: u64) -> Range<u64> {
+    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
+    let first = number("TENON_SIMULATION_FIRST").unwrap_or(0);
+    first..first + number("TENON_SIMULATION_SEEDS").unwrap_or(count)
+}
+
+/// Shows what a run is about if it fails.
+pub struct ShownOnFailure<T: Debug>(pub T);
+
+impl<T: Debug> Drop for ShownOnFailure<T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{:?}", self.0);
+        }
+    }
 }
 
 /// SplitMix64 (Steele, Lea, Flood): the same numbers for the same seed everywhere.

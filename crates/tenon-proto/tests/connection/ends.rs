@@ -1,11 +1,12 @@
 //! Two ends of a connection and the stream between them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
-    CallDraft, Connection, ConnectionError, LeanCall, ReplyDraft, ServiceTable, StartError,
+    CallDraft, Caller, Connection, ConnectionError, LeanCall, ReplyDraft, ServiceTable, StartError,
     StartedCall, TransmitBatch, WireProtocol,
 };
 use tenon_proto::lean::{Extras, Interface, MessageDraft};
@@ -14,14 +15,15 @@ use tenon_proto::onc::message::CallTemplate;
 use tenon_proto::onc::record;
 use tenon_wire::Buffer;
 
-use std::time::Instant;
-
 /// The program that both ends serve.
 pub const PROGRAM: u32 = 0x2000_0001;
 
-/// One end of a connection.
-pub struct End {
-    pub connection: Connection<u32>,
+/// The number of the client's first call.
+pub const FIRST_CALL: u32 = 1;
+
+/// One end of a connection. `W` is what it finds the waiter of a call by.
+pub struct End<W = u32> {
+    pub connection: Connection<W>,
     pub receiver: Receiver,
     pub services: ServiceTable,
     pub config: ConnectionConfig,
@@ -33,20 +35,20 @@ pub struct End {
 }
 
 /// Both ends of a connection that was just made: the client and the server.
-pub fn pair(
+pub fn pair<W>(
     protocol: WireProtocol,
     client: ConnectionConfig,
     server: ConnectionConfig,
-) -> (End, End) {
-    let (connection, receiver) = Connection::client(client.clone(), protocol, 0x5eed);
+) -> (End<W>, End<W>) {
+    let (connection, receiver) = Connection::client(client.clone(), protocol, FIRST_CALL);
     let first = End::new(connection, receiver, client, false);
     let (connection, receiver) = Connection::server(server.clone());
     (first, End::new(connection, receiver, server, true))
 }
 
-impl End {
+impl<W> End<W> {
     fn new(
-        connection: Connection<u32>,
+        connection: Connection<W>,
         receiver: Receiver,
         config: ConnectionConfig,
         is_server: bool,
@@ -66,48 +68,85 @@ impl End {
         }
     }
 
-    /// Starts a call of procedure 1 and has it sent.
+    /// Starts a call of procedure 1 of its own service and has it sent.
     pub fn call(
         &mut self,
         protocol: WireProtocol,
         arguments: &[u8],
         deadline: Instant,
-        waiter: u32,
+        waiter: W,
     ) -> Result<StartedCall, StartError> {
-        let mut message = Buffer::default();
-        let draft = match protocol {
+        match protocol {
             WireProtocol::Onc => {
-                self.template.begin(&mut message, 1);
-                message.extend(arguments);
-                record::seal(&mut message, 0, self.config.fragment_max);
-                CallDraft::Onc
+                let template = self.template.clone();
+                self.call_onc(&template, 1, arguments, deadline, waiter)
             }
             WireProtocol::Lean => {
-                let extras = Extras {
-                    reverse: self.is_server,
-                    ..Extras::default()
-                };
-                let order = self.config.byte_order;
-                let draft = MessageDraft::call(&mut message, order, 1, &extras);
-                message.extend(arguments);
-                draft.seal(&mut message);
-                CallDraft::Lean(LeanCall {
-                    draft,
-                    interface: &self.interface,
-                    procedure: 1,
-                })
+                let interface = Arc::clone(&self.interface);
+                let extras = Extras::default();
+                self.call_lean((&interface, 1), arguments, &extras, deadline, waiter)
             }
+        }
+    }
+
+    /// Starts a call of ONC RPC and has it sent.
+    pub fn call_onc(
+        &mut self,
+        template: &CallTemplate,
+        procedure: u32,
+        arguments: &[u8],
+        deadline: Instant,
+        waiter: W,
+    ) -> Result<StartedCall, StartError> {
+        let mut message = Buffer::default();
+        template.begin(&mut message, procedure);
+        message.extend(arguments);
+        record::seal(&mut message, 0, self.config.fragment_max);
+        self.start(&CallDraft::Onc, message, deadline, waiter)
+    }
+
+    /// Starts a call of the lean protocol and has it sent.
+    pub fn call_lean(
+        &mut self,
+        (interface, procedure): (&Arc<Interface>, u16),
+        arguments: &[u8],
+        extras: &Extras<'_>,
+        deadline: Instant,
+        waiter: W,
+    ) -> Result<StartedCall, StartError> {
+        let extras = Extras {
+            reverse: self.is_server,
+            ..*extras
         };
-        let call = self
-            .connection
-            .start_call(&draft, &mut message, deadline, waiter)?;
-        self.connection.push_call(&call, &mut message);
+        let mut message = Buffer::default();
+        let order = self.config.byte_order;
+        let draft = MessageDraft::call(&mut message, order, procedure, &extras);
+        message.extend(arguments);
+        draft.seal(&mut message);
+        let draft = CallDraft::Lean(LeanCall {
+            draft,
+            interface,
+            procedure,
+        });
+        self.start(&draft, message, deadline, waiter)
+    }
+
+    fn start(
+        &mut self,
+        draft: &CallDraft<'_>,
+        mut message: Buffer,
+        deadline: Instant,
+        waiter: W,
+    ) -> Result<StartedCall, StartError> {
+        let connection = &mut self.connection;
+        let call = connection.start_call(draft, &mut message, deadline, waiter)?;
+        connection.push_call(&call, &mut message);
         assert!(message.is_empty());
         Ok(call)
     }
 
     /// Writes a reply with these results.
-    pub fn reply(caller: tenon_proto::connection::Caller, results: &[u8]) -> Buffer {
+    pub fn reply(caller: Caller, results: &[u8]) -> Buffer {
         let mut reply = Buffer::default();
         let draft = ReplyDraft::begin(&mut reply, caller);
         reply.extend(results);

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tenon_proto::config::ConnectionConfig;
-use tenon_proto::connection::{ByteLayer, ConnectionError, Event, LayerError, WireProtocol};
+use tenon_proto::connection::{
+    ByteLayer, Connection, ConnectionError, Event, LayerError, WireProtocol,
+};
 use tenon_wire::Buffer;
 
 use crate::ends::{End, pair};
@@ -34,6 +36,15 @@ impl Scrambler {
             sent: 0,
             out: Vec::new(),
             has_ended: false,
+        }
+    }
+
+    /// One whose handshake is over.
+    fn open(is_server: bool) -> Self {
+        Self {
+            greeted: GREETING.len(),
+            sent: GREETING.len(),
+            ..Self::new(is_server)
         }
     }
 }
@@ -100,26 +111,43 @@ fn carry(from: &mut End, to: &mut End) -> usize {
     bytes.len()
 }
 
-/// Makes a call that is answered at once.
+/// Brings to an end what the other has to say, and has `each` look at what it means.
+fn carry_each(
+    from: &mut End,
+    to: &mut End,
+    mut each: impl FnMut(&mut Connection<u32>, Event<'_, u32>),
+) {
+    let bytes = from.transmit_all();
+    let mut taken = 0;
+    while taken < bytes.len() {
+        taken += to.receive(&bytes[taken..]).unwrap();
+        while let Some(frame) = to.receiver.next_frame().unwrap() {
+            let event = to.connection.handle_frame(frame, &to.services).unwrap();
+            each(&mut to.connection, event);
+        }
+    }
+}
+
+/// Makes a call that is answered at once with its arguments.
 fn exchange(client: &mut End, server: &mut End, protocol: WireProtocol, arguments: &[u8]) {
     let deadline = Instant::now() + Duration::from_secs(60);
     client.call(protocol, arguments, deadline, 7).unwrap();
+    let mut is_answered = false;
     for _ in 0..10 {
-        carry(client, server);
-        while let Some(frame) = server.receiver.next_frame().unwrap() {
-            let event = server.connection.handle_frame(frame, &server.services);
-            if let Event::Called(call) = event.unwrap() {
-                let mut reply = End::reply(call.caller, call.arguments);
-                server.connection.push_reply(&mut reply);
+        carry_each(client, server, |connection, event| {
+            if let Event::Called(call) = event {
+                let mut reply = End::<u32>::reply(call.caller, call.arguments);
+                connection.push_reply(&mut reply);
             }
-        }
-        carry(server, client);
-        while let Some(frame) = client.receiver.next_frame().unwrap() {
-            let event = client.connection.handle_frame(frame, &client.services);
-            if let Event::Answered(answer) = event.unwrap() {
-                assert_eq!(answer.outcome, Ok(arguments));
-                return;
+        });
+        carry_each(server, client, |_, event| {
+            if let Event::Answered(answer) = event {
+                assert!(answer.outcome == Ok(arguments));
+                is_answered = true;
             }
+        });
+        if is_answered {
+            return;
         }
     }
     panic!("no answer");
@@ -143,7 +171,10 @@ fn a_layer_holds_messages_back_until_its_handshake_is_over() {
         }
         let deadline = Instant::now() + Duration::from_secs(60);
         client.call(protocol, b"ping", deadline, 1).unwrap();
+        assert!(client.connection.has_transmit(), "of the layer");
+        assert!(!server.connection.has_transmit(), "the client begins");
         assert_eq!(client.transmit_all(), [GREETING[0]]);
+        assert!(!client.connection.has_transmit(), "messages wait");
         assert_eq!(client.connection.peer_identity(), None);
         server.receive(&GREETING[..1]).unwrap();
         carry(&mut server, &mut client);
@@ -180,6 +211,49 @@ fn a_layer_may_be_put_in_the_middle_of_a_stream() {
         let long: Vec<u8> = (0..200_000_u32).map(|n| n as u8).collect();
         exchange(&mut client, &mut server, protocol, &long);
         assert!(client.receiver.is_between_frames());
+    }
+}
+
+/// Much may arrive with the message behind which the layer begins.
+#[test]
+fn all_that_was_received_before_a_layer_is_put_in_goes_through_it() {
+    let long: Vec<u8> = (0..300_000_u32).map(|n| (n >> 3) as u8).collect();
+    for protocol in [WireProtocol::Onc, WireProtocol::Lean] {
+        let (mut client, mut server) = both(protocol);
+        // The server's memory is large then.
+        exchange(&mut client, &mut server, protocol, b"hello");
+        exchange(&mut client, &mut server, protocol, &long);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        client.call(protocol, b"plain", deadline, 1).unwrap();
+        let mut stream = client.transmit_all();
+        let layer = Box::new(Scrambler::open(false));
+        let receiver = &mut client.receiver;
+        client.connection.put_layer(layer, receiver).unwrap();
+        client.call(protocol, &long, deadline, 2).unwrap();
+        stream.extend(client.transmit_all());
+
+        let mut at = server.receive(&stream).unwrap();
+        assert!(at > 50_000, "{at} bytes at once");
+        let frame = server.receiver.next_frame().unwrap().unwrap();
+        let event = server.connection.handle_frame(frame, &server.services);
+        assert!(matches!(event, Ok(Event::Called(call)) if call.arguments == b"plain"));
+        let layer = Box::new(Scrambler::open(true));
+        let receiver = &mut server.receiver;
+        server.connection.put_layer(layer, receiver).unwrap();
+        let mut found = None;
+        loop {
+            while let Some(frame) = server.receiver.next_frame().unwrap() {
+                let event = server.connection.handle_frame(frame, &server.services);
+                if let Ok(Event::Called(call)) = event {
+                    found = Some(call.arguments.to_vec());
+                }
+            }
+            if at == stream.len() {
+                break;
+            }
+            at += server.receive(&stream[at..]).unwrap();
+        }
+        assert!(found == Some(long.clone()));
     }
 }
 

@@ -39,7 +39,7 @@ fn take_all(end: &mut End) -> Vec<Taken> {
         taken.push(match event {
             Event::Called(call) => {
                 let arguments = call.arguments.to_vec();
-                let mut reply = End::reply(call.caller, call.arguments);
+                let mut reply = End::<u32>::reply(call.caller, call.arguments);
                 end.connection.push_reply(&mut reply);
                 Taken::Call(arguments)
             }

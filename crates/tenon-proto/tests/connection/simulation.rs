@@ -1,19 +1,27 @@
-//! Both ends call each other over a stream that delays and cuts as it likes, with hundreds of calls in flight,
-//! messages of up to several pieces, cancellations, deadlines and closes. A seed decides everything that happens, so
-//! that a failure is repeated by its seed.
+//! Both ends call each other over a stream that delays and cuts as it likes, with many calls in flight, messages of up
+//! to several pieces, cancellations, deadlines, exceptions, services that are not bound, closes and losses of the
+//! connection. A seed decides everything that happens, so that a failure is repeated by its seed.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenon_proto::config::ConnectionConfig;
-use tenon_proto::connection::{CallState, Caller, DeferredId, Event, StartError, WireProtocol};
-use tenon_proto::lean::{ByteOrder, CloseReason, Features};
+use tenon_proto::connection::{
+    CallState, Caller, DeferredId, Event, ReplyDraft, ReplyError, StartError, WireProtocol,
+};
+use tenon_proto::lean::{ByteOrder, CloseReason, Exception, Extras, Features, Interface, Status};
+use tenon_wire::Buffer;
 
-use crate::common::Random;
-use crate::ends::{End, pair};
+use crate::common::{Random, ShownOnFailure, seeds};
+use crate::ends::{End, PROGRAM, pair};
 use crate::layer::Scrambler;
 
+/// Calls that each end makes.
 const CALLS: u32 = 150;
+
+/// What happens before everything is let come to its end.
+const STEPS: usize = 8000;
 
 /// One direction of a stream: bytes arrive in order, each piece at its time.
 #[derive(Default)]
@@ -46,13 +54,17 @@ impl Pipe {
 }
 
 /// What became of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Outcome {
     Answered,
     Cancelled,
     Expired,
-    /// Withdrawn before anything of it was sent, or not begun by a peer that closes.
+    /// Answered with an exception.
+    Failed(Status),
+    /// Taken back before all of it was sent, not begun by a peer that closes, or of a service that is not bound.
     NotExecuted,
+    /// The connection was lost, and it may have been carried out.
+    Lost,
 }
 
 /// A call that an end carries out later than it was received.
@@ -166,23 +178,35 @@ impl Simulation {
             return;
         }
         let waiter = side.started;
-        let length = if self.random.below(8) == 0 {
-            self.random.of_bits(19)
-        } else {
-            self.random.of_bits(9)
-        };
-        let length = length.min(receive_max - 200);
+        let bits = [9, 19][usize::from(self.random.below(8) == 0)];
+        let length = self.random.of_bits(bits).min(receive_max - 200);
         let mut arguments = vec![at as u8; 8];
         arguments[4..].copy_from_slice(&waiter.to_be_bytes());
         arguments.extend(self.random.bytes(length));
         let limit = Duration::from_micros(2000 + self.random.of_bits(17) as u64);
-        match side
-            .end
-            .call(protocol, &arguments, self.now + limit, waiter)
-        {
+        let deadline = self.now + limit;
+        let started = match protocol {
+            WireProtocol::Onc => side.end.call(protocol, &arguments, deadline, waiter),
+            WireProtocol::Lean => {
+                let version = if self.random.below(20) == 0 { 9 } else { 1 };
+                let interface = Arc::new(Interface::unknown(PROGRAM, version));
+                let extras = Extras {
+                    time_left: self.random.per_mille(300).then_some(limit),
+                    ..Extras::default()
+                };
+                let of = (&interface, 1);
+                side.end
+                    .call_lean(of, &arguments, &extras, deadline, waiter)
+            }
+        };
+        match started {
             Ok(call) => {
                 side.started += 1;
                 side.waiting.insert(waiter, (call.number, arguments));
+            }
+            Err(StartError::Bind(_)) => {
+                side.started += 1;
+                side.outcomes.insert(waiter, Outcome::NotExecuted);
             }
             Err(
                 StartError::TooManyCalls { .. }
@@ -233,19 +257,28 @@ impl Simulation {
             Event::Answered(answer) => {
                 let (number, arguments) = waiting.remove(&answer.waiter).unwrap();
                 assert_eq!(answer.number, number);
-                if let Ok(results) = &answer.outcome {
-                    assert_eq!(*results, arguments);
-                }
-                assert_eq!(outcomes.insert(answer.waiter, Outcome::Answered), None);
+                let outcome = match answer.outcome {
+                    Ok(results) => {
+                        assert!(results == arguments, "the results of another call");
+                        Outcome::Answered
+                    }
+                    Err(ReplyError::Exception(exception)) => Outcome::Failed(exception.status),
+                    Err(ReplyError::Unbound(_)) => {
+                        assert!(!self.executed.contains(&arguments[..8]));
+                        Outcome::NotExecuted
+                    }
+                    Err(other) => panic!("{other:?}"),
+                };
+                assert_eq!(outcomes.insert(answer.waiter, outcome), None);
             }
             Event::Called(call) => {
-                let name = *call.arguments.first_chunk().unwrap();
+                let name: [u8; 8] = *call.arguments.first_chunk().unwrap();
                 assert_eq!(name[0], 1 - at as u8, "a call of the other end");
                 assert!(self.executed.insert(name), "carried out twice");
                 let arguments = call.arguments.to_vec();
                 let caller = call.caller;
                 let id = match self.random.below(2) {
-                    0 => end.connection.defer(&caller, None),
+                    0 => end.connection.defer(&caller, call.deadline(self.now)),
                     _ => None,
                 };
                 match id {
@@ -255,7 +288,8 @@ impl Simulation {
                         arguments,
                     }),
                     None => {
-                        let mut reply = End::reply(caller, &arguments);
+                        let state = CallState::Awaited;
+                        let mut reply = reply(&mut self.random, caller, &arguments, state);
                         end.connection.push_reply(&mut reply);
                     }
                 }
@@ -295,8 +329,8 @@ impl Simulation {
         }
         let index = self.random.below(side.deferred.len());
         let call = side.deferred.swap_remove(index);
-        assert!(side.end.connection.finish_deferred(call.id).is_some());
-        let mut reply = End::reply(call.caller, &call.arguments);
+        let state = side.end.connection.finish_deferred(call.id).unwrap();
+        let mut reply = reply(&mut self.random, call.caller, &call.arguments, state);
         side.end.connection.push_reply(&mut reply);
     }
 
@@ -336,6 +370,10 @@ impl Simulation {
                 let before = self.sides[at].outcomes.insert(call.waiter, outcome);
                 assert_eq!(before, None);
             }
+            let connection = &mut self.sides[at].end.connection;
+            while let Some(id) = connection.poll_expired(self.now) {
+                assert_eq!(connection.deferred_state(id), Some(CallState::Expired));
+            }
         }
     }
 
@@ -362,9 +400,9 @@ impl Simulation {
         panic!("it does not come to an end");
     }
 
-    fn run(mut self) {
-        let closes_at = self.random.below(12_000);
-        for step in 0..8000 {
+    fn run(&mut self) {
+        let closes_at = self.random.below(STEPS * 3 / 2);
+        for step in 0..STEPS {
             self.step();
             if step == closes_at {
                 let at = self.random.below(2);
@@ -376,24 +414,168 @@ impl Simulation {
             }
         }
         self.finish();
-        for side in &self.sides {
-            assert_eq!(side.outcomes.len(), side.started as usize);
+        for side in &mut self.sides {
             assert_eq!(side.end.connection.in_flight(), 0);
             assert_eq!(side.end.connection.deferred(), 0);
             assert!(side.end.receiver.is_between_frames());
+            // What was given up was answered, too: all that is granted is free again.
+            let granted = side.end.connection.peer().map_or(0, |peer| peer.calls_max);
+            for waiter in 0..granted {
+                let started = side.end.call(self.protocol, b"", self.now, waiter);
+                let is_closed = started == Err(StartError::Closing);
+                assert!(started.is_ok() || is_closed, "{started:?}");
+            }
         }
     }
+
+    /// The connection is lost anywhere.
+    fn break_off(&mut self) {
+        for _ in 0..self.random.below(2000) {
+            self.step();
+        }
+        for at in 0..2 {
+            let calls = self.sides[at].end.connection.abandon_all();
+            for call in calls {
+                let (_, arguments) = self.sides[at].waiting.remove(&call.waiter).unwrap();
+                let outcome = self.abandoned(call.was_sent, &arguments, Outcome::Lost);
+                self.sides[at].outcomes.insert(call.waiter, outcome);
+            }
+        }
+    }
+
+    /// How many calls ended how, when all of them have.
+    fn outcomes(&self) -> HashMap<Outcome, usize> {
+        let mut counts = HashMap::new();
+        for side in &self.sides {
+            assert!(side.waiting.is_empty());
+            assert_eq!(side.outcomes.len(), side.started as usize);
+            for outcome in side.outcomes.values() {
+                *counts.entry(*outcome).or_default() += 1;
+            }
+        }
+        counts
+    }
+}
+
+/// Answers a call with its arguments, as long as it is waited for; some fail, and some have too much to say.
+fn reply(random: &mut Random, caller: Caller, arguments: &[u8], state: CallState) -> Buffer {
+    let mut reply = Buffer::default();
+    let draft = ReplyDraft::begin(&mut reply, caller);
+    reply.extend(arguments);
+    let ReplyDraft::Lean(lean) = draft else {
+        draft.seal(&mut reply);
+        return reply;
+    };
+    let status = match (state, random.below(50)) {
+        (CallState::Cancelled, _) => Status::CANCELLED,
+        (CallState::Expired, _) => Status::DEADLINE,
+        (CallState::Awaited, 0) => Status::FAILED,
+        (CallState::Awaited, number) => {
+            if number == 1 {
+                reply.extend(&vec![0; 2 << 20]);
+            }
+            lean.seal(&mut reply);
+            return reply;
+        }
+    };
+    let exception = Exception::new(status, "because");
+    lean.refuse(&mut reply, &exception).seal(&mut reply);
+    reply
+}
+
+/// Runs this for as many seeds as the environment asks for, or `count`; returns how many calls ended how.
+fn run(count: u64, run: impl Fn(&mut Simulation)) -> HashMap<Outcome, usize> {
+    let mut totals: HashMap<Outcome, usize> = HashMap::new();
+    for seed in seeds(count) {
+        let _shown = ShownOnFailure(seed);
+        let mut simulation = Simulation::new(seed);
+        run(&mut simulation);
+        for (outcome, count) in simulation.outcomes() {
+            *totals.entry(outcome).or_default() += count;
+        }
+    }
+    println!("{totals:?}");
+    totals
 }
 
 #[test]
 fn calls_come_to_one_end_in_both_directions() {
-    let seeds = std::env::var("TENON_SIMULATION_SEEDS");
-    let seeds = seeds
-        .ok()
-        .and_then(|seeds| seeds.parse().ok())
-        .unwrap_or(60);
-    for seed in 0..seeds {
-        eprintln!("seed {seed}");
-        Simulation::new(seed).run();
+    let totals = run(60, Simulation::run);
+    for outcome in [
+        Outcome::Answered,
+        Outcome::Cancelled,
+        Outcome::Expired,
+        Outcome::NotExecuted,
+        Outcome::Failed(Status::FAILED),
+        Outcome::Failed(Status::TOO_LARGE),
+    ] {
+        assert!(
+            totals.get(&outcome).is_some_and(|count| *count > 20),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn when_the_connection_is_lost_anywhere_every_call_has_ended_or_is_given_up() {
+    let totals = run(80, Simulation::break_off);
+    assert!(totals[&Outcome::Lost] > 100 && totals[&Outcome::NotExecuted] > 100);
+}
+
+/// The receiving end hangs up; what it has carried out before it has carried out once.
+#[test]
+fn a_record_over_the_limit_ends_the_connection_and_no_other_call_wrongly() {
+    for seed in seeds(100) {
+        let _shown = ShownOnFailure(seed);
+        let mut random = Random(seed);
+        let server = ConnectionConfig {
+            receive_max: 2000,
+            ..ConnectionConfig::server()
+        };
+        let client = ConnectionConfig {
+            fragment_max: 4 + random.below(3000),
+            ..ConnectionConfig::client()
+        };
+        let (mut client, mut server) = pair::<u32>(WireProtocol::Onc, client, server);
+        let mut sizes = Vec::new();
+        for waiter in 0..60 {
+            let size = random.below(2100);
+            sizes.push(size);
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let arguments = vec![7; size];
+            let protocol = WireProtocol::Onc;
+            client.call(protocol, &arguments, deadline, waiter).unwrap();
+        }
+        let bytes = client.transmit_all();
+        let mut executed = Vec::new();
+        let mut at = 0;
+        let error = loop {
+            let end = (at + 1 + random.of_bits(12)).min(bytes.len());
+            match server.receive(&bytes[at..end]) {
+                Ok(taken) => at += taken,
+                Err(error) => break Some(error),
+            }
+            let outcome = loop {
+                match server.receiver.next_frame() {
+                    Err(error) => break Err(error),
+                    Ok(None) => break Ok(()),
+                    Ok(Some(frame)) => {
+                        let event = server.connection.handle_frame(frame, &server.services);
+                        if let Ok(Event::Called(call)) = event {
+                            executed.push(call.arguments.len());
+                        }
+                    }
+                }
+            };
+            if let Err(error) = outcome {
+                break Some(error.into());
+            }
+            if at == bytes.len() {
+                break None;
+            }
+        };
+        let first_too_large = sizes.iter().position(|size| size + 40 > 2000);
+        assert_eq!(error.is_some(), first_too_large.is_some());
+        assert_eq!(executed, sizes[..first_too_large.unwrap_or(60)]);
     }
 }

@@ -57,8 +57,8 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// The message that `bytes` begin with, `at` bytes into what was received, and what stands behind
-    /// it.
+    /// The message that `bytes` begin with, `at` bytes into what was received without a stream, and what stands
+    /// behind it. Flags that only streams have are faults.
     #[inline]
     pub(crate) fn split(
         bytes: &'m [u8],
@@ -74,6 +74,10 @@ impl<'m> Message<'m> {
         };
         let header = Header::decode(header, order)
             .map_err(|(fault, offset)| fault.at(at + offset as u64))?;
+        if header.flags.has(Flags::MORE | Flags::REVERSE) {
+            let (kind, flags) = (header.kind, header.flags.0);
+            return Err(Fault::Flags { kind, flags }.at(at));
+        }
         let length = header.message_length() - HEADER as u64;
         let parts = usize::try_from(length).ok();
         let Some((content, behind)) = parts.and_then(|length| rest.split_at_checked(length)) else {

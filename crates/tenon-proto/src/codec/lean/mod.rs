@@ -3,9 +3,8 @@
 //! `docs/lean.md`.
 //!
 //! Each end begins with a [preamble](Preamble). Then come messages, each a [header](Header) of 16
-//! bytes and what belongs to it. A client [binds](client::ClientEngine::bind) the version of a
-//! program to a small number before it calls it for the first time, and waits for nothing: preamble,
-//! binding and first call travel together.
+//! bytes and what belongs to it. A client binds the version of a program to a small number
+//! before it calls it for the first time, and waits for nothing: preamble, binding and first call travel together.
 
 mod close;
 mod exception;

@@ -114,8 +114,12 @@ pub fn stamp_sent(answers: &mut Buffer, order: ByteOrder, now: u64) {
         && let Some(header) = message.first_chunk()
         && let Ok(header) = Header::decode(header, order)
     {
-        if header.kind == Kind::Reply && header.flags.has(Flags::EXTENSIONS) {
-            stamp_reply(&mut message[HEADER..], order, now);
+        let end = HEADER + header.length as usize;
+        if header.kind == Kind::Reply
+            && header.flags.has(Flags::EXTENSIONS)
+            && let Some(content) = message.get_mut(HEADER..end)
+        {
+            stamp_reply(content, order, now);
         }
         start += header.message_length() as usize;
     }

@@ -383,7 +383,8 @@ impl CallTemplate {
     }
 }
 
-/// Gives the call that [`CallTemplate::begin`] began in `buffer` its xid.
+/// Gives the call that [`CallTemplate::begin`] began in `buffer` its xid. If the call was cut into fragments its first
+/// one has 4 bytes at least.
 ///
 /// # Panics
 /// No call was begun in `buffer`.

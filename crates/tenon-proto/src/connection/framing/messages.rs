@@ -1,6 +1,8 @@
 //! Finds the preamble and the messages of the lean protocol in the bytes of a stream, and joins messages that come
 //! in pieces.
 
+use std::ops::Range;
+
 use super::Frame;
 use super::detached::{Detached, DetachedFrame};
 use super::storage::Storage;
@@ -55,8 +57,12 @@ enum State {
 /// A message of which a piece is being received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Joining {
+    /// Where in the stream the message begins.
+    at: u64,
     /// The header of the message as if it had come whole; its length covers the pieces that have begun.
     header: Header,
+    /// Bytes of headers that stand between what was joined and what was received behind.
+    gap: usize,
     /// Bytes of the present piece, its padding included, that have not arrived.
     left: usize,
     /// Another piece follows.
@@ -77,6 +83,8 @@ struct Suspended {
 #[derive(Debug)]
 struct Last {
     in_pieces: bool,
+    /// Where in the stream it begins.
+    at: u64,
     /// Where the bytes behind its header begin.
     begin: usize,
     /// Bytes of its body, if nothing stands in front of it.
@@ -85,19 +93,32 @@ struct Last {
     storage: Option<Storage>,
 }
 
+/// What a look at the next piece has led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PieceStep {
+    /// More has to be received.
+    Incomplete,
+    /// The piece was taken, and something else is the next.
+    Taken,
+    /// A message is complete, and the last.
+    Complete,
+}
+
 impl Last {
-    fn whole(begin: usize, body: Option<usize>) -> Self {
+    fn whole(at: u64, begin: usize, body: Option<usize>) -> Self {
         Self {
             in_pieces: false,
+            at,
             begin,
             body,
             storage: None,
         }
     }
 
-    fn joined(begin: usize, storage: Option<Storage>) -> Self {
+    fn joined(at: u64, begin: usize, storage: Option<Storage>) -> Self {
         Self {
             in_pieces: true,
+            at,
             begin,
             body: None,
             storage,
@@ -114,7 +135,9 @@ impl Joining {
             ..header
         };
         Ok(Self {
+            at: offset,
             header: whole,
+            gap: 0,
             left: header.length as usize + padding_of(header.length as usize),
             has_more,
             wire_bytes: header.message_length(),
@@ -225,10 +248,10 @@ impl MessageReader {
                     }
                     (header, length)
                 }
-                Some((header, _)) => return self.next_of_pieces(header),
+                Some(_) => return self.next_in_pieces(),
                 None => return Ok(None),
             },
-            State::Joining(_) => return self.join(),
+            State::Joining(_) => return self.next_in_pieces(),
             State::Preamble => return self.next_preamble(),
         };
         if self.received_of_next().len() < length {
@@ -237,10 +260,10 @@ impl MessageReader {
         }
         self.state = State::Header;
         let begin = self.start + HEADER;
-        self.last = Some(Last::whole(begin, None));
+        let at = self.at;
+        self.last = Some(Last::whole(at, begin, None));
         self.start += length;
         self.at += length as u64;
-        let at = self.at - length as u64;
         Ok(Some(Frame::Message(message(
             &self.storage,
             header,
@@ -273,7 +296,7 @@ impl MessageReader {
         let begin = self.start + HEADER;
         let length = header.message_length();
         let body = header.length() as usize;
-        self.last = Some(Last::whole(begin, Some(body)));
+        self.last = Some(Last::whole(self.at, begin, Some(body)));
         self.start += length as usize;
         self.at += length;
         self.storage.get(begin..begin + body)
@@ -285,8 +308,7 @@ impl MessageReader {
         let storage = last.storage.as_ref().unwrap_or(&self.storage);
         let bytes = storage.get(last.begin - HEADER..last.begin).first_chunk()?;
         let header = Header::decode(bytes, self.order).ok()?;
-        let at = self.at.saturating_sub(header.message_length());
-        let message = message(storage, header, last.begin, at, self.order);
+        let message = message(storage, header, last.begin, last.at, self.order);
         Some(if last.in_pieces {
             message.joined()
         } else {
@@ -371,52 +393,43 @@ impl MessageReader {
         }
     }
 
-    /// Takes the message that was handed out last out of this reader, which can receive further while the message
-    /// is used. Nothing is copied unless more has been received behind the message; then the shorter of both is.
-    /// `None` if no message was handed out since something was received.
-    pub(super) fn detach(&mut self, spare: Storage) -> Option<Detached> {
+    /// Takes the message that was handed out last out of this reader, as
+    /// [`Receiver::detach`](super::Receiver::detach) does. `spare` is used where something has to be copied, or is
+    /// received into next.
+    pub(super) fn detach(&mut self, spare: &mut Option<Storage>) -> Option<Detached> {
         let mut last = self.last.take()?;
-        let begin = last.begin - HEADER;
-        let in_pieces = last.in_pieces;
         if let Some(storage) = last.storage.take() {
-            return Some(self.detached(storage, begin, in_pieces));
+            return Some(self.detached(storage, &last));
         }
+        let mut other = spare.take().unwrap_or_else(|| self.storage.fresh());
+        other.clear();
+        let message = last.begin - HEADER..self.start;
         let rest = self.start..self.storage.end();
-        if rest.is_empty() {
-            let storage = std::mem::replace(&mut self.storage, spare);
-            self.start = self.storage.base();
-            self.storage.truncate(self.start);
-            return Some(self.detached(storage, begin, in_pieces));
+        if rest.len() > message.len() {
+            other.append(self.storage.get(message));
+            last.begin = other.base() + HEADER;
+            return Some(self.detached(other, &last));
         }
-        let mut copy = spare;
-        copy.clear();
-        let end = self.start;
-        if rest.len() <= end - begin {
-            copy.append(self.storage.get(rest));
-            self.start = copy.base();
-            let storage = std::mem::replace(&mut self.storage, copy);
-            Some(self.detached(storage, begin, in_pieces))
-        } else {
-            copy.append(self.storage.get(begin..end));
-            let begin = copy.base();
-            Some(self.detached(copy, begin, in_pieces))
-        }
+        other.append(self.storage.get(rest));
+        self.start = other.base();
+        let storage = std::mem::replace(&mut self.storage, other);
+        Some(self.detached(storage, &last))
     }
 
-    fn detached(&self, storage: Storage, begin: usize, in_pieces: bool) -> Detached {
-        let bytes = storage.get(begin..begin + HEADER).first_chunk();
+    fn detached(&self, storage: Storage, last: &Last) -> Detached {
+        let bytes = storage.get(last.begin - HEADER..last.begin).first_chunk();
         let header = bytes.and_then(|bytes| Header::decode(bytes, self.order).ok());
         let frame = header.map(|header| DetachedFrame::Message {
             header,
-            at: self.at.saturating_sub(header.message_length()),
+            at: last.at,
             order: self.order,
-            in_pieces,
-            begin: begin + HEADER,
+            in_pieces: last.in_pieces,
+            begin: last.begin,
         });
         Detached::new(storage, frame)
     }
 
-    /// An empty storage for detached messages.
+    /// An empty storage of the same kind, which has no memory yet.
     pub(super) fn fresh_storage(&self) -> Storage {
         self.storage.fresh()
     }
@@ -501,59 +514,78 @@ impl MessageReader {
         Ok(header)
     }
 
-    /// Goes on where the header of a piece is the next.
+    /// Takes what has arrived of messages in pieces, until one is complete or another message is the next.
     #[cold]
-    fn next_of_pieces(&mut self, header: Header) -> Result<Option<Frame<'_>>, Violation> {
-        let mine = |other: &Suspended| other.joining.continues_with(&header);
+    fn next_in_pieces(&mut self) -> Result<Option<Frame<'_>>, Violation> {
+        // The storage that it is in may go with a message that is suspended.
+        self.last = None;
+        loop {
+            let step = match self.state {
+                State::Joining(joining) => self.join(joining)?,
+                State::Header => match self.next_header()? {
+                    Some((header, _)) if is_piece(&header) => self.handle_piece(&header)?,
+                    Some(_) | None => break,
+                },
+                State::Preamble | State::Rest { .. } => break,
+            };
+            match step {
+                PieceStep::Taken => {}
+                PieceStep::Incomplete => return Ok(None),
+                PieceStep::Complete => return Ok(self.last_message().map(Frame::Message)),
+            }
+        }
+        self.next_frame()
+    }
+
+    /// Goes on where the header of a piece is the next.
+    fn handle_piece(&mut self, header: &Header) -> Result<PieceStep, Violation> {
+        let mine = |other: &Suspended| other.joining.continues_with(header);
         let found = self.suspended.iter().position(mine);
         match (header.kind, found) {
-            (Kind::Piece, Some(index)) => self.resume(index, &header),
+            (Kind::Piece, Some(index)) => self.resume(index, header),
             (Kind::Piece, None) => Err(Fault::StrayPiece(header.id).at(self.at + 4)),
             (_, Some(_)) => Err(Fault::PiecesMissing(header.id).at(self.at + 4)),
             (_, None) if self.suspended.len() >= PARTIAL_MESSAGES_MAX => {
                 Err(Fault::TooManyPartial.at(self.at))
             }
             (_, None) => {
-                self.state = State::Joining(Joining::of(header, self.at)?);
-                self.join()
+                self.state = State::Joining(Joining::of(*header, self.at)?);
+                Ok(PieceStep::Taken)
             }
         }
     }
 
-    /// Takes what has arrived of the message in pieces at `start`; returns it when it is complete.
-    #[cold]
-    fn join(&mut self) -> Result<Option<Frame<'_>>, Violation> {
+    /// Takes what has arrived of the message in pieces at `start`.
+    fn join(&mut self, mut joining: Joining) -> Result<PieceStep, Violation> {
         loop {
-            let State::Joining(mut joining) = self.state else {
-                return Ok(None);
-            };
             let end = self.joined_end(&joining);
-            let available = self.storage.end() - end;
-            let taken = joining.left.min(available);
+            let next = end + joining.gap;
+            let taken = joining.left.min(self.storage.end() - next);
+            if joining.gap > 0 {
+                self.storage.move_down(next..next + taken, end);
+            }
             joining.left -= taken;
             self.state = State::Joining(joining);
             if joining.left > 0 {
-                return Ok(None);
+                return Ok(PieceStep::Incomplete);
             }
-            let end = end + taken;
+            let (end, next) = (end + taken, next + taken);
             if !joining.has_more {
-                return Ok(Some(self.complete_here(joining, end)));
+                self.complete_here(&joining, next);
+                return Ok(PieceStep::Complete);
             }
-            let Some(bytes) = self.storage.received(end).first_chunk() else {
-                return Ok(None);
+            let Some(bytes) = self.storage.received(next).first_chunk() else {
+                return Ok(PieceStep::Incomplete);
             };
             let at = self.at + joining.wire_bytes;
             let header = self.decode(bytes, at)?;
-            if header.kind == Kind::Piece && joining.continues_with(&header) {
-                joining.go_on(&header, self.limit, at)?;
-                self.storage
-                    .move_down(end + HEADER..self.storage.end(), end);
-                self.storage.truncate(self.storage.end() - HEADER);
-                self.state = State::Joining(joining);
-            } else {
-                self.suspend(joining, end);
-                return self.next_frame();
+            if header.kind != Kind::Piece || !joining.continues_with(&header) {
+                self.suspend(joining, end..next);
+                return Ok(PieceStep::Taken);
             }
+            joining.go_on(&header, self.limit, at)?;
+            joining.gap += HEADER;
+            self.state = State::Joining(joining);
         }
     }
 
@@ -563,21 +595,33 @@ impl MessageReader {
             .retain(|other| !other.joining.continues_with(cancel));
     }
 
-    /// Behind the bytes of a message in pieces that have arrived.
+    /// Behind the bytes of a message in pieces that are in their place.
     fn joined_end(&self, joining: &Joining) -> usize {
         let length = joining.header.length as usize;
         self.start + HEADER + length + padding_of(length) - joining.left
     }
 
-    /// Lets the message at `start`, of which a piece ends at `end`, wait while something else arrives.
-    fn suspend(&mut self, joining: Joining, end: usize) {
+    /// Lets the message at `start` wait while something else arrives. `gap` is what stands between its pieces and what
+    /// was received behind them. The shorter of both is copied.
+    fn suspend(&mut self, joining: Joining, gap: Range<usize>) {
+        let message = self.start..gap.start;
+        let rest = gap.end..self.storage.end();
         let mut other = self.storage.fresh();
-        other.append(self.storage.received(end));
-        self.storage.truncate(end);
-        let storage = std::mem::replace(&mut self.storage, other);
-        let start = std::mem::replace(&mut self.start, self.storage.base());
+        let (storage, start);
+        if rest.len() > message.len() {
+            other.append(self.storage.get(message));
+            start = other.base();
+            storage = other;
+            self.start = gap.end;
+        } else {
+            other.append(self.storage.get(rest));
+            self.storage.truncate(gap.start);
+            start = std::mem::replace(&mut self.start, other.base());
+            storage = std::mem::replace(&mut self.storage, other);
+        }
         self.at += joining.wire_bytes;
         self.state = State::Header;
+        let joining = Joining { gap: 0, ..joining };
         self.suspended.push(Suspended {
             joining,
             storage,
@@ -586,57 +630,62 @@ impl MessageReader {
     }
 
     /// Goes on with a suspended message, the header of whose next piece is at `start`.
-    fn resume(&mut self, index: usize, header: &Header) -> Result<Option<Frame<'_>>, Violation> {
+    fn resume(&mut self, index: usize, header: &Header) -> Result<PieceStep, Violation> {
+        let mut joining = self.suspended[index].joining;
+        joining.go_on(header, self.limit, self.at)?;
         let mut other = self.suspended.swap_remove(index);
-        other.joining.go_on(header, self.limit, self.at)?;
         let begin = self.start + HEADER;
-        let arrived = &self.storage.received(begin);
-        let taken = other.joining.left.min(arrived.len());
-        let base = other.storage.base();
-        other.storage.append(&arrived[..taken]);
-        // Grown memory may be aligned at another place.
-        other.start = other.start - base + other.storage.base();
-        other.joining.left -= taken;
-        if other.joining.left > 0 {
+        let arrived = self.storage.received(begin);
+        let taken = joining.left.min(arrived.len());
+        let start = other.storage.append_behind(other.start, &arrived[..taken]);
+        joining.left -= taken;
+        self.at += header.message_length();
+        if joining.left > 0 {
             // All that was received belongs to this piece; the rest of it is received right behind.
-            self.at = self.at + header.message_length() - other.joining.wire_bytes;
+            self.at -= joining.wire_bytes;
             self.storage = other.storage;
-            self.start = other.start;
-            self.state = State::Joining(other.joining);
-            return Ok(None);
+            self.start = start;
+            self.state = State::Joining(joining);
+            return Ok(PieceStep::Incomplete);
         }
         self.start = begin + taken;
-        self.at += header.message_length();
-        if other.joining.has_more {
-            self.suspended.push(other);
-            return self.next_frame();
+        if joining.has_more {
+            self.suspended.push(Suspended {
+                joining,
+                storage: other.storage,
+                start,
+            });
+            return Ok(PieceStep::Taken);
         }
-        let begin = other.start + HEADER;
-        let whole = other.joining.header;
-        other
-            .storage
-            .get_mut(other.start..begin)
-            .copy_from_slice(&whole.encode(self.order));
-        let last = self.last.insert(Last::joined(begin, Some(other.storage)));
-        let storage = last.storage.as_ref().unwrap_or(&self.storage);
-        let at = self.at.saturating_sub(whole.message_length());
-        let message = message(storage, whole, begin, at, self.order);
-        Ok(Some(Frame::Message(message.joined())))
+        let header = joining.header.encode(self.order);
+        let begin = start + HEADER;
+        other.storage.get_mut(start..begin).copy_from_slice(&header);
+        self.last = Some(Last::joined(joining.at, begin, Some(other.storage)));
+        Ok(PieceStep::Complete)
     }
 
-    /// Hands out the message at `start`, the last of whose pieces ends at `end`.
-    fn complete_here(&mut self, joining: Joining, end: usize) -> Frame<'_> {
+    /// Makes the message at `start`, behind which the next begins at `next`, the last.
+    fn complete_here(&mut self, joining: &Joining, next: usize) {
         let begin = self.start + HEADER;
-        let header = joining.header;
+        let header = joining.header.encode(self.order);
         self.storage
             .get_mut(self.start..begin)
-            .copy_from_slice(&header.encode(self.order));
-        self.last = Some(Last::joined(begin, None));
-        let at = self.at;
+            .copy_from_slice(&header);
+        self.last = Some(Last::joined(joining.at, begin, None));
         self.at += joining.wire_bytes;
-        self.start = end;
+        self.start = next;
         self.state = State::Header;
-        Frame::Message(message(&self.storage, header, begin, at, self.order).joined())
+    }
+
+    /// Moves what was received behind the pieces of a message right behind them, so that what comes next is received
+    /// in its place.
+    #[cold]
+    fn close_gap(&mut self, mut joining: Joining) {
+        let end = self.joined_end(&joining);
+        let gap = std::mem::take(&mut joining.gap);
+        self.storage.move_down(end + gap..self.storage.end(), end);
+        self.storage.truncate(self.storage.end() - gap);
+        self.state = State::Joining(joining);
     }
 
     /// Begins at the front again if nothing is left.
@@ -646,6 +695,11 @@ impl MessageReader {
         if self.start == self.storage.end() {
             self.start = self.storage.base();
             self.storage.truncate(self.start);
+        }
+        if let State::Joining(joining) = self.state
+            && joining.gap > 0
+        {
+            self.close_gap(joining);
         }
     }
 

@@ -12,7 +12,7 @@ mod storage;
 use std::ops::Range;
 
 use super::outgoing_calls::StartedCall;
-use crate::codec::lean::{self, CommonHeader, Kind, Message, Preamble};
+use crate::codec::lean::{self, CommonHeader, Kind, MESSAGE_MIN, Message, Preamble};
 use crate::codec::onc::message::{CallHeader, ReplyHeader};
 use crate::codec::onc::record::{MARK, RecordError};
 use crate::codec::sniff::{Sniffed, UnknownPeer, sniff};
@@ -51,7 +51,12 @@ impl Frame<'_> {
 
 /// Memory that a connection receives into, and that may be lent from one to another.
 #[derive(Debug, Default)]
-pub struct ReceiveMemory(Vec<u8>);
+pub struct ReceiveMemory {
+    /// For what is received.
+    room: Vec<u8>,
+    /// For messages that are detached while others have been received behind them.
+    spare: Vec<u8>,
+}
 
 /// Why a stream cannot be read on: the peer's fault, and the end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -206,7 +211,8 @@ impl Receiver {
             Sniffed::TooFew => return Ok(()),
             Sniffed::Onc => Reader::Onc(std::mem::replace(reader, RecordReader::new(self.limit))),
             Sniffed::Lean => {
-                let mut messages = MessageReader::new(self.limit);
+                // As the preamble of this end says.
+                let mut messages = MessageReader::new(self.limit.max(MESSAGE_MIN as usize));
                 messages.preload(reader.unread());
                 Reader::Lean(Box::new(messages))
             }
@@ -235,7 +241,10 @@ impl Receiver {
     /// Receives for a layer from now on: what was received and not handed out goes through it, too.
     pub(super) fn put_layer(&mut self) {
         let mut wire = Storage::new(1, ROOM_FIRST);
-        with_reader!(&mut self.reader, reader => reader.take_unread(|bytes| wire.append(bytes)));
+        with_reader!(&mut self.reader, reader => reader.take_unread(|bytes| {
+            wire = Storage::new(1, bytes.len());
+            wire.append(bytes);
+        }));
         self.layered = Some(Box::new(Layered {
             wire,
             plain: Vec::new(),
@@ -384,7 +393,7 @@ impl Receiver {
     pub fn last_frame(&self) -> Option<Frame<'_>> {
         match &self.reader {
             Reader::Lean(reader) => reader.last_message().map(Frame::Message),
-            Reader::Onc(reader) => Some(Frame::Record(reader.last_record())),
+            Reader::Onc(reader) => reader.last_record().map(Frame::Record),
             Reader::Unknown(_) => None,
         }
     }
@@ -395,7 +404,7 @@ impl Receiver {
     pub fn last_content(&self) -> &[u8] {
         match &self.reader {
             Reader::Lean(reader) => reader.last_content(),
-            Reader::Onc(reader) => reader.last_record(),
+            Reader::Onc(reader) => reader.last_record().unwrap_or_default(),
             Reader::Unknown(_) => &[],
         }
     }
@@ -405,16 +414,9 @@ impl Receiver {
     /// frame was handed out since something was received.
     #[inline]
     pub fn detach(&mut self) -> Option<Detached> {
-        let spare = self.spare.take();
         match &mut self.reader {
-            Reader::Lean(reader) => {
-                let spare = spare.unwrap_or_else(|| reader.fresh_storage());
-                reader.detach(spare)
-            }
-            Reader::Onc(reader) => {
-                let spare = spare.unwrap_or_else(|| reader.fresh_storage());
-                Some(reader.detach(spare))
-            }
+            Reader::Lean(reader) => reader.detach(&mut self.spare),
+            Reader::Onc(reader) => reader.detach(&mut self.spare),
             Reader::Unknown(_) => None,
         }
     }
@@ -438,14 +440,24 @@ impl Receiver {
     /// Receives into memory that belongs to the thread which receives, if this receiver has none.
     #[inline]
     pub fn lend(&mut self, memory: &mut ReceiveMemory) {
-        with_reader!(&mut self.reader, reader => reader.adopt(&mut memory.0));
+        with_reader!(&mut self.reader, reader => reader.adopt(&mut memory.room));
+        if !memory.spare.is_empty() && self.spare.is_none() {
+            let mut spare = with_reader!(&self.reader, reader => reader.fresh_storage());
+            spare.adopt(std::mem::take(&mut memory.spare));
+            self.spare = Some(spare);
+        }
     }
 
     /// Gives lent memory back, unless something is in it or it has grown.
     #[inline]
     pub fn reclaim(&mut self, memory: &mut ReceiveMemory) {
-        if memory.0.is_empty() && self.is_between_frames() && self.capacity() == ROOM_FIRST {
-            memory.0 = with_reader!(&mut self.reader, reader => reader.release());
+        if memory.room.is_empty() && self.is_between_frames() && self.capacity() == ROOM_FIRST {
+            memory.room = with_reader!(&mut self.reader, reader => reader.release());
+        }
+        if let Some(mut spare) = self.spare.take()
+            && memory.spare.is_empty()
+        {
+            memory.spare = spare.release();
         }
     }
 

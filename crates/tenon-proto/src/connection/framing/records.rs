@@ -20,6 +20,8 @@ pub struct RecordReader {
     /// Where the next byte to be looked at is; at `record.end` but for a mark in between.
     next: usize,
     state: State,
+    /// Whether `record` was handed out, and nothing has been received or begun since.
+    is_handed_out: bool,
     empty_fragments: u32,
     limit: usize,
 }
@@ -43,6 +45,7 @@ impl RecordReader {
             record: 0..0,
             next: 0,
             state: State::Mark { fresh: true },
+            is_handed_out: false,
             empty_fragments: 0,
             limit,
         }
@@ -110,7 +113,8 @@ impl RecordReader {
         let begin = self.next + MARK;
         self.next = begin + bytes;
         self.record = begin..self.next;
-        self.last_record()
+        self.is_handed_out = true;
+        self.storage.get(begin..self.next)
     }
 
     fn join_fragments(&mut self) -> Result<Option<&[u8]>, RecordError> {
@@ -130,7 +134,8 @@ impl RecordReader {
                     }
                     self.state = State::Mark { fresh: last };
                     if last {
-                        return Ok(Some(self.last_record()));
+                        self.is_handed_out = true;
+                        return Ok(Some(self.storage.get(self.record.clone())));
                     }
                 }
             }
@@ -139,8 +144,9 @@ impl RecordReader {
 
     /// Returns the record that was handed out last, as long as nothing was received since.
     #[inline]
-    pub fn last_record(&self) -> &[u8] {
-        self.storage.get(self.record.clone())
+    pub fn last_record(&self) -> Option<&[u8]> {
+        let is_there = self.is_handed_out;
+        is_there.then(|| self.storage.get(self.record.clone()))
     }
 
     /// Returns what has arrived and was not looked at: everything, before the first
@@ -195,31 +201,29 @@ impl RecordReader {
         }
     }
 
-    /// Takes the record that was handed out last out of this reader, as [`Receiver::detach`](super::Receiver::detach) does.
-    pub(super) fn detach(&mut self, spare: Storage) -> Detached {
+    /// Takes the record that was handed out last out of this reader, as
+    /// [`Receiver::detach`](super::Receiver::detach) does. `spare` is used where something has to be copied, or is
+    /// received into next.
+    pub(super) fn detach(&mut self, spare: &mut Option<Storage>) -> Option<Detached> {
+        if !std::mem::take(&mut self.is_handed_out) {
+            return None;
+        }
+        let mut other = spare.take().unwrap_or_else(|| self.storage.fresh());
+        other.clear();
         let record = self.record.clone();
         let rest = self.next..self.storage.end();
-        if rest.is_empty() {
-            let storage = std::mem::replace(&mut self.storage, spare);
-            self.storage.clear();
-            self.restart();
-            return Detached::new(storage, Some(DetachedFrame::Record(record)));
+        if rest.len() > record.len() {
+            other.append(self.storage.get(record));
+            let place = other.base()..other.end();
+            return Some(Detached::new(other, Some(DetachedFrame::Record(place))));
         }
-        let mut copy = spare;
-        copy.clear();
-        if rest.len() <= record.len() {
-            copy.append(self.storage.get(rest));
-            let storage = std::mem::replace(&mut self.storage, copy);
-            self.restart();
-            Detached::new(storage, Some(DetachedFrame::Record(record)))
-        } else {
-            copy.append(self.storage.get(record));
-            let place = copy.base()..copy.end();
-            Detached::new(copy, Some(DetachedFrame::Record(place)))
-        }
+        other.append(self.storage.get(rest));
+        let storage = std::mem::replace(&mut self.storage, other);
+        self.restart();
+        Some(Detached::new(storage, Some(DetachedFrame::Record(record))))
     }
 
-    /// An empty storage for detached records.
+    /// An empty storage of the same kind, which has no memory yet.
     pub(super) fn fresh_storage(&self) -> Storage {
         self.storage.fresh()
     }
@@ -239,9 +243,11 @@ impl RecordReader {
     fn restart(&mut self) {
         self.next = self.storage.base();
         self.record = self.next..self.next;
+        self.is_handed_out = false;
     }
 
     fn read_mark(&mut self, fresh: bool) -> Result<(), RecordError> {
+        self.is_handed_out = false;
         if fresh {
             self.empty_fragments = 0;
             self.record = self.next + MARK..self.next + MARK;
@@ -287,6 +293,7 @@ impl RecordReader {
     /// Moves what was not looked at, a part of a mark at most if the owner has taken all records,
     /// right behind the present record, so that what comes next is received in its place.
     fn close_gaps(&mut self) {
+        self.is_handed_out = false;
         if self.state == (State::Mark { fresh: true }) {
             self.record = self.next..self.next;
         }

@@ -131,11 +131,17 @@ impl Storage {
         self.base
     }
 
-    /// Appends `bytes`, growing as they need it.
-    pub(crate) fn append(&mut self, mut bytes: &[u8]) {
+    /// Appends `bytes` to all that is kept, growing as they need it.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        self.append_behind(self.base, bytes);
+    }
+
+    /// Appends `bytes` to what is kept from `from` on, growing as they need it, and returns where that begins then: at
+    /// the base, if it had to be moved to find room.
+    pub(crate) fn append_behind(&mut self, mut from: usize, mut bytes: &[u8]) -> usize {
         while !bytes.is_empty() {
             if self.lacks(1) {
-                self.make_room(self.base);
+                from = self.make_room(from);
             }
             let room = self.room();
             let step = room.len().min(bytes.len());
@@ -144,9 +150,10 @@ impl Storage {
             bytes = &bytes[step..];
             if step == 0 {
                 // Larger than it may become: the caller has checked its limit.
-                return;
+                return from;
             }
         }
+        from
     }
 
     /// An empty storage with the limits of this one, which takes no memory yet.

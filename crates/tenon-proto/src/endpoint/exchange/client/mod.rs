@@ -301,7 +301,7 @@ impl<W> ClientEngine<W> {
         matches!(self.core.link, Link::Greeting(_))
     }
 
-    /// Puts a call in flight. `message` is what [`Draft`](crate::lean::Draft) has written, from its
+    /// Puts a call in flight. `message` is what [`MessageDraft`](crate::lean::MessageDraft) has written, from its
     /// beginning; number and service are filled in. An empty buffer is given back for it.
     ///
     /// # Errors

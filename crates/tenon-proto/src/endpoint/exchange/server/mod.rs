@@ -304,7 +304,7 @@ impl<A: Address> ServerEngine<A> {
             .take_in(now, from, datagram, services, &mut taken.0)
     }
 
-    /// Answers a call: `message` is what [`Reply`](crate::lean::server::Reply) has written, from its
+    /// Answers a call: `message` is what [`ReplyDraft`](crate::lean::ReplyDraft) has written, from its
     /// beginning. An empty buffer is
     /// given back for it. False if nobody waits for the answer.
     pub fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {

@@ -1,16 +1,14 @@
-//! What a peer speaks, by its first bytes.
+//! Which protocol a peer speaks, by its first bytes.
 
-mod common;
-
-use common::Random;
-use tenon_proto::lean::{ByteOrder, Incoming, MAGIC, MessageReader, Preamble};
-use tenon_proto::onc::record::RecordReader;
+use crate::common::Random;
+use tenon_proto::connection::framing::{Frame, MessageReader, RecordReader};
+use tenon_proto::lean::{ByteOrder, MAGIC, Preamble};
 use tenon_proto::sniff::{RECORD_MAX, Sniffed, sniff};
 
 const MIB: usize = 1 << 20;
 
 #[test]
-fn the_magic_is_longer_than_every_record_and_nothing_else_that_is_common() {
+fn the_magic_is_neither_a_record_nor_text() {
     let mark = u32::from_be_bytes([MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3]]);
     assert_eq!(mark, 2_138_334_574);
     assert_eq!(mark >> 31, 0, "not the last fragment of its record");
@@ -22,7 +20,7 @@ fn the_magic_is_longer_than_every_record_and_nothing_else_that_is_common() {
 }
 
 #[test]
-fn the_first_bytes_tell() {
+fn four_bytes_tell_the_protocols_apart() {
     let cases: [(&[u8], usize, Sniffed); 13] = [
         (b"", MIB, Sniffed::TooFew),
         (b"\x80\0\0", MIB, Sniffed::TooFew),
@@ -44,7 +42,7 @@ fn the_first_bytes_tell() {
 }
 
 #[test]
-fn a_stranger_is_named_by_what_it_looks_like() {
+fn the_error_for_an_unknown_peer_names_what_it_looks_like() {
     let cases: [(&[u8], &str); 7] = [
         (b"GET / HTTP/1.1", "; it looks like HTTP"),
         (b"PRI * HTTP/2.0", "; it looks like HTTP"),
@@ -55,18 +53,41 @@ fn a_stranger_is_named_by_what_it_looks_like() {
         (b"\xff\xff\xff\xff", ""),
     ];
     for (bytes, guess) in cases {
-        let stranger = sniff(bytes, MIB).unwrap_err();
+        let unknown = sniff(bytes, MIB).unwrap_err();
         let expected = format!(
             "the connection begins with \"{}\": neither an ONC record of at most 1048576 bytes nor \
              a lean preamble{guess}",
             bytes[..4].escape_ascii()
         );
-        assert_eq!(stranger.to_string(), expected);
+        assert_eq!(unknown.to_string(), expected);
     }
 }
 
+/// Returns whether a reader of records accepts these bytes.
+fn is_record(bytes: &[u8]) -> bool {
+    let mut reader = RecordReader::new(MIB);
+    let room = reader.room_within(|_| true).unwrap();
+    room[..bytes.len()].copy_from_slice(bytes);
+    reader.handle_received(bytes.len());
+    reader.next_record().is_ok()
+}
+
+/// Returns whether a reader of lean messages finds a preamble in these bytes.
+fn is_lean(bytes: &[u8]) -> bool {
+    let mut reader = MessageReader::new(MIB);
+    let mut at = 0;
+    while at < bytes.len() {
+        let room = reader.room_within(|_| true).unwrap();
+        let step = room.len().min(bytes.len() - at);
+        room[..step].copy_from_slice(&bytes[at..at + step]);
+        reader.handle_received(step);
+        at += step;
+    }
+    matches!(reader.next_frame(), Ok(Some(Frame::Preamble(_))))
+}
+
 #[test]
-fn who_is_taken_for_one_is_understood_by_its_reader_and_by_no_other() {
+fn bytes_are_accepted_by_the_reader_of_the_protocol_they_are_taken_for_and_by_no_other() {
     for seed in 0..20_000 {
         let mut random = Random(seed);
         let mut bytes = random.bytes(64);
@@ -81,19 +102,11 @@ fn who_is_taken_for_one_is_understood_by_its_reader_and_by_no_other() {
             1 => bytes[..3].copy_from_slice(&[0x80, 0, 0]),
             _ => {}
         }
-        let mut records = RecordReader::new(MIB);
-        records.room()[..64].copy_from_slice(&bytes);
-        records.filled(64);
-        let is_record = records.next_record().is_ok();
-        let mut messages = MessageReader::new(MIB);
-        messages.room()[..64].copy_from_slice(&bytes);
-        messages.filled(64);
-        let is_lean = matches!(messages.next_message(), Ok(Some(Incoming::Preamble(_))));
         match sniff(&bytes, MIB) {
-            Ok(Sniffed::Onc) => assert!(!is_lean),
-            Ok(Sniffed::Lean) => assert!(!is_record),
-            Ok(Sniffed::TooFew) => panic!("64 bytes are enough"),
-            Err(_) => assert!(!is_record && !is_lean),
+            Ok(Sniffed::Onc) => assert!(!is_lean(&bytes), "seed {seed}"),
+            Ok(Sniffed::Lean) => assert!(!is_record(&bytes), "seed {seed}"),
+            Ok(Sniffed::TooFew) => panic!("seed {seed}: 64 bytes are enough"),
+            Err(_) => assert!(!is_record(&bytes) && !is_lean(&bytes), "seed {seed}"),
         }
     }
 }

@@ -1,8 +1,5 @@
-//! The packet exchange over real sockets, through a relay that loses, doubles, delays and reorders
-//! real datagrams. No time is asserted; what happens to a datagram is decided by a seed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+//! The packet exchange over real sockets, through a relay that loses, doubles, delays and reorders real datagrams. No
+//! time is asserted; what happens to a datagram is decided by a seed.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -12,18 +9,25 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Random;
-use tenon_proto::exchange::client::{
-    ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing,
-};
-use tenon_proto::exchange::server::{CallKey, ServerEngine, ServerLimits, ServerSecrets};
-use tenon_proto::lean::client::NotStarted;
-use tenon_proto::lean::server::{Caller, Catalog, Reply};
-use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface, Preamble};
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::{CallDraft, LeanCall, ReplyDraft, ServiceTable, StartError};
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tenon_proto::endpoint::{ClientEndpoint, ServerEndpoint};
+use tenon_proto::exchange::Whole;
+use tenon_proto::exchange::client::{ClientLimits, ClientSecrets};
+use tenon_proto::exchange::server::{ServerLimits, ServerSecrets};
+use tenon_proto::lean::{ByteOrder, Interface, Preamble};
 use tenon_wire::Buffer;
 
-const MESSAGE_MAX: u32 = 4 << 20;
+use crate::common::Random;
+use crate::exchange::support::request;
+
+const MESSAGE_MAX: usize = 4 << 20;
 const PAUSE: Duration = Duration::from_micros(200);
+
+fn whole() -> Whole {
+    Whole::new(&Preamble::client(MESSAGE_MAX as u32))
+}
 
 /// A datagram's room, at a multiple of 8 in memory.
 #[repr(align(8))]
@@ -46,44 +50,46 @@ fn result_of(arguments: &[u8]) -> Vec<u8> {
 
 // ---- Server ----
 
-/// Serves until it is told to stop; how often each call was carried out, by the first bytes of its
-/// arguments.
+/// Serves until it is told to stop; returns how often each call was carried out, by the first bytes of its arguments.
 fn serve(socket: &UdpSocket, stop: &AtomicBool) -> HashMap<Vec<u8>, u32> {
-    let mut catalog = Catalog::default();
-    catalog.add(interface());
+    let mut services = ServiceTable::default();
+    services.add(300, 1, Some(interface()));
     let secrets = ServerSecrets {
         key: [3; 16],
         incarnation: 1,
         seed: 1,
     };
-    let mut engine = ServerEngine::new(
-        Preamble::server(MESSAGE_MAX, 64),
-        ServerLimits::default(),
-        secrets,
-        Instant::now(),
-    );
+    let config = ConnectionConfig {
+        receive_max: MESSAGE_MAX,
+        incoming_calls_max: 64,
+        ..ConnectionConfig::server()
+    };
+    let (limits, duplicates) = (ServerLimits::default(), DuplicateLimits::default());
+    let now = Instant::now();
+    let mut endpoint = ServerEndpoint::new(&config, limits, duplicates, secrets, false, now);
     let mut executed: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut room = Room([0; 2048]);
+    let mut whole = whole();
     while !stop.load(Ordering::Relaxed) {
         let mut is_idle = true;
         while let Ok((bytes, from)) = socket.recv_from(&mut room.0) {
             is_idle = false;
             let now = Instant::now();
             let datagram = &room.0[..bytes];
-            if let Some(request) = engine.handle_datagram(now, from, datagram, &catalog) {
-                let name = request.call.arguments[..8].to_vec();
-                *executed.entry(name).or_default() += 1;
-                let result = result_of(request.call.arguments);
-                let (key, caller) = (request.key, request.call.caller);
-                answer(&mut engine, key, caller, &result);
+            let call = endpoint.handle_datagram(now, from, datagram, &services, &mut whole);
+            if let Some(call) = call {
+                let arguments = call.call.arguments;
+                *executed.entry(arguments[..8].to_vec()).or_default() += 1;
+                let mut reply = Buffer::default();
+                let draft = ReplyDraft::begin(&mut reply, call.call.caller);
+                reply.extend(&result_of(arguments));
+                draft.seal(&mut reply);
+                endpoint.answer(now, call.key, &mut reply);
             }
-            send_answers(socket, &mut engine);
+            send_answers(socket, &mut endpoint);
         }
-        let now = Instant::now();
-        if engine.poll_timeout().is_some_and(|at| at <= now) {
-            engine.handle_timeout(now);
-        }
-        send_answers(socket, &mut engine);
+        endpoint.handle_timeout(Instant::now());
+        send_answers(socket, &mut endpoint);
         if is_idle {
             thread::sleep(PAUSE);
         }
@@ -91,17 +97,9 @@ fn serve(socket: &UdpSocket, stop: &AtomicBool) -> HashMap<Vec<u8>, u32> {
     executed
 }
 
-fn answer(engine: &mut ServerEngine<SocketAddr>, key: CallKey, caller: Caller, result: &[u8]) {
-    let mut message = Buffer::default();
-    let reply = Reply::begin(&mut message, caller);
-    message.extend(result);
-    reply.seal(&mut message);
-    assert!(engine.reply(key, &mut message));
-}
-
-fn send_answers(socket: &UdpSocket, engine: &mut ServerEngine<SocketAddr>) {
+fn send_answers(socket: &UdpSocket, endpoint: &mut ServerEndpoint<SocketAddr>) {
     let mut out = Buffer::default();
-    while let Some(to) = engine.poll_transmit(Instant::now(), &mut out) {
+    while let Some(to) = endpoint.poll_transmit(Instant::now(), &mut out) {
         // A full socket loses it, as the network may.
         let _ = socket.send_to(out.as_slice(), to);
         out.clear();
@@ -165,9 +163,10 @@ fn relay(front: &UdpSocket, server: SocketAddr, faults: Faults, stop: &AtomicBoo
                 break;
             };
             let (address, back) = &clients[index];
-            let _ = match to_server {
-                true => back.send_to(&bytes, server),
-                false => front.send_to(&bytes, address),
+            let _ = if to_server {
+                back.send_to(&bytes, server)
+            } else {
+                front.send_to(&bytes, address)
             };
         }
         if is_idle {
@@ -181,7 +180,7 @@ fn relay(front: &UdpSocket, server: SocketAddr, faults: Faults, stop: &AtomicBoo
 
 struct Client {
     socket: UdpSocket,
-    engine: ClientEngine<u64>,
+    endpoint: ClientEndpoint<u64>,
     random: Random,
     results: HashMap<u64, Vec<u8>>,
 }
@@ -192,10 +191,13 @@ impl Client {
         socket.connect(relay).unwrap();
         let key = [number as u8; 16];
         let secrets = ClientSecrets { key, seed: number };
-        let preamble = Preamble::client(MESSAGE_MAX);
+        let config = ConnectionConfig {
+            receive_max: MESSAGE_MAX,
+            ..ConnectionConfig::client()
+        };
         Self {
             socket,
-            engine: ClientEngine::new(preamble, ClientLimits::default(), secrets),
+            endpoint: ClientEndpoint::exchange(&config, ClientLimits::default(), secrets),
             random: Random(number),
             results: HashMap::new(),
         }
@@ -204,9 +206,9 @@ impl Client {
     /// Calls so many times, up to 16 at once; every call is answered.
     fn run(&mut self, number: u64, calls: u64) {
         let mut room = Room([0; 2048]);
-        let (mut started, mut answered) = (0, 0);
-        while answered < calls {
-            while started < calls && self.engine.in_flight() < 16 {
+        let mut started = 0;
+        while started < calls || !self.results.is_empty() {
+            while started < calls && self.endpoint.in_flight() < 16 {
                 if !self.start(number << 32 | started) {
                     break;
                 }
@@ -216,15 +218,12 @@ impl Client {
             let mut is_idle = true;
             while let Ok(bytes) = self.socket.recv(&mut room.0) {
                 is_idle = false;
-                answered += self.receive(&room.0[..bytes]);
+                self.receive(&room.0[..bytes]);
                 self.send();
             }
-            let now = Instant::now();
-            if self.engine.poll_timeout().is_some_and(|at| at <= now) {
-                self.engine.handle_timeout(now);
-            }
-            if let Some(ClientEvent::Failed { failure, .. }) = self.engine.poll_event() {
-                panic!("{failure}");
+            self.endpoint.handle_timeout(Instant::now());
+            if let Some(failed) = self.endpoint.poll_failure() {
+                panic!("{:?}", failed.failure);
             }
             if is_idle {
                 thread::sleep(PAUSE);
@@ -234,44 +233,46 @@ impl Client {
 
     fn start(&mut self, name: u64) -> bool {
         let bytes = match self.random.below(10) {
-            0 if self.engine.peer().is_some() => self.random.below(300_000),
+            0 if self.endpoint.peer().is_some() => self.random.below(300_000),
             _ => self.random.of_bits(10),
         };
         let mut arguments = name.to_be_bytes().to_vec();
         arguments.extend(self.random.bytes(bytes));
-        let mut message = Buffer::default();
-        let draft = Draft::call(&mut message, ByteOrder::NATIVE, 1, &Extras::default());
-        message.extend(&arguments);
-        draft.seal(&mut message);
-        let now = Instant::now();
-        let call = Outgoing {
-            service: self.engine.bind(&interface()).unwrap(),
+        let (mut message, draft) = request(ByteOrder::NATIVE, 1, &arguments);
+        let draft = CallDraft::Lean(LeanCall {
+            draft,
+            interface: &interface(),
             procedure: 1,
-            deadline: now + Duration::from_secs(300),
-        };
-        match self.engine.start(now, &call, &mut message, name) {
+        });
+        let now = Instant::now();
+        let deadline = now + Duration::from_secs(300);
+        let started = self
+            .endpoint
+            .start_call(now, &draft, &mut message, deadline, name);
+        match started {
             Ok(_) => {
                 self.results.insert(name, result_of(&arguments));
                 true
             }
-            Err(NotStarted::TooManyCalls { .. }) => false,
+            Err(StartError::TooManyCalls { .. }) => false,
             Err(other) => panic!("{other}"),
         }
     }
 
-    /// How many calls a datagram answers.
-    fn receive(&mut self, datagram: &[u8]) -> u64 {
-        let Some(answer) = self.engine.handle_datagram(Instant::now(), datagram) else {
-            return 0;
-        };
-        let expected = self.results.remove(&answer.waiter).expect("it waits");
-        assert!(answer.outcome.unwrap() == expected, "a wrong result");
-        1
+    fn receive(&mut self, datagram: &[u8]) {
+        let mut whole = whole();
+        let answer = self
+            .endpoint
+            .handle_datagram(Instant::now(), datagram, &mut whole);
+        if let Some(answer) = answer {
+            let expected = self.results.remove(&answer.waiter).expect("it waits");
+            assert!(answer.outcome.unwrap() == expected, "a wrong result");
+        }
     }
 
     fn send(&mut self) {
         let mut out = Buffer::default();
-        while self.engine.poll_transmit(Instant::now(), &mut out) {
+        while self.endpoint.poll_transmit(Instant::now(), &mut out) {
             let _ = self.socket.send(out.as_slice());
             out.clear();
         }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use tenon_proto::connection::{BindError, ReplyError};
 use tenon_proto::exchange::client::{CallId, ClientCounters};
 use tenon_proto::exchange::server::{Farewell, ServerEvent, ServerLimits};
 use tenon_proto::exchange::{Failure, Ignored, PACKET_HEADER, PacketKind, Reason};
-use tenon_proto::lean::client::{BindError, ReplyError};
 use tenon_proto::lean::{ByteOrder, Interface, Status};
 
-use crate::support::{ORDERS, Pair, message, outgoing, packet, server_granting, server_of};
+use crate::exchange::support::{
+    ORDERS, Pair, message, outgoing, packet, server_granting, server_of,
+};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 
@@ -171,7 +173,7 @@ fn time_runs_out_and_the_server_hears_of_it() {
     pair.settle(|_| true);
     assert_eq!(pair.server.poll_event(), Some(ServerEvent::Cancelled(key)));
     assert_eq!(pair.client.lanes_in_use(), 1, "the server is still at it");
-    pair.answer(key, b"nobody wants it");
+    pair.answer(key, b"not waited for");
     pair.settle(|_| true);
     assert_eq!((pair.results.len(), pair.client.lanes_in_use()), (1, 0));
 }
@@ -181,7 +183,10 @@ fn a_server_that_is_gone_is_noticed() {
     let mut pair = pair();
     pair.call(b"warm up");
     let began = pair.now;
-    let service = pair.client.bind(&crate::support::known(5)).unwrap();
+    let service = pair
+        .client
+        .bind(&crate::exchange::support::known(5))
+        .unwrap();
     let mut call = outgoing(service, 7, pair.now);
     call.deadline += Duration::from_secs(1000);
     let mut message = message(ORDER, 7, b"lost");
@@ -231,7 +236,10 @@ fn a_hello_that_was_lost_is_sent_again_when_its_time_has_come() {
 #[test]
 fn a_server_that_never_answers_is_given_up_by_those_that_have_more_time() {
     let mut pair = pair();
-    let service = pair.client.bind(&crate::support::known(5)).unwrap();
+    let service = pair
+        .client
+        .bind(&crate::exchange::support::known(5))
+        .unwrap();
     let mut call = outgoing(service, 7, pair.now);
     call.deadline += Duration::from_secs(1000);
     let mut message = message(ORDER, 7, b"lost");
@@ -383,7 +391,7 @@ fn what_comes_from_another_address_is_not_carried_out() {
     let calls = pair.server.counters().calls;
     pair.settle(|_| true);
     assert_eq!(pair.server.counters().calls, calls);
-    assert!(pair.failures[0].may_have_run, "nobody can know");
+    assert!(pair.failures[0].may_have_run, "neither end can know");
     assert_eq!(pair.call(b"after"), 4);
     assert_eq!(pair.results, [&b"before"[..], b"after"]);
 }
@@ -421,7 +429,7 @@ fn a_cancellation_is_repeated_as_seldom_as_a_long_call_is_asked_for() {
         (20..80).contains(&packets),
         "{packets} packets in 15 seconds"
     );
-    pair.answer(key, b"nobody wants it");
+    pair.answer(key, b"not waited for");
     pair.settle(|_| true);
     assert_eq!(pair.client.lanes_in_use(), 0);
 }
@@ -431,7 +439,7 @@ fn a_service_that_the_server_does_not_have() {
     let mut pair = pair();
     let other = std::sync::Arc::new(Interface {
         fingerprint: 5,
-        ..(*crate::support::known(5)).clone()
+        ..(*crate::exchange::support::known(5)).clone()
     });
     let service = pair.client.bind(&other).unwrap();
     let call = outgoing(service, 7, pair.now);

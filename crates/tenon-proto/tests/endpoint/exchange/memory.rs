@@ -1,4 +1,4 @@
-//! What requests and answers take of a server's memory, and who is refused when there is none left.
+//! The memory that requests and answers take of a server, and which calls are refused when there is none left.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tenon_proto::exchange::server::{CallKey, ServerLimits};
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::Buffer;
 
-use crate::support::{Pair, address, client_of, message, packet};
+use crate::exchange::support::{Pair, address, client_of, message, packet};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 

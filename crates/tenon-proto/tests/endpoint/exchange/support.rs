@@ -5,13 +5,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::{Caller, ReplyDraft, ServiceTable};
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tenon_proto::endpoint::{ClientEndpoint, ServerEndpoint};
 use tenon_proto::exchange::Failure;
 use tenon_proto::exchange::client::{
     CallId, ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing,
 };
 use tenon_proto::exchange::server::{CallKey, ServerEngine, ServerLimits, ServerSecrets};
-use tenon_proto::lean::server::{Caller, Catalog, Reply};
-use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface, Part, Preamble};
+use tenon_proto::lean::{ByteOrder, Extras, Interface, MessageDraft, Part, Preamble};
 use tenon_wire::Buffer;
 
 pub const ORDERS: [ByteOrder; 2] = [ByteOrder::Little, ByteOrder::Big];
@@ -38,11 +41,12 @@ pub fn known(version: u32) -> Arc<Interface> {
 }
 
 /// Program 300 in the versions 2 and 5.
-pub fn catalog() -> Catalog {
-    let mut catalog = Catalog::default();
-    assert_eq!(catalog.add(known(5)), Some(0));
-    assert_eq!(catalog.add(Arc::new(Interface::unknown(300, 2))), Some(1));
-    catalog
+pub fn services() -> ServiceTable {
+    let mut services = ServiceTable::default();
+    let unknown = Arc::new(Interface::unknown(300, 2));
+    assert_eq!(services.add(300, 5, Some(known(5))), Some(0));
+    assert_eq!(services.add(300, 2, Some(unknown)), Some(1));
+    services
 }
 
 pub fn client_of<W>(order: ByteOrder, limits: ClientLimits, seed: u64) -> ClientEngine<W> {
@@ -50,9 +54,13 @@ pub fn client_of<W>(order: ByteOrder, limits: ClientLimits, seed: u64) -> Client
         order,
         ..Preamble::client(64 << 20)
     };
+    ClientEngine::new(preamble, limits, client_secrets(seed))
+}
+
+fn client_secrets(seed: u64) -> ClientSecrets {
     let mut key = [7; 16];
     key[..8].copy_from_slice(&seed.to_be_bytes());
-    ClientEngine::new(preamble, limits, ClientSecrets { key, seed })
+    ClientSecrets { key, seed }
 }
 
 pub fn server_of(
@@ -76,23 +84,66 @@ pub fn server_granting(
         order,
         ..Preamble::server(64 << 20, calls)
     };
+    ServerEngine::new(preamble, limits, server_secrets(incarnation), now)
+}
+
+fn server_secrets(incarnation: u32) -> ServerSecrets {
     let mut key = [9; 16];
     key[..4].copy_from_slice(&incarnation.to_be_bytes());
-    let secrets = ServerSecrets {
+    ServerSecrets {
         key,
         incarnation,
         seed: incarnation.into(),
-    };
-    ServerEngine::new(preamble, limits, secrets, now)
+    }
+}
+
+/// The configuration of either end of the packet exchange.
+fn config(order: ByteOrder, of: ConnectionConfig) -> ConnectionConfig {
+    ConnectionConfig {
+        receive_max: 64 << 20,
+        incoming_calls_max: 64,
+        byte_order: order,
+        ..of
+    }
+}
+
+/// A client's end of a socket.
+pub fn client_endpoint<W>(order: ByteOrder, seed: u64) -> ClientEndpoint<W> {
+    let config = config(order, ConnectionConfig::client());
+    ClientEndpoint::exchange(&config, ClientLimits::default(), client_secrets(seed))
+}
+
+/// A server's end of a socket.
+pub fn server_endpoint(
+    order: ByteOrder,
+    limits: ServerLimits,
+    incarnation: u32,
+    now: Instant,
+) -> ServerEndpoint<SocketAddr> {
+    let config = config(order, ConnectionConfig::server());
+    let secrets = server_secrets(incarnation);
+    ServerEndpoint::new(
+        &config,
+        limits,
+        DuplicateLimits::default(),
+        secrets,
+        true,
+        now,
+    )
 }
 
 /// A message with these arguments, to be started.
 pub fn message(order: ByteOrder, procedure: u16, arguments: &[u8]) -> Buffer {
+    request(order, procedure, arguments).0
+}
+
+/// The same, and where in its buffer it is.
+pub fn request(order: ByteOrder, procedure: u16, arguments: &[u8]) -> (Buffer, MessageDraft) {
     let mut message = Buffer::default();
-    let draft = Draft::call(&mut message, order, procedure, &Extras::default());
+    let draft = MessageDraft::call(&mut message, order, procedure, &Extras::default());
     message.extend(arguments);
     draft.seal(&mut message);
-    message
+    (message, draft)
 }
 
 pub fn outgoing(service: u16, procedure: u16, now: Instant) -> Outgoing {
@@ -103,7 +154,7 @@ pub fn outgoing(service: u16, procedure: u16, now: Instant) -> Outgoing {
     }
 }
 
-/// A client and a server over nothing: whoever tests carries the datagrams.
+/// A client and a server without a network: the test carries the datagrams.
 pub struct Pair {
     pub now: Instant,
     pub client: ClientEngine<u32>,
@@ -111,7 +162,7 @@ pub struct Pair {
     pub address: SocketAddr,
     pub results: Vec<Vec<u8>>,
     pub failures: Vec<Failure>,
-    catalog: Catalog,
+    services: ServiceTable,
     order: ByteOrder,
     callers: HashMap<CallKey, Caller>,
 }
@@ -130,7 +181,7 @@ impl Pair {
             address: address(2, 1000),
             results: Vec::new(),
             failures: Vec::new(),
-            catalog: catalog(),
+            services: services(),
             order: client,
             callers: HashMap::new(),
         }
@@ -174,7 +225,7 @@ impl Pair {
     pub fn bring_to_server(&mut self, datagram: &[u8]) -> Option<CallKey> {
         let request =
             self.server
-                .handle_datagram(self.now, self.address, datagram, &self.catalog)?;
+                .handle_datagram(self.now, self.address, datagram, &self.services)?;
         self.callers.insert(request.key, request.call.caller);
         Some(request.key)
     }
@@ -199,7 +250,7 @@ impl Pair {
 
     /// The same, with a buffer that is there, and empty.
     pub fn answer_with(&mut self, key: CallKey, result: &[u8], message: &mut Buffer) {
-        let reply = Reply::begin(message, self.callers[&key]);
+        let reply = ReplyDraft::begin(message, self.callers[&key]);
         message.extend(result);
         reply.seal(message);
         self.server.reply(key, message);

@@ -1,14 +1,13 @@
 //! The duplicate request cache: what is remembered, for how long, and within which bounds.
 
-mod common;
-
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use common::Random;
-use tenon_proto::onc::auth::Credential;
-use tenon_proto::onc::duplicates::{CallKey, DuplicateCache, DuplicateLimits, Verdict};
-use tenon_proto::onc::server::Call;
+use crate::common::{Random, words};
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::Frame;
+use tenon_proto::connection::{Connection, Event, ServiceTable};
+use tenon_proto::endpoint::duplicates::{CallKey, DuplicateCache, DuplicateLimits, Verdict};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -18,20 +17,45 @@ const LIMITS: DuplicateLimits = DuplicateLimits {
     age: SECOND,
 };
 
-fn call(xid: u32) -> Call<'static> {
+/// A call as its client sends it.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    xid: u32,
+    program: u32,
+    version: u32,
+    procedure: u32,
+    arguments: &'static [u8],
+}
+
+fn call(xid: u32) -> Call {
     Call {
-        service: 0,
         xid,
         program: 300,
         version: 2,
         procedure: 7,
-        credential: Credential::None,
         arguments: b"arguments",
     }
 }
 
+impl Call {
+    /// What tells it apart when it comes from this port.
+    fn key(self, peer: u16) -> CallKey<u16> {
+        let mut services = ServiceTable::default();
+        for (program, version) in [(300, 2), (301, 2), (300, 3)] {
+            services.add(program, version, None);
+        }
+        let head = [self.xid, 0, 2, self.program, self.version, self.procedure];
+        let message = [&words(&head)[..], &words(&[0; 4]), self.arguments].concat();
+        let (mut connection, _) = Connection::<()>::server(ConnectionConfig::server());
+        match connection.handle_frame(Frame::Record(&message), &services) {
+            Ok(Event::Called(call)) => CallKey::new(peer, &call),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 fn key(xid: u32) -> CallKey<u16> {
-    CallKey::new(1, &call(xid))
+    call(xid).key(1)
 }
 
 fn cache() -> (DuplicateCache<u16>, Instant) {
@@ -59,64 +83,32 @@ fn a_repeated_call_is_dropped_while_it_is_carried_out_and_answered_afterwards() 
 
 #[test]
 fn calls_that_differ_in_anything_are_different_calls() {
+    const LONG: [u8; 300] = [b'x'; 300];
     let (mut cache, now) = cache();
-    let long = [b'x'; 300];
+    let other_arguments = |arguments| Call {
+        arguments,
+        ..call(1)
+    };
+    let of_program = |program, version, procedure| Call {
+        program,
+        version,
+        procedure,
+        ..call(1)
+    };
     let calls = [
         (1, call(1)),
         (2, call(1)),
         (1, call(2)),
-        (
-            1,
-            Call {
-                program: 301,
-                ..call(1)
-            },
-        ),
-        (
-            1,
-            Call {
-                version: 3,
-                ..call(1)
-            },
-        ),
-        (
-            1,
-            Call {
-                procedure: 8,
-                ..call(1)
-            },
-        ),
-        (
-            1,
-            Call {
-                arguments: b"argumentz",
-                ..call(1)
-            },
-        ),
-        (
-            1,
-            Call {
-                arguments: b"argument",
-                ..call(1)
-            },
-        ),
-        (
-            1,
-            Call {
-                arguments: &long[..299],
-                ..call(1)
-            },
-        ),
-        (
-            1,
-            Call {
-                arguments: &long,
-                ..call(1)
-            },
-        ),
+        (1, of_program(301, 2, 7)),
+        (1, of_program(300, 3, 7)),
+        (1, of_program(300, 2, 8)),
+        (1, other_arguments(b"argumentz")),
+        (1, other_arguments(b"argument")),
+        (1, other_arguments(&LONG[..299])),
+        (1, other_arguments(&LONG)),
     ];
     for (peer, call) in calls {
-        let key = CallKey::new(peer, &call);
+        let key = call.key(peer);
         assert_eq!(cache.check(key, now), Verdict::New, "{peer} {call:?}");
         cache.finish(&key, b"", now);
     }
@@ -213,8 +205,22 @@ fn a_reply_that_is_too_long_is_not_kept_and_harms_no_other() {
     assert_eq!(cache.check(key(2), now), Verdict::Done(&[2; 60]));
 }
 
+/// Neither calls that were not carried out after all nor those whose replies are too long push others out.
 #[test]
-fn whatever_happens_a_reply_is_its_own_calls_and_the_bounds_hold() {
+fn calls_that_are_not_remembered_take_no_place() {
+    let (mut cache, now) = cache();
+    carry_out(&mut cache, 1, b"reply", now);
+    for xid in 2..100 {
+        assert_eq!(cache.check(key(xid), now), Verdict::New);
+        cache.forget(&key(xid));
+        carry_out(&mut cache, xid, &[0; 101], now);
+    }
+    assert_eq!(cache.len(), 1);
+    assert_eq!(cache.check(key(1), now), Verdict::Done(b"reply"));
+}
+
+#[test]
+fn random_calls_are_answered_with_their_own_replies_and_the_bounds_hold() {
     for seed in 0..200 {
         let mut random = Random(seed);
         let mut cache = DuplicateCache::new(LIMITS);

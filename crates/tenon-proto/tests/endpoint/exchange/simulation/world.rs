@@ -1,22 +1,27 @@
 //! Clients, a server and the network between them: what happens to them, and what must hold whatever does.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_proto::exchange::client::{CallId, ClientEngine, ClientEvent, ClientLimits};
-use tenon_proto::exchange::server::{CallKey, ServerEngine, ServerEvent, ServerLimits};
-use tenon_proto::exchange::{Failure, Reason};
-use tenon_proto::lean::client::{NotStarted, ReplyError};
-use tenon_proto::lean::server::{Caller, Catalog, Reply};
-use tenon_proto::lean::{ByteOrder, Status};
+use tenon_proto::connection::{
+    CallDraft, Caller, LeanCall, ReplyDraft, ReplyError, ServiceTable, StartError,
+};
+use tenon_proto::endpoint::{
+    CallFailure, ClientEndpoint, DatagramCallId, DatagramCallKey, ServerEndpoint,
+};
+use tenon_proto::exchange::client::ClientEngine;
+use tenon_proto::exchange::server::ServerLimits;
+use tenon_proto::exchange::{Failure, Reason, Whole};
+use tenon_proto::lean::{ByteOrder, Interface, Preamble, Status};
 use tenon_wire::Buffer;
 
 use super::Plan;
 use crate::common::Random;
-use crate::network::{Datagram, Faults, Network};
-use crate::support::{
-    ORDERS, address, catalog, client_of, known, message, outgoing, server_address, server_of,
+use crate::exchange::support::{
+    ORDERS, address, client_endpoint, known, request, server_address, server_endpoint, services,
 };
+use crate::network::{Datagram, Faults, Network};
 
 /// For how long at most an answer is under way over a quiet network: until it is sent again, and asks, which is no later
 /// than any timer.
@@ -24,7 +29,7 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(15);
 
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Fate {
+pub enum Outcome {
     Answered,
     Refused(Status),
     Failed(Failure),
@@ -33,25 +38,32 @@ pub enum Fate {
 
 pub struct Call {
     client: usize,
-    id: Option<CallId>,
+    id: DatagramCallId,
     deadline: Instant,
     answer_bytes: usize,
     seed: u64,
     executed: u32,
-    pub fate: Option<Fate>,
+    pub outcome: Option<Outcome>,
 }
 
 struct Running {
-    key: CallKey,
+    key: DatagramCallKey<SocketAddr>,
     caller: Caller,
     call: usize,
     until: Instant,
 }
 
 pub struct Client {
-    pub engine: ClientEngine<usize>,
+    pub endpoint: ClientEndpoint<usize>,
     order: ByteOrder,
     address: SocketAddr,
+}
+
+impl Client {
+    /// What it knows of the packet exchange.
+    pub fn conversation(&self) -> &ClientEngine<usize> {
+        self.endpoint.conversation().expect("no client of ONC RPC")
+    }
 }
 
 pub struct World {
@@ -60,13 +72,15 @@ pub struct World {
     now: Instant,
     pub network: Network,
     pub clients: Vec<Client>,
-    server: ServerEngine<SocketAddr>,
+    server: ServerEndpoint<SocketAddr>,
     limits: ServerLimits,
     incarnation: u32,
-    catalog: Catalog,
+    services: ServiceTable,
     running: Vec<Running>,
     pub calls: Vec<Call>,
     datagram: Buffer,
+    /// A call or an answer that came in several packets.
+    whole: Whole,
 }
 
 /// What a call of this seed carries beside its number: the other end knows it, too.
@@ -94,7 +108,7 @@ impl World {
         let client = |index: usize| {
             let order = ORDERS[random.below(2)];
             Client {
-                engine: client_of(order, ClientLimits::default(), random.next()),
+                endpoint: client_endpoint(order, random.next()),
                 order,
                 address: address(2 + index as u8, 1000),
             }
@@ -105,13 +119,14 @@ impl World {
             now,
             network: Network::new(plan.faults),
             clients,
-            server: server_of(ORDERS[random.below(2)], limits, 1, now),
+            server: server_endpoint(ORDERS[random.below(2)], limits, 1, now),
             limits,
             incarnation: 1,
-            catalog: catalog(),
+            services: services(),
             running: Vec::new(),
             calls: Vec::new(),
             datagram: Buffer::default(),
+            whole: Whole::new(&Preamble::client(64 << 20)),
             random,
         }
     }
@@ -127,10 +142,13 @@ impl World {
     }
 
     fn open_calls(&self) -> usize {
-        self.calls.iter().filter(|call| call.fate.is_none()).count()
+        self.calls
+            .iter()
+            .filter(|call| call.outcome.is_none())
+            .count()
     }
 
-    /// What owners and fate do between packets.
+    /// What happens at both ends between packets.
     fn act(&mut self) {
         match self.random.below(1000) as u32 {
             n if n < self.plan.restarts => self.restart(),
@@ -142,7 +160,10 @@ impl World {
     }
 
     fn start_call(&mut self) {
-        let busy = self.clients.iter().map(|client| client.engine.in_flight());
+        let busy = self
+            .clients
+            .iter()
+            .map(|client| client.endpoint.in_flight());
         if self.calls.len() >= self.plan.calls || busy.sum::<usize>() >= self.plan.in_flight {
             return;
         }
@@ -156,11 +177,8 @@ impl World {
             _ => self.random.of_bits(10),
         };
         // What the server takes is not known yet.
-        let knows_limits = self.clients[which].engine.peer().is_some();
-        let (bytes, answer_bytes) = match knows_limits {
-            true => (bytes, answer_bytes),
-            false => (bytes % 1000, answer_bytes),
-        };
+        let knows_limits = self.clients[which].endpoint.peer().is_some();
+        let bytes = if knows_limits { bytes } else { bytes % 1000 };
         let number = self.calls.len();
         let seed = self.random.next();
         let mut arguments = (number as u64).to_be_bytes().to_vec();
@@ -171,47 +189,51 @@ impl World {
         let version = [5, 5, 5, 2][self.random.below(4)];
         let interface = match version {
             5 => known(5),
-            version => std::sync::Arc::new(tenon_proto::lean::Interface::unknown(300, version)),
+            version => Arc::new(Interface::unknown(300, version)),
         };
-        let service = client.engine.bind(&interface).unwrap();
-        let mut message = message(client.order, 7, &arguments);
+        let (mut message, draft) = request(client.order, 7, &arguments);
         let limit = Duration::from_millis(self.random.below(self.plan.deadline_s * 1000) as u64);
-        let mut call = outgoing(service, 7, self.now);
-        call.deadline = self.now + limit;
-        match client.engine.start(self.now, &call, &mut message, number) {
+        let deadline = self.now + limit;
+        let draft = CallDraft::Lean(LeanCall {
+            draft,
+            interface: &interface,
+            procedure: 7,
+        });
+        let endpoint = &mut client.endpoint;
+        match endpoint.start_call(self.now, &draft, &mut message, deadline, number) {
             Ok(id) => self.calls.push(Call {
                 client: which,
-                id: Some(id),
-                deadline: call.deadline,
+                id,
+                deadline,
                 answer_bytes,
                 seed,
                 executed: 0,
-                fate: None,
+                outcome: None,
             }),
-            Err(NotStarted::TooManyCalls { .. } | NotStarted::AwaitsPreamble { .. }) => {}
+            Err(StartError::TooManyCalls { .. }) => {}
             Err(other) => panic!("{other}"),
         }
     }
 
     fn give_up(&mut self) {
         let open: Vec<usize> = (0..self.calls.len())
-            .filter(|number| self.calls[*number].fate.is_none())
+            .filter(|number| self.calls[*number].outcome.is_none())
             .collect();
         if open.is_empty() {
             return;
         }
         let number = open[self.random.below(open.len())];
         let call = &self.calls[number];
-        let engine = &mut self.clients[call.client].engine;
-        assert_eq!(engine.cancel(call.id.unwrap()), Some(number));
-        self.settle(number, Fate::Cancelled);
+        let endpoint = &mut self.clients[call.client].endpoint;
+        assert_eq!(endpoint.cancel(call.id), Some(number));
+        self.settle(number, Outcome::Cancelled);
     }
 
     fn restart(&mut self) {
         self.incarnation += 1;
         self.running.clear();
         let order = ORDERS[self.random.below(2)];
-        self.server = server_of(order, self.limits, self.incarnation, self.now);
+        self.server = server_endpoint(order, self.limits, self.incarnation, self.now);
     }
 
     fn move_client(&mut self) {
@@ -229,7 +251,7 @@ impl World {
             self.running.iter().map(|running| running.until).min(),
         ];
         let clients = self.clients.iter();
-        let clients = clients.filter_map(|client| client.engine.poll_timeout());
+        let clients = clients.filter_map(|client| client.endpoint.poll_timeout());
         let next = next.into_iter().flatten().chain(clients).min();
         let pause = Duration::from_micros(self.random.of_bits(14) as u64);
         self.now = self.now.max(next.unwrap_or(self.now).min(self.now + pause));
@@ -246,13 +268,14 @@ impl World {
             loop {
                 self.datagram.clear();
                 let client = &mut self.clients[index];
-                if !client.engine.poll_transmit(self.now, &mut self.datagram) {
+                if !client.endpoint.poll_transmit(self.now, &mut self.datagram) {
                     break;
                 }
                 let datagram = Datagram {
                     from: client.address,
                     to: server_address(),
                     bytes: self.datagram.as_slice().to_vec(),
+                    is_tainted: false,
                 };
                 assert!(datagram.bytes.len() <= 1448);
                 self.network.send(&mut self.random, self.now, datagram);
@@ -267,6 +290,7 @@ impl World {
                 from: server_address(),
                 to,
                 bytes: self.datagram.as_slice().to_vec(),
+                is_tainted: false,
             };
             self.network.send(&mut self.random, self.now, datagram);
         }
@@ -280,28 +304,33 @@ impl World {
         let Some(client) = clients.find(|client| client.address == datagram.to) else {
             return;
         };
-        let Some(answer) = client.engine.handle_datagram(self.now, &datagram.bytes) else {
+        let endpoint = &mut client.endpoint;
+        let answer = endpoint.handle_datagram(self.now, &datagram.bytes, &mut self.whole);
+        let Some(answer) = answer else {
             return;
         };
         let number = answer.waiter;
-        assert_eq!(self.calls[number].id, Some(answer.id));
-        let fate = match answer.outcome {
+        let outcome = match answer.outcome {
             Ok(result) => {
                 let call = &self.calls[number];
                 let expected = content(!call.seed, call.answer_bytes);
                 assert!(result == expected, "a wrong result of call {number}");
-                Fate::Answered
+                Outcome::Answered
             }
-            Err(ReplyError::Exception(exception)) => Fate::Refused(exception.status),
-            Err(ReplyError::Unbound(refusal)) => panic!("{refusal}"),
+            Err(ReplyError::Exception(exception)) => Outcome::Refused(exception.status),
+            Err(other) => panic!("{other:?}"),
         };
-        self.settle(number, fate);
+        self.settle(number, outcome);
     }
 
     fn serve(&mut self, datagram: &Datagram) {
-        let request =
-            self.server
-                .handle_datagram(self.now, datagram.from, &datagram.bytes, &self.catalog);
+        let request = self.server.handle_datagram(
+            self.now,
+            datagram.from,
+            &datagram.bytes,
+            &self.services,
+            &mut self.whole,
+        );
         let Some(request) = request else { return };
         let arguments = request.call.arguments;
         let word = |at: usize| u64::from_be_bytes(arguments[at..at + 8].try_into().unwrap());
@@ -337,38 +366,29 @@ impl World {
         for (key, caller, number) in done {
             let call = &self.calls[number];
             let mut message = Buffer::default();
-            let reply = Reply::begin(&mut message, caller);
+            let reply = ReplyDraft::begin(&mut message, caller);
             message.extend(&content(!call.seed, call.answer_bytes));
             reply.seal(&mut message);
-            self.server.reply(key, &mut message);
+            self.server.answer(self.now, key, &mut message);
             assert!(message.is_empty());
         }
     }
 
     fn let_time_pass(&mut self) {
         for index in 0..self.clients.len() {
-            let engine = &mut self.clients[index].engine;
-            if engine.poll_timeout().is_some_and(|at| at <= self.now) {
-                engine.handle_timeout(self.now);
-            }
-            while let Some(ClientEvent::Failed {
-                id,
-                waiter,
-                failure,
-            }) = self.clients[index].engine.poll_event()
-            {
-                let call = &self.calls[waiter];
-                assert_eq!(call.id, Some(id));
+            self.clients[index].endpoint.handle_timeout(self.now);
+            while let Some(failed) = self.clients[index].endpoint.poll_failure() {
+                let CallFailure::Exchange(failure) = failed.failure else {
+                    panic!("no call of ONC RPC");
+                };
                 if failure.reason == Reason::Expired {
-                    assert!(call.deadline <= self.now);
+                    assert!(self.calls[failed.waiter].deadline <= self.now);
                 }
-                self.settle(waiter, Fate::Failed(failure));
+                self.settle(failed.waiter, Outcome::Failed(failure));
             }
         }
-        if self.server.poll_timeout().is_some_and(|at| at <= self.now) {
-            self.server.handle_timeout(self.now);
-        }
-        while let Some(ServerEvent::Cancelled(key)) = self.server.poll_event() {
+        self.server.handle_timeout(self.now);
+        while let Some(key) = self.server.poll_cancelled() {
             // Half of the services notice.
             let now = self.now;
             let is_seen = self.random.below(2) == 0;
@@ -379,9 +399,9 @@ impl World {
         }
     }
 
-    fn settle(&mut self, number: usize, fate: Fate) {
+    fn settle(&mut self, number: usize, outcome: Outcome) {
         let call = &mut self.calls[number];
-        let before = call.fate.replace(fate);
+        let before = call.outcome.replace(outcome);
         assert_eq!(before, None, "call {number} ended twice");
     }
 
@@ -390,10 +410,11 @@ impl World {
         // A fragment is let in by its length, and may be given memory that another message left behind: at most
         // twice what its message needs.
         let slack = 2 * self.plan.bytes_max;
-        let bytes = self.server.bytes();
+        let server = self.server.conversations();
+        let bytes = server.bytes();
         assert!(bytes <= limits.bytes + slack, "{bytes} bytes");
-        assert!(self.server.conversations() <= limits.conversations);
-        for call in self.calls.iter().filter(|call| call.fate.is_none()) {
+        assert!(server.conversations() <= limits.conversations);
+        for call in self.calls.iter().filter(|call| call.outcome.is_none()) {
             assert!(
                 call.deadline + Duration::from_secs(1) > self.now,
                 "it hangs"
@@ -406,22 +427,23 @@ impl World {
         self.network.faults = Faults::default();
         self.rest(300);
         for call in &self.calls {
-            match call.fate.expect("every call ends") {
-                Fate::Answered => assert_eq!(call.executed, 1),
-                Fate::Failed(failure) if !failure.may_have_run => {
+            match call.outcome.expect("every call ends") {
+                Outcome::Answered => assert_eq!(call.executed, 1),
+                Outcome::Failed(failure) if !failure.may_have_run => {
                     assert_eq!(call.executed, 0, "{failure}");
                 }
-                Fate::Refused(status) => assert_eq!(status, Status::TOO_LARGE),
-                Fate::Failed(_) | Fate::Cancelled => assert!(call.executed <= 1),
+                Outcome::Refused(status) => assert_eq!(status, Status::TOO_LARGE),
+                Outcome::Failed(_) | Outcome::Cancelled => assert!(call.executed <= 1),
             }
         }
-        assert_eq!(self.server.conversations(), 0);
-        assert_eq!(self.server.bytes(), 0);
+        let server = self.server.conversations();
+        assert_eq!((server.conversations(), server.bytes()), (0, 0));
         for client in &self.clients {
-            assert_eq!(client.engine.lanes_in_use(), 0);
-            assert_eq!(client.engine.in_flight(), 0);
-            assert_eq!(client.engine.bytes(), 0);
-            assert_eq!(client.engine.under_way(), 0);
+            let conversation = client.conversation();
+            assert_eq!(conversation.lanes_in_use(), 0);
+            assert_eq!(conversation.in_flight(), 0);
+            assert_eq!(conversation.bytes(), 0);
+            assert_eq!(conversation.under_way(), 0);
         }
     }
 
@@ -430,24 +452,28 @@ impl World {
         let mut arrived_at = self.now;
         while self.now < end {
             self.exchange();
-            if self.server.under_way() == 0 || !self.are_known() {
+            if self.server.conversations().under_way() == 0 || !self.are_known() {
                 arrived_at = self.now;
             }
             let under_way_for = self.now - arrived_at;
-            assert!(under_way_for < ARRIVES_WITHIN, "what nobody waits for");
+            assert!(
+                under_way_for < ARRIVES_WITHIN,
+                "an answer that is not waited for"
+            );
             self.now += Duration::from_millis(500);
         }
     }
 
-    /// Whether all clients are in the conversations that they have begun with, and at the same addresses. Who is not
-    /// is sent its answers until they are given up.
+    /// Whether all clients are in the conversations that they have begun with, and at the same addresses. To others
+    /// answers are sent until they are given up.
     fn are_known(&self) -> bool {
         let mut clients = self.clients.iter();
-        self.plan.moves == 0 && clients.all(|client| client.engine.counters().conversations <= 1)
+        self.plan.moves == 0
+            && clients.all(|client| client.conversation().counters().conversations <= 1)
     }
 
-    pub fn count(&self, of: impl Fn(Fate) -> bool) -> usize {
-        let fates = self.calls.iter().filter_map(|call| call.fate);
-        fates.filter(|fate| of(*fate)).count()
+    pub fn count(&self, of: impl Fn(Outcome) -> bool) -> usize {
+        let outcomes = self.calls.iter().filter_map(|call| call.outcome);
+        outcomes.filter(|outcome| of(*outcome)).count()
     }
 }

@@ -13,6 +13,7 @@ use crate::common::Random;
 pub struct Faults {
     pub loss: u32,
     pub duplication: u32,
+    /// Damaged datagrams arrive, as if UDP had no checksum.
     pub damage: u32,
     /// Duplicates that come up to two minutes later.
     pub ghosts: u32,
@@ -26,6 +27,8 @@ pub struct Datagram {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub bytes: Vec<u8>,
+    /// Something in it, or in what it answers, is not as it was sent.
+    pub is_tainted: bool,
 }
 
 /// Datagrams on their way, by the time they arrive.
@@ -61,7 +64,7 @@ impl Network {
             return;
         }
         if random.per_mille(self.faults.damage) {
-            damage(random, &mut datagram.bytes);
+            damage(random, &mut datagram);
         }
         let delay = random.below(self.faults.delay_us + 1) as u64;
         self.deliver(now + Duration::from_micros(20 + delay), datagram);
@@ -87,10 +90,13 @@ impl Network {
 }
 
 /// Flips some bits, cuts the end off, or appends something.
-fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
+fn damage(random: &mut Random, datagram: &mut Datagram) {
+    datagram.is_tainted = true;
+    let bytes = &mut datagram.bytes;
     match random.below(4) {
-        0 => bytes.truncate(random.below(bytes.len())),
+        0 => bytes.truncate(random.below(bytes.len() + 1)),
         1 => bytes.extend(random.next().to_be_bytes()),
+        _ if bytes.is_empty() => {}
         _ => {
             for _ in 0..1 + random.below(3) {
                 let at = random.below(bytes.len());

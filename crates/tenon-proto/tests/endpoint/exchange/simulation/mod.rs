@@ -1,7 +1,6 @@
 //! Clients and a server that is restarted now and then, over a network that does what it likes. A
 //! seed decides everything that happens, so that a failure is repeated by its seed.
 //!
-//! `TENON_SIMULATION_SEEDS` says how many seeds each test has, and `TENON_SIMULATION_FIRST` which is the first.
 //! The longest runs so far are of 2026-11-23, not optimised: 6000 seeds of small calls, a million packets, in half a
 //! minute; 8000 of restarted servers, three million packets, in a minute and a half; 1500 of a server with little room.
 
@@ -11,9 +10,9 @@ use std::collections::BTreeMap;
 
 use tenon_proto::exchange::Ignored;
 
-use crate::common::Random;
+use crate::common::{Random, ShownOnFailure, seeds};
 use crate::network::Faults;
-use world::{Fate, World};
+use world::{Outcome, World};
 
 /// What happens in a run.
 #[derive(Debug, Clone, Copy)]
@@ -83,34 +82,19 @@ const BAD: Faults = Faults {
     delay_us: 0,
 };
 
-/// Runs a plan for as many seeds as the environment asks for, or `seeds`.
-fn run(seeds: u64, plan: impl Fn(&mut Random) -> Plan) -> Totals {
-    let asked = std::env::var("TENON_SIMULATION_SEEDS").ok();
-    let first = std::env::var("TENON_SIMULATION_FIRST").ok();
-    let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
-    let first: u64 = number(first).unwrap_or(0);
-    let seeds = number(asked).unwrap_or(seeds);
+/// Runs a plan for as many seeds as the environment asks for, or `count`.
+fn run(count: u64, plan: impl Fn(&mut Random) -> Plan) -> Totals {
     let mut totals = Totals::default();
-    for seed in first..first + seeds {
+    for seed in seeds(count) {
         let mut plan = plan(&mut Random(seed ^ 0x5eed));
         plan.seed = seed;
-        let shown = ShowPlan(plan);
+        let _shown = ShownOnFailure(plan);
         let mut world = World::new(plan);
         world.run();
         world.end();
-        std::mem::forget(shown);
         totals.add(&world);
     }
     totals
-}
-
-/// Shows the plan of a run that fails.
-struct ShowPlan(Plan);
-
-impl Drop for ShowPlan {
-    fn drop(&mut self) {
-        eprintln!("{:?}", self.0);
-    }
 }
 
 #[derive(Debug, Default)]
@@ -129,20 +113,20 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, world: &World) {
-        self.answered += world.count(|fate| fate == Fate::Answered);
-        self.failed += world.count(|fate| matches!(fate, Fate::Failed(_)));
-        self.surely_not_run +=
-            world.count(|fate| matches!(fate, Fate::Failed(failure) if !failure.may_have_run));
-        self.cancelled += world.count(|fate| fate == Fate::Cancelled);
-        self.refused += world.count(|fate| matches!(fate, Fate::Refused(_)));
+        self.answered += world.count(|outcome| outcome == Outcome::Answered);
+        self.failed += world.count(|outcome| matches!(outcome, Outcome::Failed(_)));
+        self.surely_not_run += world
+            .count(|outcome| matches!(outcome, Outcome::Failed(failure) if !failure.may_have_run));
+        self.cancelled += world.count(|outcome| outcome == Outcome::Cancelled);
+        self.refused += world.count(|outcome| matches!(outcome, Outcome::Refused(_)));
         self.packets += world.network.sent;
         for call in &world.calls {
-            if let Some(Fate::Failed(failure)) = call.fate {
+            if let Some(Outcome::Failed(failure)) = call.outcome {
                 *self.failures.entry(failure.to_string()).or_default() += 1;
             }
         }
         for client in &world.clients {
-            let counters = client.engine.counters();
+            let counters = client.conversation().counters();
             self.repeated += counters.repeated;
             self.damaged += counters.ignored.of(Ignored::Damaged);
             self.conversations += counters.conversations;

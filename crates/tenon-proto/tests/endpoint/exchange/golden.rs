@@ -8,8 +8,8 @@ use tenon_proto::exchange::{Failure, Reason, is_packet};
 use tenon_proto::lean::{ByteOrder, Preamble};
 use tenon_wire::Buffer;
 
-use crate::support::{
-    Pair, address, catalog, client_of, crc32c, known, message, outgoing, packet, server_of,
+use crate::exchange::support::{
+    Pair, address, client_of, crc32c, known, message, outgoing, packet, server_of, services,
 };
 
 fn show(bytes: &[u8]) -> String {
@@ -183,7 +183,7 @@ fn a_server_that_stops_names_the_calls_that_it_has_begun() {
         may_have_run: true,
     };
     assert_eq!(pair.failures, [stopped; 2]);
-    // The other one is for whoever follows.
+    // The other one waits for the server that follows.
     let hello = pair.take_from_client();
     assert_eq!(hello[6], 1);
 }
@@ -254,7 +254,7 @@ fn a_refused_greeting() {
     client.start(now, &call_of, &mut call, ()).unwrap();
     let mut hello = Buffer::default();
     assert!(client.poll_transmit(now, &mut hello));
-    server.handle_datagram(now, address(2, 1), hello.as_slice(), &catalog());
+    server.handle_datagram(now, address(2, 1), hello.as_slice(), &services());
     let mut welcome = Buffer::default();
     server.poll_transmit(now, &mut welcome).unwrap();
     assert_eq!(welcome.as_slice()[32 + 13], 2, "too many");

@@ -1,14 +1,14 @@
-//! What strangers and peers send that mean harm.
+//! Packets of unknown and of hostile peers.
 
 use std::time::{Duration, Instant};
 
-use tenon_proto::exchange::server::{ServerEngine, ServerLimits};
+use tenon_proto::exchange::server::{ServerCounters, ServerEngine, ServerLimits};
 use tenon_proto::exchange::{Ignored, is_packet};
-use tenon_proto::lean::{ByteOrder, Preamble};
+use tenon_proto::lean::{ByteOrder, Flags, Header, Kind, Preamble};
 use tenon_wire::Buffer;
 
 use crate::common::Random;
-use crate::support::{Fields, Pair, address, catalog, message, packet, server_of};
+use crate::exchange::support::{Fields, Pair, address, message, packet, server_of, services};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 
@@ -45,7 +45,7 @@ fn onc_rpc_is_told_apart() {
 }
 
 #[test]
-fn nobody_gets_more_than_he_sends_before_he_is_proven() {
+fn a_client_that_has_not_proven_its_address_gets_no_more_bytes_than_it_sends() {
     let now = Instant::now();
     let mut server = server_of(ORDER, ServerLimits::default(), 1, now);
     let hello = [facts(), vec![0; 28]].concat();
@@ -62,7 +62,7 @@ fn nobody_gets_more_than_he_sends_before_he_is_proven() {
     for (index, (fields, body)) in packets.into_iter().enumerate() {
         let datagram = packet(fields, body);
         let from = address(9, 9);
-        let request = server.handle_datagram(now, from, &datagram, &catalog());
+        let request = server.handle_datagram(now, from, &datagram, &services());
         assert!(request.is_none(), "packet {index}");
         let answers = answers(&mut server, now);
         let bytes: usize = answers.iter().map(Vec::len).sum();
@@ -72,7 +72,7 @@ fn nobody_gets_more_than_he_sends_before_he_is_proven() {
     }
     for length in 0..hello.len() {
         let datagram = packet((1, 0, 7, 0, 0, 1, 0, 0), &[&hello[..length]]);
-        server.handle_datagram(now, address(9, 9), &datagram, &catalog());
+        server.handle_datagram(now, address(9, 9), &datagram, &services());
         assert!(answers(&mut server, now).is_empty(), "a hello of {length}");
     }
 }
@@ -94,7 +94,7 @@ fn a_cookie_is_for_one_address_one_run_and_a_while() {
     ];
     for (incarnation, later_ms, from, is_taken) in cases {
         let mut first = server_of(ORDER, limits, 1, now);
-        first.handle_datagram(now, client, &hello, &catalog());
+        first.handle_datagram(now, client, &hello, &services());
         let welcome = answers(&mut first, now).remove(0);
         let opening = [&welcome[72..88], &facts()[..], &[0; 4]].concat();
         let datagram = packet((7, 1, 7, 0, 0, 1, 0, 0), &[&opening]);
@@ -103,7 +103,7 @@ fn a_cookie_is_for_one_address_one_run_and_a_while() {
             other => server_of(ORDER, limits, other, now),
         };
         let later = now + Duration::from_millis(later_ms);
-        server.handle_datagram(later, from, &datagram, &catalog());
+        server.handle_datagram(later, from, &datagram, &services());
         let got = server.conversations() == 1;
         assert_eq!(got, is_taken, "{incarnation} {later_ms} {from}");
     }
@@ -173,11 +173,11 @@ fn one_host_of_several(address: impl Fn(u8, u16) -> std::net::SocketAddr) {
         let from = address(host, port);
         let id = u64::from(port);
         let hello = packet((1, 0, id, 0, 0, 1, 0, 0), &[&facts(), &[0; 28]]);
-        server.handle_datagram(now, from, &hello, &catalog());
+        server.handle_datagram(now, from, &hello, &services());
         let welcome = answers(&mut server, now).remove(0);
         let opening = [&welcome[72..88], &facts()[..], &[0; 4]].concat();
         let datagram = packet((7, 1, id, 0, 0, 1, 0, 0), &[&opening]);
-        server.handle_datagram(now, from, &datagram, &catalog());
+        server.handle_datagram(now, from, &datagram, &services());
         let is_answered = !answers(&mut server, now).is_empty();
         (is_answered, welcome[32 + 13])
     };
@@ -191,6 +191,36 @@ fn one_host_of_several(address: impl Fn(u8, u16) -> std::net::SocketAddr) {
     assert_eq!(server.counters().ignored.of(Ignored::Full), 2);
     server.handle_timeout(now + Duration::from_secs(100));
     assert_eq!(server.conversations(), 0);
+}
+
+/// Pieces, and calls of the accepting end, are for streams.
+#[test]
+fn messages_with_flags_that_only_streams_have_are_malformed() {
+    for flag in [Flags::MORE, Flags::REVERSE] {
+        let mut pair = Pair::new(ORDER, ORDER);
+        pair.call(b"warm up");
+        let id = pair.start(&message(ORDER, 7, b"to learn the name"));
+        let call = pair.take_from_client();
+        pair.client.cancel(id);
+        let conversation = u64::from_be_bytes(call[8..16].try_into().unwrap());
+        let header = Header {
+            kind: Kind::Call,
+            flags: Flags(flag),
+            id: 9,
+            service: 0,
+            procedure: 7,
+            length: 8,
+        };
+        let body = [&header.encode(ORDER)[..], b"contents"].concat();
+        let fields = (3, 0, conversation, 5, 0, 9, 0, 1);
+        let before = pair.server.counters();
+        let taken = pair.bring_to_server(&packet(fields, &[&body]));
+        assert!(taken.is_none(), "flag {flag}");
+        let after = pair.server.counters();
+        let malformed = |counters: ServerCounters| counters.ignored.of(Ignored::Malformed);
+        assert_eq!(malformed(after), malformed(before) + 1, "flag {flag}");
+        assert_eq!(after.calls, before.calls);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use tenon_proto::exchange::server::Farewell;
 use tenon_proto::exchange::{Failure, Reason};
 use tenon_proto::lean::ByteOrder;
 
-use crate::support::{Pair, address, message};
+use crate::exchange::support::{Pair, address, message};
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 
@@ -82,7 +82,7 @@ fn an_answer_has_not_arrived_before_its_client_says_so() {
 }
 
 #[test]
-fn an_answer_that_nobody_hears_is_given_up_until_its_client_asks() {
+fn an_answer_that_is_never_acknowledged_is_given_up_until_its_client_asks() {
     let mut pair = answering(100_000);
     let heard = burst(&mut pair);
     bring(&mut pair, &heard);

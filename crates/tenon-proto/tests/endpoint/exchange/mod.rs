@@ -1,13 +1,10 @@
 //! The packet exchange protocol as docs/exchange.md specifies it.
-#![allow(clippy::unwrap_used)]
 
-#[path = "../common/mod.rs"]
-mod common;
-mod ends;
+mod calls;
+mod endpoints;
 mod golden;
 mod hostile;
 mod losses;
 mod memory;
-mod network;
 mod simulation;
-mod support;
+pub mod support;

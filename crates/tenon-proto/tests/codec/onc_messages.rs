@@ -1,8 +1,6 @@
 //! The bytes of calls and replies (RFC 5531 section 9, appendix A).
 
-mod common;
-
-use common::{Random, words};
+use crate::common::{Random, words};
 use tenon_proto::onc::auth::{AuthFlavor, AuthStat, AuthSys, Credential, OpaqueAuth};
 use tenon_proto::onc::message::{
     CallHeader, CallTemplate, Refused, ReplyBody, ReplyHeader, Violation, set_xid,
@@ -30,7 +28,7 @@ fn reply_of(bytes: &[u8]) -> Result<ReplyHeader<'_>, Violation> {
 const PLAIN_CALL: [u32; 10] = [0x0102_0304, 0, 2, 100_003, 3, 7, 0, 0, 0, 0];
 
 #[test]
-fn a_call_from_nobody_is_ten_words() {
+fn a_call_without_a_credential_is_ten_words() {
     let header = CallHeader {
         xid: 0x0102_0304,
         program: 100_003,
@@ -45,7 +43,7 @@ fn a_call_from_nobody_is_ten_words() {
 }
 
 #[test]
-fn the_template_writes_the_same_call_behind_room_for_its_mark() {
+fn a_template_writes_the_same_call_behind_room_for_its_mark() {
     let template = CallTemplate::new(100_003, 3, &Credential::None);
     let mut buffer = Buffer::default();
     buffer.extend(b"of the call before");
@@ -95,7 +93,7 @@ fn an_auth_sys_credential_has_the_layout_of_appendix_a() {
 }
 
 #[test]
-fn a_credential_within_the_bounds_of_appendix_a_fits_one_beyond_is_turned_down() {
+fn a_credential_over_the_bounds_of_appendix_a_is_refused() {
     let groups = [7; 17];
     let name = [b'n'; 256];
     let largest = AuthSys::new(&name[..255], 1, 2, &groups[..16]).unwrap();
@@ -150,7 +148,7 @@ fn every_reply_has_the_bytes_of_section_9() {
 }
 
 #[test]
-fn a_reply_that_breaks_the_protocol_is_told_by_how() {
+fn a_malformed_reply_is_reported_with_what_is_wrong() {
     let cases: [(&[u32], Violation); 8] = [
         (&[], Violation::Truncated(0)),
         (&[8], Violation::Truncated(4)),
@@ -167,13 +165,13 @@ fn a_reply_that_breaks_the_protocol_is_told_by_how() {
 }
 
 #[test]
-fn numbers_of_auth_stat_are_named_if_the_registry_names_them() {
+fn an_auth_stat_is_shown_by_its_registered_name_or_as_a_number() {
     assert_eq!(AuthStat::REJECTED_CRED.to_string(), "AUTH_REJECTEDCRED");
     assert_eq!(AuthStat(14).to_string(), "RPCSEC_GSS_CTXPROBLEM");
     assert_eq!(AuthStat(4096).to_string(), "auth_stat 4096");
 }
 
-/// What a random header borrows from.
+/// A credential or verifier whose body is the beginning of `pool`.
 fn any_auth<'a>(random: &mut Random, pool: &'a [u8]) -> OpaqueAuth<'a> {
     let flavor = AuthFlavor(random.word() >> random.below(32));
     OpaqueAuth::new(flavor, &pool[..random.below(401)]).expect("400 bytes at most")
@@ -210,7 +208,7 @@ fn any_reply<'a>(random: &mut Random, pool: &'a [u8]) -> ReplyHeader<'a> {
 }
 
 #[test]
-fn what_was_written_is_read_back_and_the_rest_left() {
+fn headers_are_read_back_as_written_and_what_follows_is_left() {
     let mut random = Random(1);
     let pool = random.bytes(400);
     for _ in 0..2000 {
@@ -229,7 +227,7 @@ fn what_was_written_is_read_back_and_the_rest_left() {
 }
 
 #[test]
-fn no_truncated_header_is_taken_for_a_whole_one() {
+fn a_truncated_header_is_an_error() {
     let mut random = Random(2);
     let pool = random.bytes(400);
     for _ in 0..50 {
