@@ -29,6 +29,10 @@ const BELLS: usize = 64;
 /// As many of a peer that rings for nothing, which may put very many into the socket at once.
 const BELLS_IN_VAIN: usize = 16 << 10;
 
+/// Receives of [`Shm::refresh`] at most: a peer that rings without end must not keep it for ever. A peer that has gone
+/// cannot have left so many bells, as its socket does not hold them.
+const REFRESH_RECEIVES_MAX: usize = 1024;
+
 /// What is not as usual with a connection, a bit each.
 mod unusual {
     /// The client has not said hello yet.
@@ -337,9 +341,21 @@ impl Shm {
         self.end.unpark_receiver();
     }
 
-    /// Looks whether the peer is gone.
+    /// Looks whether the peer is gone. That is known at the end of the socket, behind the hello and the bells of the
+    /// peer, so these are taken in, all that a socket holds.
     pub(crate) fn refresh(&self) {
-        self.take_in_bells();
+        if self.has(unusual::NO_HELLO) && !matches!(self.take_in_hello(), Ok(true)) {
+            // The next receive goes on with the hello, or reports what is wrong with it.
+            return;
+        }
+        for _ in 0..REFRESH_RECEIVES_MAX {
+            let taken = try_take_in(&self.socket);
+            let may_have_more = matches!(taken, Ok(1..));
+            self.heard(taken);
+            if !may_have_more {
+                return;
+            }
+        }
     }
 
     /// As [`Stream::wait`](crate::Stream::wait).
@@ -534,6 +550,7 @@ fn not_joined(error: JoinError) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::os::unix::net::UnixStream;
     use std::thread;
 
@@ -578,11 +595,42 @@ mod tests {
     fn many_bells_are_taken_in_at_once() {
         let (server, client) = ends();
         let rung = flood(&server);
-        client.refresh();
+        client.take_in_bells();
         let mut left = 0;
         while let Ok(taken) = client.socket.try_recv(&mut [0; 4096], RecvFlags::empty()) {
             left += taken;
         }
         assert_eq!(rung - left, BELLS + BELLS_IN_VAIN);
+    }
+
+    /// A process that is killed says nothing in the memory; its socket ends, behind what it has rung.
+    fn kill(peer: &Shm) {
+        net::shutdown(&peer.socket, Shutdown::Both).unwrap();
+    }
+
+    #[test]
+    fn a_refresh_sees_a_peer_that_was_killed_behind_its_bells() {
+        for bells in [0, 1, BELLS, BELLS + 1, BELLS + BELLS_IN_VAIN + 1] {
+            let (server, client) = ends();
+            let mut rung = 0;
+            while rung < bells {
+                rung += client.socket.try_send(&vec![1; bells - rung]).unwrap();
+            }
+            kill(&client);
+            server.refresh();
+            let received = server.try_recv(&mut [0; 64]);
+            assert_eq!(received.unwrap(), 0, "{bells} bells");
+        }
+    }
+
+    #[test]
+    fn a_refresh_sees_a_peer_that_was_killed_in_its_hello() {
+        let (ours, mut peer) = UnixStream::pair().unwrap();
+        let server = Shm::invite(ours.into(), Sizes::default()).unwrap();
+        peer.write_all(b"\x7fshm").unwrap();
+        drop(peer);
+        server.refresh();
+        let received = server.try_recv(&mut [0; 64]);
+        assert_eq!(received.unwrap(), 0);
     }
 }
