@@ -45,7 +45,8 @@ pub struct ServerLimits {
     /// is rounded up to one. Messages of any size go through any ring, but in a large one a sender may be further
     /// ahead. A connection takes as much memory as it has used of both.
     pub ring_bytes: usize,
-    /// Threads that receive and carry out calls, started as they are needed. Calls that find all of them busy wait.
+    /// Threads for handlers that take long, started as they are needed. Calls that find all of them busy wait, in
+    /// their order. Some threads more, two for each processor and one, receive, send, and run handlers that are quick.
     pub threads: usize,
 }
 

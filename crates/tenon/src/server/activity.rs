@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tenon_core::serve::CallToServe;
+
 use super::lock;
 use super::slot::Slot;
 
@@ -28,6 +30,8 @@ pub(super) enum Role {
 pub(super) struct Activity {
     /// Odd while a handler runs, and another number for each.
     handlers: AtomicU64,
+    /// The service and the procedure of the handler that runs, or ran last.
+    procedure: AtomicU64,
     /// A [`Role`], which changes with the tasks of the scheduler locked.
     role: AtomicU8,
     /// The connection or port that the thread serves.
@@ -45,19 +49,26 @@ impl Activity {
         lock(&self.serves).clone()
     }
 
-    /// A handler begins. Only the thread itself counts, so that a plain store does.
+    /// The handler of a procedure begins. Only the thread itself counts, so that a plain store does.
     #[inline]
-    pub(super) fn begin_handler(&self) {
+    pub(super) fn begin_handler(&self, call: &CallToServe) {
+        let procedure = (call.service as u64) << 32 | u64::from(call.procedure);
+        self.procedure.store(procedure, Ordering::Relaxed);
         let count = self.handlers.load(Ordering::Relaxed);
         self.handlers.store(count + 1, Ordering::Release);
     }
 
-    /// The handler that runs has ended; returns whether it has taken long.
+    /// The handler that runs has ended.
     #[inline]
-    pub(super) fn end_handler(&self) -> bool {
+    pub(super) fn end_handler(&self) {
         let count = self.handlers.load(Ordering::Relaxed);
         self.handlers.store(count + 1, Ordering::Release);
-        self.is_replaced()
+    }
+
+    /// Returns the service and the procedure of the handler that runs, or ran last.
+    pub(super) fn procedure(&self) -> (usize, u32) {
+        let procedure = self.procedure.load(Ordering::Relaxed);
+        ((procedure >> 32) as usize, procedure as u32)
     }
 
     /// How many handlers have begun and ended, together: odd while one runs.

@@ -47,6 +47,8 @@ pub(super) struct ServedPort {
     waiter: Waiter,
     looking: Looking,
     watch: Watch,
+    /// Calls that are carried out while another thread may have the port.
+    running: usize,
 }
 
 /// Packets that were received together, and not all of them looked at.
@@ -158,6 +160,7 @@ impl ServedPort {
             waiter: Waiter::new(server.waiting),
             looking: Looking::at(transport),
             watch: Watch::Receive,
+            running: 0,
         }
     }
 
@@ -230,6 +233,7 @@ impl PortTurn<'_> {
         if self.slot.take_signals() & ANSWERS != 0 {
             for answer in self.slot.take_answers() {
                 if let LateAnswer::Datagram(key, mut reply) = answer {
+                    port.running -= 1;
                     port.endpoint.answer(Instant::now(), key, &mut reply);
                 }
             }
@@ -354,13 +358,17 @@ impl PortTurn<'_> {
             (message, arguments),
         );
         self.give_back(port, found.message);
+        port.running += 1;
         self.server.scheduler.push_job(self.server, job);
     }
 
     /// Runs a handler with the state given away, and takes it back if no other thread has claimed it.
     fn execute(&mut self, place: &mut Option<Box<SlotState>>, found: FoundCall) {
         let shared = &self.server.shared;
-        if let Some(state) = place.take() {
+        if let Some(mut state) = place.take() {
+            if let SlotState::Port(port) = &mut *state {
+                port.running += 1;
+            }
             self.slot.lend(state);
         }
         let context = CallContext {
@@ -374,15 +382,14 @@ impl PortTurn<'_> {
         let call = found.call;
         let reply = &mut self.thread.reply;
         self.server.watchdog.note_handler();
-        self.thread.activity.begin_handler();
+        self.thread.activity.begin_handler(&call);
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, found.arguments(), tally, reply);
-        if self.thread.activity.end_handler() {
-            shared.times.note_slow(call.service, call.procedure);
-        }
+        self.thread.activity.end_handler();
         *place = self.slot.claim();
         match port_of(place) {
             Some(port) => {
+                port.running -= 1;
                 port.endpoint.answer(Instant::now(), found.key, reply);
                 self.give_back(port, found.message);
             }
@@ -445,7 +452,7 @@ impl PortTurn<'_> {
     /// Stays with a port that is the only one at which something comes, until nothing has come for a while or others
     /// need the thread.
     pub(super) fn stay(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
-        while self.may_stay() {
+        while self.may_stay(place) {
             let Some(port) = port_of(place) else {
                 return TurnEnd::Taken;
             };
@@ -472,9 +479,10 @@ impl PortTurn<'_> {
         TurnEnd::More
     }
 
-    /// Whether the thread may wait for this port alone.
-    pub(super) fn may_stay(&self) -> bool {
-        !self.thread.activity.is_replaced()
+    /// Whether the thread may wait for this port alone: not for packets while answers may come of other threads.
+    pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
+        port_of(place).is_some_and(|port| port.running == 0)
+            && !self.thread.activity.is_replaced()
             && self.server.scheduler.may_stay()
             && !self.server.is_stopping()
             && !self.slot.has_signals()

@@ -64,7 +64,7 @@ pub(super) struct Scheduler {
 #[derive(Debug)]
 struct Tasks {
     ready: VecDeque<ReadySlot>,
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<Box<Job>>,
     /// There while no thread polls.
     poll: Option<Box<PollDuty>>,
     threads: usize,
@@ -100,7 +100,7 @@ struct LoneSlot {
 
 enum Task {
     Serve(ReadySlot, bool),
-    Run(Job),
+    Run(Box<Job>),
     /// Waits only if no connection is to be served.
     Poll(Box<PollDuty>, bool),
 }
@@ -108,14 +108,16 @@ enum Task {
 impl Scheduler {
     pub(super) fn new(threads_max: usize, jobs_max: usize) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let handlers_max = threads_max.max(1);
+        let serving_max = processors.min(handlers_max);
         Self {
             tasks: Mutex::new(Tasks {
                 ready: VecDeque::new(),
                 jobs: VecDeque::new(),
                 poll: None,
                 threads: 0,
-                // One more receives while all others run handlers.
-                threads_max: threads_max.max(1) + 1,
+                // While all others run handlers, one polls, and others serve or stay with a connection.
+                threads_max: handlers_max + 2 * serving_max + 1,
                 idle: 0,
                 serving: 0,
                 staying: 0,
@@ -133,10 +135,10 @@ impl Scheduler {
             }),
             work: Condvar::new(),
             departures: Condvar::new(),
-            serving_max: processors.min(threads_max.max(1)),
+            serving_max,
             jobs_max: jobs_max.max(1),
             jobs: AtomicUsize::new(0),
-            handlers_max: threads_max.max(1),
+            handlers_max,
             is_busy: AtomicBool::new(false),
             is_crowded: AtomicBool::new(false),
         }
@@ -237,19 +239,15 @@ impl Scheduler {
         if tasks.busy + tasks.jobs.len() >= self.handlers_max {
             tally.calls_waited.up();
         }
-        tasks.jobs.push_back(job);
+        tasks.jobs.push_back(Box::new(job));
         self.wake_one(&mut tasks, server);
     }
 
-    /// Serves a connection or port with the thread that has made it so: it has carried out a call of it.
-    pub(super) fn serve_here(
-        &self,
-        server: &Arc<ServerState>,
-        slot: &Arc<Slot>,
-        state: Box<SlotState>,
-    ) {
-        let mut thread = Thread::default();
-        turn::serve(server, slot, state, &mut thread, false);
+    /// Has a connection or port served by the calling thread, which takes a task next, unless another is free before.
+    pub(super) fn push_ready_here(&self, slot: &Arc<Slot>, state: Box<SlotState>) {
+        let mut tasks = lock(&self.tasks);
+        tasks.ready.push_back((Arc::clone(slot), state));
+        self.note_crowd(&tasks);
     }
 
     /// Whether a thread may wait for one connection alone.
@@ -441,6 +439,9 @@ impl Scheduler {
         }
         self.set_role(&mut tasks, activity, Role::Replaced);
         server.shared.tally.takeovers.up();
+        // At once: others of the kind may be waiting behind this one.
+        let (service, procedure) = activity.procedure();
+        server.shared.times.note_slow(service, procedure);
         // What the thread has left in the slot while its handler runs.
         if let Some(slot) = activity.slot()
             && let Some(state) = slot.signal(READY)

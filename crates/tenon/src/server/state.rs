@@ -131,7 +131,7 @@ impl ServerState {
     /// Hands in the answer to a call that was carried out elsewhere.
     pub(super) fn answer_late(self: &Arc<Self>, slot: &Arc<Slot>, answer: LateAnswer) {
         if let Some(state) = slot.leave_answer(answer) {
-            self.scheduler.serve_here(self, slot, state);
+            self.scheduler.push_ready_here(slot, state);
         }
     }
 }

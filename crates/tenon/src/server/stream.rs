@@ -113,6 +113,11 @@ impl StreamState {
         self.room_bell = Some(bell);
     }
 
+    /// Whether what comes next is to be received: not while a call or a reply waits, or when the connection ends.
+    pub(super) fn may_receive(&self) -> bool {
+        !self.is_blocked() && !self.served.is_held() && self.ends.is_none()
+    }
+
     /// Whether replies wait for room in the socket.
     pub(super) fn is_blocked(&self) -> bool {
         self.served.has_transmit()
@@ -251,7 +256,7 @@ impl StreamTurn<'_> {
             };
             let call = CallToServe::received(&received);
             let is_slow = shared.times.is_slow(call.service, call.procedure);
-            if is_slow || self.server.scheduler.is_busy() {
+            if is_slow || self.waits_for_order(state, &call) || self.server.scheduler.is_busy() {
                 if !self.hand_over(state, call, received) {
                     return Ok(());
                 }
@@ -265,6 +270,12 @@ impl StreamTurn<'_> {
         Ok(())
     }
 
+    /// Whether a call has to wait for those before it, as its service keeps order.
+    #[inline]
+    fn waits_for_order(&self, state: &StreamState, call: &CallToServe) -> bool {
+        state.served.deferred() > 0 && self.server.shared.registry.keeps_order(call.service)
+    }
+
     /// Has a call carried out by another thread; returns false if it has to wait.
     #[cold]
     fn hand_over(
@@ -273,10 +284,8 @@ impl StreamTurn<'_> {
         call: CallToServe,
         received: ReceivedCall,
     ) -> bool {
-        let shared = &self.server.shared;
-        let waits_for_order =
-            shared.registry.keeps_order(call.service) && state.served.deferred() > 0;
-        let deferred = if waits_for_order || !self.server.scheduler.has_room() {
+        let waits = self.waits_for_order(state, &call) || !self.server.scheduler.has_room();
+        let deferred = if waits {
             None
         } else {
             state.served.defer(&call)
@@ -314,9 +323,11 @@ impl StreamTurn<'_> {
     ) {
         let shared = &self.server.shared;
         let keeps_order = shared.registry.keeps_order(call.service);
-        if !keeps_order && let Some(state) = stream_of(place) {
-            state.inline += 1;
-            place.take().map(|state| self.slot.lend(state));
+        if !keeps_order && let Some(mut state) = place.take() {
+            if let SlotState::Stream(stream) = &mut *state {
+                stream.inline += 1;
+            }
+            self.slot.lend(state);
         }
         let context = CallContext {
             credential: received.credential(),
@@ -326,12 +337,10 @@ impl StreamTurn<'_> {
         let arguments = received.arguments();
         let reply = &mut self.thread.reply;
         self.server.watchdog.note_handler();
-        self.thread.activity.begin_handler();
+        self.thread.activity.begin_handler(&call);
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, arguments, tally, reply);
-        if self.thread.activity.end_handler() {
-            shared.times.note_slow(call.service, call.procedure);
-        }
+        self.thread.activity.end_handler();
         if !keeps_order {
             *place = self.slot.claim();
         }

@@ -98,7 +98,7 @@ impl Turn<'_> {
         let slot = self.slot;
         let may = match &slot.socket {
             SlotSocket::Stream(_) => self.stream().may_stay(place),
-            SlotSocket::Port(carrier) => self.port(carrier).may_stay(),
+            SlotSocket::Port(carrier) => self.port(carrier).may_stay(place),
         };
         may && (self.server.scheduler).begin_stay(self.server, slot, &self.thread.activity)
     }
@@ -169,11 +169,16 @@ impl Turn<'_> {
         {
             self.server.note_deadline(at);
         }
-        let Some(stream) = self.slot.stream() else {
+        let (Some(stream), Some(state)) = (self.slot.stream(), stream_of(place)) else {
             return true;
         };
-        // In shared memory something may have come that the descriptor does not show.
-        stream.park() && (!is_blocked || self.park_sender(place))
+        if state.may_receive() {
+            // In shared memory something may have come that the descriptor does not show.
+            return stream.park();
+        }
+        // It is looked for when something may be received again.
+        state.is_readable = true;
+        !is_blocked || self.park_sender(place)
     }
 
     /// Has the thread that polls notice when there is room in shared memory; returns false if there is.
