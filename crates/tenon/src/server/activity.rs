@@ -1,13 +1,9 @@
 //! What a thread of the server is at: for the watchdog, whether it runs a handler, and for the scheduler, what it counts
 //! as.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use tenon_core::serve::CallToServe;
-
-use super::lock;
-use super::slot::Slot;
 
 /// What a thread counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,19 +30,20 @@ pub(super) struct Activity {
     procedure: AtomicU64,
     /// A [`Role`], which changes with the tasks of the scheduler locked.
     role: AtomicU8,
-    /// The connection or port that the thread serves.
-    serves: Mutex<Option<Arc<Slot>>>,
+    /// The number of the connection or port that the thread serves, or served last.
+    slot: AtomicUsize,
 }
 
 impl Activity {
-    /// The thread serves this connection or port now, or none.
-    pub(super) fn set_slot(&self, slot: Option<&Arc<Slot>>) {
-        *lock(&self.serves) = slot.cloned();
+    /// The thread serves the connection or port of this number now.
+    #[inline]
+    pub(super) fn set_slot(&self, id: usize) {
+        self.slot.store(id, Ordering::Relaxed);
     }
 
-    /// Returns the connection or port that the thread serves.
-    pub(super) fn slot(&self) -> Option<Arc<Slot>> {
-        lock(&self.serves).clone()
+    /// Returns the number of the connection or port that the thread serves, or served last.
+    pub(super) fn slot(&self) -> usize {
+        self.slot.load(Ordering::Relaxed)
     }
 
     /// The handler of a procedure begins. Only the thread itself counts, so that a plain store does.

@@ -47,6 +47,8 @@ pub(super) struct ServedPort {
     waiter: Waiter,
     looking: Looking,
     watch: Watch,
+    /// What has happened while no thread had the port.
+    pub(super) signals: u8,
     /// Calls that are carried out while another thread may have the port.
     running: usize,
 }
@@ -160,6 +162,7 @@ impl ServedPort {
             waiter: Waiter::new(server.waiting),
             looking: Looking::at(transport),
             watch: Watch::Receive,
+            signals: 0,
             running: 0,
         }
     }
@@ -230,7 +233,8 @@ impl PortTurn<'_> {
 
     /// Takes what other threads have left, and does what is due.
     fn prepare(&mut self, port: &mut ServedPort) {
-        if self.slot.take_signals() & ANSWERS != 0 {
+        let signals = std::mem::take(&mut port.signals) | self.slot.take_signals();
+        if signals & ANSWERS != 0 {
             for answer in self.slot.take_answers() {
                 if let LateAnswer::Datagram(key, mut reply) = answer {
                     port.running -= 1;

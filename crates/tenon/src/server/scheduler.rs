@@ -264,9 +264,8 @@ impl Scheduler {
         while let Some(task) = self.next(server, &thread.activity) {
             match task {
                 Task::Serve((slot, state), is_lone) => {
-                    thread.activity.set_slot(Some(&slot));
+                    thread.activity.set_slot(slot.id);
                     turn::serve(server, &slot, state, &mut thread, is_lone);
-                    thread.activity.set_slot(None);
                 }
                 Task::Run(job) => {
                     job.run(server);
@@ -299,9 +298,12 @@ impl Scheduler {
         tasks.poll = Some(poll).filter(|_| !tasks.is_closed);
     }
 
-    /// Threads do not stay with one connection while others have something to say, and no thread for it.
+    /// Threads do not stay with one connection each while there are more that have something to say than threads that
+    /// serve: all of them share the threads then.
     fn note_crowd(&self, tasks: &Tasks) {
-        let has_crowd = !tasks.ready.is_empty() && tasks.staying >= self.serving_max;
+        let has_crowd = !tasks.ready.is_empty()
+            && tasks.staying > 0
+            && tasks.staying + tasks.ready.len() > self.serving_max;
         self.is_crowded.store(has_crowd, Ordering::Relaxed);
     }
 
@@ -443,7 +445,7 @@ impl Scheduler {
         let (service, procedure) = activity.procedure();
         server.shared.times.note_slow(service, procedure);
         // What the thread has left in the slot while its handler runs.
-        if let Some(slot) = activity.slot()
+        if let Some(slot) = server.slots.get(activity.slot())
             && let Some(state) = slot.signal(READY)
         {
             tasks.ready.push_back((slot, state));

@@ -71,6 +71,15 @@ pub(super) enum LateAnswer {
     Datagram(DatagramCallKey<SocketAddr>, Buffer),
 }
 
+impl SlotState {
+    fn note_signal(&mut self, signal: u8) {
+        match self {
+            Self::Stream(stream) => stream.signals |= signal,
+            Self::Port(port) => port.signals |= signal,
+        }
+    }
+}
+
 impl Slot {
     /// A slot whose state is nowhere yet: it is to be [put back](Self::put_back).
     pub(super) fn new(id: usize, socket: SlotSocket) -> Self {
@@ -111,6 +120,11 @@ impl Slot {
     /// Says that something has happened, and takes the state, unless a thread has it, which will see the signal.
     #[inline]
     pub(super) fn signal(&self, signal: u8) -> Option<Box<SlotState>> {
+        if let Some(mut state) = self.claim() {
+            // Nobody else looks at it meanwhile, so that it need not be said to all.
+            state.note_signal(signal);
+            return Some(state);
+        }
         self.signals.fetch_or(signal, Ordering::SeqCst);
         self.claim()
     }
@@ -121,7 +135,7 @@ impl Slot {
         self.signals.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns what has happened since this was asked last.
+    /// Returns what has happened since this was asked last, beside what the state was [told](Self::signal).
     #[inline]
     pub(super) fn take_signals(&self) -> u8 {
         if self.signals.load(Ordering::Relaxed) == 0 {

@@ -1,6 +1,7 @@
 //! The connections and ports of a server.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -12,9 +13,31 @@ use super::slot::{Slot, SlotSocket};
 /// The connections and ports that are open, by their numbers.
 #[derive(Debug)]
 pub(super) struct SlotTable {
-    open: Mutex<HashMap<usize, Arc<Slot>>>,
+    open: Mutex<HashMap<usize, Arc<Slot>, BuildHasherDefault<IdHasher>>>,
     next_id: AtomicUsize,
     tally: Arc<ServerTally>,
+}
+
+/// Spreads the numbers of slots, which are given one after the other, so that no peer can choose them.
+#[derive(Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    #[inline]
+    fn write_usize(&mut self, id: usize) {
+        // The golden ratio: the table takes its place from the lowest bits, and tells apart by the highest.
+        self.0 = (self.0 ^ id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
 }
 
 impl SlotTable {
@@ -54,6 +77,11 @@ impl SlotTable {
                 found(slot, event);
             }
         }
+    }
+
+    /// Returns the slot of this number, if it is open.
+    pub(super) fn get(&self, id: usize) -> Option<Arc<Slot>> {
+        lock(&self.open).get(&id).cloned()
     }
 
     /// Forgets a connection or port that has ended.

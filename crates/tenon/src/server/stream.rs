@@ -35,6 +35,8 @@ pub(super) struct StreamState {
     looking: Looking,
     /// What its socket is watched for.
     watch: Watch,
+    /// What has happened while no thread had the connection.
+    pub(super) signals: u8,
     /// Whether there may be something in the socket.
     pub(super) is_readable: bool,
     /// Whether the peer is known to have ended its sending side.
@@ -74,6 +76,7 @@ impl StreamState {
             has_ended: false,
             ends: None,
             overdue: None,
+            signals: 0,
             is_readable: true,
             inline: 0,
             awaits_room: false,
@@ -154,7 +157,7 @@ impl StreamTurn<'_> {
         if let Some(reason) = state.overdue.take() {
             return Err(reason);
         }
-        let signals = self.slot.take_signals();
+        let signals = std::mem::take(&mut state.signals) | self.slot.take_signals();
         state.is_readable |= signals & READY != 0;
         if signals & ENDED != 0 {
             state.has_ended = true;
