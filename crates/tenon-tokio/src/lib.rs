@@ -73,12 +73,9 @@
 //! `handle.block_on(client.call(...))`, from a thread that is not one of the run time's. It pays for
 //! waking the driver's thread and its own; where all of a program blocks, `tenon::Client` is faster.
 
-mod channel;
 mod client;
-mod server;
 mod watch;
 
-pub use channel::Channel;
-pub use client::Client;
-pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
+pub use client::{Channel, ChannelCounters, Client, ClientView, LeanCalls, OncCalls, PendingCall};
 pub use tenon::Protocol;
+pub use tenon_core::options::{CallOptions, ChannelOptions};
