@@ -55,6 +55,12 @@ impl Carrier for Stream {
     }
 }
 
+impl Carrier for tenon_net::Carrier {
+    fn stream(&self) -> Option<&Stream> {
+        None
+    }
+}
+
 impl Carrier for ClientSocket {
     fn stream(&self) -> Option<&Stream> {
         ClientSocket::stream(self)

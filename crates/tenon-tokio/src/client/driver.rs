@@ -184,7 +184,10 @@ impl Driver {
             let mut ready = ready?;
             let (state, sending) = self.shared.transmit(self.shared.lock());
             // Another task sends, and looks whether more waits when it is done.
-            let is_sent_elsewhere = state.link.as_ref().is_some_and(|link| link.outgoing.is_none());
+            let is_sent_elsewhere = state
+                .link
+                .as_ref()
+                .is_some_and(|link| link.outgoing.is_none());
             drop(state);
             match sending {
                 Sending::Blocked => ready.clear_ready(),

@@ -281,9 +281,9 @@ impl<'c> ClientView<'c> {
             Ok(draft)
         };
         let decode = match caller.protocol() {
-            Protocol::Onc => |decoding: Decoding, bytes: &[u8], _: ByteOrder| {
-                decoding.decode(bytes, C::decode)
-            },
+            Protocol::Onc => {
+                |decoding: Decoding, bytes: &[u8], _: ByteOrder| decoding.decode(bytes, C::decode)
+            }
             Protocol::Lean => |decoding: Decoding, bytes: &[u8], order: ByteOrder| {
                 decoding.decode_lean(bytes, order, decode_in_order::<C>)
             },

@@ -25,4 +25,5 @@ mod waiters;
 
 pub use channel::{Channel, ChannelCounters};
 pub use handle::{Client, ClientView, LeanCalls, OncCalls};
+pub(crate) use look::LOOK_MAX;
 pub use ticket::PendingCall;

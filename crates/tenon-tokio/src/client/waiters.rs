@@ -119,15 +119,6 @@ impl Waiters {
         &mut self.slots[id.0]
     }
 
-    /// Returns the call of a waiter, if it is in flight.
-    #[inline]
-    pub(super) fn call(&self, id: WaiterId) -> Option<CallId> {
-        match self.slots[id.0].stage {
-            Stage::InFlight(call) => Some(call),
-            _ => None,
-        }
-    }
-
     /// Ends the use of a waiter, and returns how far its call had come.
     #[inline]
     pub(super) fn release(&mut self, id: WaiterId) -> Stage {
@@ -157,10 +148,5 @@ impl Waiters {
         let slot = &mut self.slots[id.0];
         let before = std::mem::replace(&mut slot.stage, Stage::Over(outcome));
         (before, slot.task.take())
-    }
-
-    /// Returns the names of all there are.
-    pub(super) fn ids(&self) -> impl Iterator<Item = WaiterId> + use<> {
-        (0..self.slots.len()).map(WaiterId)
     }
 }
