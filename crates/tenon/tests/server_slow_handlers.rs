@@ -122,7 +122,7 @@ fn call(client: &Client, procedure: u32, arguments: &[u8]) {
 /// One that sends several calls at once, and looks at what is answered in which order.
 enum Peer {
     Onc(Caller),
-    Lean(LeanCaller),
+    Lean(Box<LeanCaller>),
     /// The exchange is not spoken by hand here.
     Exchange(Client, HashMap<&'static str, PendingCall<Vec<u8>>>),
 }
@@ -133,10 +133,10 @@ impl Peer {
     fn connect(address: &str) -> Self {
         match address.split_once("://").unwrap().0 {
             "lean+udp" => Self::Exchange(connect(address), HashMap::new()),
-            "lean+tcp" | "lean+unix" => {
-                Self::Lean(LeanCaller::connect(address.trim_start_matches("lean+")))
-            }
-            "shm" => Self::Lean(LeanCaller::connect(address)),
+            "lean+tcp" | "lean+unix" => Self::Lean(Box::new(LeanCaller::connect(
+                address.trim_start_matches("lean+"),
+            ))),
+            "shm" => Self::Lean(Box::new(LeanCaller::connect(address))),
             _ => Self::Onc(Caller::connect(address)),
         }
     }
