@@ -116,6 +116,11 @@ impl StreamState {
         self.room_bell = Some(bell);
     }
 
+    /// Whether nothing is left to be done but to end the connection.
+    pub(super) fn is_over(&self) -> bool {
+        self.ends.is_some() && !self.has_running_calls() && !self.is_blocked()
+    }
+
     /// Whether what comes next is to be received: not while a call or a reply waits, or when the connection ends.
     pub(super) fn may_receive(&self) -> bool {
         !self.is_blocked() && !self.served.is_held() && self.ends.is_none()

@@ -172,6 +172,9 @@ impl Turn<'_> {
         let (Some(stream), Some(state)) = (self.slot.stream(), stream_of(place)) else {
             return true;
         };
+        if state.is_over() {
+            return false;
+        }
         if state.may_receive() {
             // In shared memory something may have come that the descriptor does not show.
             return stream.park();
