@@ -41,6 +41,8 @@ struct ReceivedDatagrams {
     next: usize,
     /// What several datagrams have made whole.
     whole: Whole,
+    /// Memory for a call that is copied, as other datagrams came with it.
+    spare: Buffer,
     config: ConnectionConfig,
 }
 
@@ -99,6 +101,7 @@ impl ReceivedDatagrams {
             from: None,
             next: 0,
             whole: Whole::of(config, Role::Server),
+            spare: Buffer::default(),
             config: config.clone(),
         }
     }
@@ -215,7 +218,7 @@ impl ServedPort {
                 Message::Memory(std::mem::take(&mut received.memory), end)
             }
             (end, true) => {
-                let mut copy = Buffer::default();
+                let mut copy = std::mem::take(&mut received.spare);
                 copy.extend(&packet[..end.unwrap_or(packet.len())]);
                 Message::Copied(copy)
             }
@@ -240,7 +243,11 @@ impl ServedPort {
                 whole.clear();
                 self.received.whole = whole;
             }
-            Message::Memory(..) | Message::Whole(_) | Message::Copied(_) => {}
+            Message::Copied(mut copy) => {
+                copy.clear();
+                self.received.spare = copy;
+            }
+            Message::Memory(..) | Message::Whole(_) => {}
         }
     }
 
