@@ -31,6 +31,8 @@ mod lists;
 mod mount3;
 #[path = "golden/names.rs"]
 mod names;
+#[path = "golden/namespaces.rs"]
+mod namespaces;
 #[path = "golden/nested.rs"]
 mod nested;
 #[path = "golden/nfs3.rs"]
@@ -365,6 +367,44 @@ fn compiled_and_interpreted_corner_cases_agree() {
     let mut check = Check::of(&folder.join("names.x"));
     check.moves("fn", Marshal::encode, names::Fn::decode);
     check.moves("result", Marshal::encode, names::Result_::decode);
+}
+
+#[test]
+fn compiled_and_interpreted_namespaces_agree() {
+    use namespaces::{core_, shapes};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut check = Check::of(&folder.join("namespaces.x"));
+    check.moves("label", namespaces::encode_label, namespaces::decode_label);
+    check.moves("color", Marshal::encode, namespaces::Color::decode);
+    check.moves("shapes::color", Marshal::encode, shapes::Color::decode);
+    check.moves("shapes::point", Marshal::encode, shapes::Point::decode);
+    use shapes::solid;
+    check.moves(
+        "shapes::solid::polygon",
+        Marshal::encode,
+        solid::Polygon::decode,
+    );
+    check.moves("shapes::solid::face", Marshal::encode, solid::Face::decode);
+    check.moves(
+        "shapes::solid::faces",
+        solid::encode_faces,
+        solid::decode_faces,
+    );
+    check.moves(
+        "core::wrapped_inside",
+        Marshal::encode,
+        core_::WrappedInside::decode,
+    );
+    check.moves("core::wrapped", Marshal::encode, core_::Wrapped::decode);
+    check.is_complete();
+    // `RED` is looked for where it is used.
+    let polygon = solid::Polygon {
+        fill: shapes::Color::Red,
+        frame: namespaces::Color::Red,
+        ..solid::Polygon::default()
+    };
+    let bytes = written(|out| solid::Face::Red(polygon).encode(out));
+    assert_eq!(bytes, [1, 0, 1, 7].map(u32::to_be_bytes).concat());
 }
 
 #[test]

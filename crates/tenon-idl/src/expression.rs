@@ -106,7 +106,7 @@ fn primary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnos
         TokenKind::Number => ExpressionKind::Number(number(text, token.span)?),
         TokenKind::Character => ExpressionKind::Number(character(text, token.span)?),
         TokenKind::Text => ExpressionKind::Text(text[1..text.len() - 1].to_string()),
-        TokenKind::Identifier => ExpressionKind::Name(text.to_string()),
+        TokenKind::Identifier | TokenKind::Punctuation("::") => return path(cursor),
         TokenKind::Defined(yes) => ExpressionKind::Number(i128::from(yes)),
         TokenKind::Punctuation("(") => return parenthesised(cursor, levels),
         _ => return Err(expected_value(cursor)),
@@ -115,6 +115,15 @@ fn primary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnos
     Ok(Expression {
         span: token.span,
         kind,
+    })
+}
+
+/// The name of a constant.
+fn path(cursor: &mut Cursor<'_>) -> Result<Expression, Diagnostic> {
+    let name = cursor.path().ok_or_else(|| expected_value(cursor))?;
+    Ok(Expression {
+        span: name.span,
+        kind: ExpressionKind::Name(name.text),
     })
 }
 

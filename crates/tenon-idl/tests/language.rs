@@ -144,7 +144,7 @@ fn strict_reading_refuses_what_rpcgen_refuses() {
         "const A = 0XFF;",
         "const A = 5L;",
         "// c\nconst A = 1;",
-        "namespace n;\nconst A = 1;",
+        "namespace n { const A = 1; }",
         "pragma p;\nconst A = 1;",
         "struct a { struct { int x; } y; };",
         "struct a { };",

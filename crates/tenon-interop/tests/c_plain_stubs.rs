@@ -100,6 +100,7 @@ fn stubs_compile_without_a_warning() {
     let own = [
         "directions",
         "lists",
+        "namespaces",
         "recursion",
         "results",
         "service",

@@ -50,7 +50,7 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         TypeKind::Struct(_) => write_struct(w, rust, id),
         TypeKind::Union(union) => write_union(w, rust, id, union),
         TypeKind::Typedef(to) => write_typedef(w, rust, id, to),
-        TypeKind::External => write_external(w, rust.names.of_type(id)),
+        TypeKind::External => write_external(w, rust, id),
     }
 }
 
@@ -379,9 +379,9 @@ fn write_typedef(w: &mut Writer, rust: &Rust<'_>, id: TypeId, to: &Type) {
     ));
 }
 
-fn write_external(w: &mut Writer, names: &TypeNames) {
+fn write_external(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     w.line("///");
     w.line("/// The interface only names it: the module around this one has to define it, with");
     w.line("/// `Marshal`, `Debug`, `Clone`, `PartialEq` and `Default`.");
-    w.line(format!("pub use super::{};", names.name));
+    w.line(format!("pub use {};", rust.outside(id)));
 }

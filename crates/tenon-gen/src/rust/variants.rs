@@ -152,7 +152,8 @@ fn pattern(rust: &Rust<'_>, scalar: Option<Scalar>, value: i32) -> Option<String
             };
             let member = members.iter().position(|member| member.value == value)?;
             let names = rust.names.of_type(id);
-            Some(format!("{}::{}", names.name, names.parts[member]))
+            let path = rust.path_to(id);
+            Some(format!("{path}{}::{}", names.name, names.parts[member]))
         }
         Scalar::I64 | Scalar::U64 | Scalar::F32 | Scalar::F64 | Scalar::F128 => None,
     }

@@ -84,7 +84,10 @@ impl Rust<'_> {
             Shape::Array(element, count) => format!("[{}; {count}]", inner(element)),
             Shape::Option(to) => format!("Option<{}>", inner(to)),
             Shape::Boxed(to) => format!("Box<{}>", inner(to)),
-            Shape::Named(id) => format!("{}<'a>", self.names.of_type(*id).view),
+            Shape::Named(id) => {
+                let path = self.path_to(*id);
+                format!("{path}{}<'a>", self.names.of_type(*id).view)
+            }
             other => unreachable!("{other:?} borrows nothing"),
         }
     }

@@ -50,7 +50,7 @@ pub fn stubs(path: &Path) -> String {
     };
     match file_name(path).as_str() {
         "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], views),
-        "borrowed.x" => stubs_with(path, &lean, views),
+        "borrowed.x" | "namespaces.x" => stubs_with(path, &lean, views),
         "reserved.x" => stubs_with(path, &lean, reserved),
         "tasks.x" => stubs_with(path, &lean, tasks),
         "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),

@@ -10,6 +10,8 @@ use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::expression::{self, NoValue};
 use crate::source::{Sources, Span};
 
+use super::namespaces;
+
 /// Constants that are made of constants, and so on, beyond this are no honest interface.
 const CHAIN_MAX: usize = 100;
 
@@ -79,7 +81,11 @@ impl<'a> Constants<'a> {
                 for (index, member) in members.iter().enumerate() {
                     let formula = member_formula(member, index);
                     let of = Some(definition.name.text.clone());
-                    twice.extend(self.add(&member.name, formula, of));
+                    let name = Name {
+                        text: namespaces::path(&definition.namespace, &member.name.text),
+                        span: member.name.span,
+                    };
+                    twice.extend(self.add(&name, formula, of));
                 }
             }
             _ => {}
@@ -178,7 +184,7 @@ impl<'a> Constants<'a> {
                 let message = format!("`{name}` is not defined in this interface");
                 let warning = Diagnostic::warning(span, message);
                 let warning = warning.label("this constant is left to the target language");
-                diagnostics.push(warning.hint(format!("give it a value with `-D {name}=..`")));
+                diagnostics.push(warning.hint(remedy(&name)));
                 written()
             }
             Err(_) => written(),
@@ -284,6 +290,16 @@ fn member_formula(member: &Member, index: usize) -> Formula {
         (Some(value), _) => Formula::Given(value.clone()),
         (None, 0) => Formula::Zero,
         (None, _) => Formula::Next,
+    }
+}
+
+/// What to do about a name that is not defined.
+pub(super) fn remedy(name: &str) -> String {
+    match name.rsplit_once("::") {
+        Some((namespace, local)) => {
+            format!("give it a value with `namespace {namespace} {{ const {local} = ..; }}`")
+        }
+        None => format!("give it a value with `const {name} = ..;` or `-D {name}=..`"),
     }
 }
 

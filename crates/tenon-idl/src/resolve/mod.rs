@@ -4,6 +4,7 @@ mod checks;
 mod constants;
 mod flatten;
 mod known;
+mod namespaces;
 mod programs;
 mod similar;
 mod types;
@@ -26,12 +27,13 @@ use unions::Labels;
 
 /// Resolves `definitions`. The schema is whole only if no error was reported.
 pub(crate) fn resolve(
-    definitions: Vec<Definition>,
+    mut definitions: Vec<Definition>,
     passthrough: &[Aside],
     sources: &Sources,
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> (Schema, Written) {
+    namespaces::qualify(&mut definitions);
     let definitions = flatten::flatten(definitions);
     let constants = Constants::collect(&definitions, sources, diagnostics);
     let mut resolver = Resolver {

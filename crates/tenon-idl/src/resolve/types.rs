@@ -10,7 +10,7 @@ use crate::expression::NoValue;
 use crate::options::Undeclared;
 use crate::source::Span;
 
-use super::{Resolver, known, similar};
+use super::{Resolver, constants, known, similar};
 
 impl Resolver<'_> {
     pub(super) fn type_use(&mut self, ty: &TypeUse) -> Type {
@@ -96,7 +96,7 @@ impl Resolver<'_> {
                 let message = format!("`{name}` is not defined in this interface");
                 let warning = Diagnostic::warning(span, message).label("taken as no bound at all");
                 self.diagnostics
-                    .push(warning.hint(format!("give it a value with `-D {name}=..`")));
+                    .push(warning.hint(constants::remedy(&name)));
                 u32::MAX
             }
             Err(_) => u32::MAX,
@@ -109,7 +109,7 @@ impl Resolver<'_> {
             Ok(value) => Some(value),
             Err(NoValue::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined, but this {what} has to be known");
-                let hint = format!("give it a value with `const {name} = ..;` or `-D {name}=..`");
+                let hint = constants::remedy(&name);
                 self.diagnostics
                     .push(Diagnostic::error(span, message).hint(hint));
                 None

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tenon_schema::{Arm, Case, Type, TypeId, TypeKind, Union};
 
-use crate::ast::{self, Expression};
+use crate::ast::{self, Expression, ExpressionKind};
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 
@@ -57,7 +57,7 @@ impl Resolver<'_> {
         for case in &arm.cases {
             if let Some(label) = self.label(case) {
                 cases.push(Case {
-                    label: label.text.clone(),
+                    label: tenon_schema::local_name(&label.text).to_owned(),
                     value: label.value as i32,
                 });
                 labels.list.push(label);
@@ -69,7 +69,10 @@ impl Resolver<'_> {
 
     fn label(&mut self, case: &Expression) -> Option<Label> {
         let value = self.number(case, "label")?;
-        let text = self.sources.text(case.span).to_string();
+        let text = match &case.kind {
+            ExpressionKind::Name(path) => path.clone(),
+            _ => self.sources.text(case.span).to_string(),
+        };
         if value < i128::from(i32::MIN) || value > i128::from(u32::MAX) {
             let message = format!("this label is {value}, which does not fit into 32 bits");
             self.diagnostics.push(Diagnostic::error(case.span, message));

@@ -197,9 +197,11 @@ impl<'a> Run<'a> {
             return Err(Failure::explained());
         };
         self.refuse_unwritable(schema)?;
+        let (schema, written) = c::for_c(schema, written)
+            .map_err(|error| Failure::new(format!("{}: {error}", self.name.display())))?;
         let of = Interface {
-            schema,
-            written,
+            schema: &schema,
+            written: &written,
             dialect: Dialect::Libtirpc,
         };
         let options = self.c_options(only);

@@ -27,7 +27,7 @@ use tenon_schema::written::{Item, Written};
 pub use refused::Refused;
 
 use super::procedures::procedures as all_procedures;
-use super::{Dialect, Interface, names};
+use super::{Dialect, Interface, names, rename};
 use messages::Call;
 
 /// The two files of stubs.
@@ -72,6 +72,10 @@ struct Version<'a> {
 /// # Errors
 /// C has no word for something, or two things would have one name.
 pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refused> {
+    // Fingerprints are those of the interface, whatever C calls its parts.
+    let fingerprints = Fingerprints::new(schema);
+    let (schema, written) = rename::for_c(schema, written).map_err(Refused::SameName)?;
+    let (schema, written) = (&schema, &written);
     refused::check(schema)?;
     let plan = |representation| {
         let plans = Plans::new(schema, representation, Pass::ALL).map_err(Refused::Plan)?;
@@ -83,7 +87,6 @@ pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs,
         written,
         dialect: Dialect::Plain,
     };
-    let fingerprints = Fingerprints::new(schema);
     let result_names: Vec<String> = all_procedures(of)
         .map(|procedure| format!("{}_result", procedure.c_name()))
         .collect();

@@ -7,6 +7,7 @@ use tenon_plan::PlanError;
 use tenon_plan::links::is_link;
 use tenon_schema::{ConstantValue, Schema, Type, TypeId, TypeKind};
 
+use super::super::SameName;
 use super::Stubs;
 use super::library;
 use super::macros::{self, File};
@@ -27,6 +28,8 @@ pub enum Refused {
     Defined(String),
     /// Two things would have one name.
     Twice(String),
+    /// Two things would have one name, as C has no namespaces.
+    SameName(SameName),
     /// C has no quadruple precision.
     Quadruple(String),
 }
@@ -46,6 +49,7 @@ impl fmt::Display for Refused {
                 "`{name}` would be a number wherever C's stubs have that name for something else"
             ),
             Self::Twice(name) => write!(f, "two things would be called `{name}` in C"),
+            Self::SameName(error) => write!(f, "{error}"),
             Self::Quadruple(name) => write!(f, "{name}: C has no type for `quadruple`"),
         }
     }

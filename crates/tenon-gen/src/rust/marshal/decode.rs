@@ -365,7 +365,7 @@ impl Marshalling<'_> {
             leaves |= read.leaves;
             Some((part.name, read.value()))
         });
-        let name = self.rust.names.of_type(*id).name.clone();
+        let name = self.rust.type_name(*id);
         let literal = Expr::Struct(name, fields.collect());
         Read::value_of(literal, leaves)
     }
