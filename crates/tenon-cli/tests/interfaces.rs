@@ -347,3 +347,34 @@ fn output_that_nobody_takes_is_told_from_output_that_is_lost() {
         "{stderr}"
     );
 }
+
+#[test]
+fn a_union_may_contain_itself_where_another_arm_ends_it() {
+    let text = "union u switch (int k) { case 0: void; case 1: w n; };\nstruct w { u v; };\n";
+    let file = Temporary::file("within.x", text);
+    assert!(tenon(&["check", file.path()]).ok().contains("ok, 2 types"));
+    let stubs = tenon(&["gen", "--lang", "rust", file.path()]).ok();
+    assert!(stubs.contains("Box<W>"), "{stubs}");
+    let costs = tenon(&["explain", file.path(), "u"]).ok();
+    assert!(costs.contains("recursive"), "{costs}");
+    let stderr = tenon(&["rpcgen", "-h", file.path()]).fails_with(1);
+    assert!(stderr.contains("`u` contains itself in place"), "{stderr}");
+    assert!(stderr.contains("tenon gen --lang c"), "{stderr}");
+}
+
+#[test]
+fn a_foreign_discriminant_is_told_with_its_place() {
+    let text = "%#include \"status.h\"\nunion u switch (status k) { case 0: int x; };\n";
+    let file = Temporary::file("foreign.x", text);
+    let run = tenon(&["check", file.path()]);
+    assert!(
+        run.stderr.contains("switched by `status`"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("foreign.x:2:17"), "{}", run.stderr);
+    assert!(!run.stderr.contains("no end"), "{}", run.stderr);
+    run.ok();
+    let stderr = tenon(&["gen", "--lang", "rust", file.path()]).fails_with(1);
+    assert!(stderr.contains("its values are not known"), "{stderr}");
+}

@@ -109,7 +109,14 @@ fn tables_and_samples_are_as_they_were() {
 
 #[test]
 fn stubs_are_as_they_were() {
-    for name in ["directions", "lists", "namespaces", "service", "unions"] {
+    for name in [
+        "directions",
+        "in_place",
+        "lists",
+        "namespaces",
+        "service",
+        "unions",
+    ] {
         let parsed = parsed(name);
         let both = parsed.schema.zip(parsed.written);
         let (schema, written) = both.expect("an interface");

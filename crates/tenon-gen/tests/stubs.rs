@@ -25,6 +25,8 @@ mod demo;
 mod external;
 #[path = "golden/hprpc.rs"]
 mod hprpc;
+#[path = "golden/in_place.rs"]
+mod in_place;
 #[path = "golden/lists.rs"]
 mod lists;
 #[path = "golden/mount3.rs"]
@@ -352,6 +354,13 @@ fn compiled_and_interpreted_corner_cases_agree() {
         recursion::encode_folder_ref,
         recursion::decode_folder_ref,
     );
+    let mut check = Check::of(&folder.join("in_place.x"));
+    check.moves("chain", Marshal::encode, in_place::Chain::decode);
+    check.moves("link", Marshal::encode, in_place::Link::decode);
+    check.moves("term", Marshal::encode, in_place::Term::decode);
+    check.moves("pair", Marshal::encode, in_place::Pair::decode);
+    check.moves("group", Marshal::encode, in_place::Group::decode);
+    check.moves("same", in_place::encode_same, in_place::decode_same);
     let mut check = Check::of(&folder.join("nested.x"));
     check.moves("book", Marshal::encode, nested::Book::decode);
     check.moves("shelf", Marshal::encode, nested::Shelf::decode);

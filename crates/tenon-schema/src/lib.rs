@@ -249,11 +249,20 @@ pub struct Passthrough {
 impl Union {
     /// What the arm that `discriminant` selects holds; `None` if it selects no arm.
     pub fn selected(&self, discriminant: i32) -> Option<Option<&Field>> {
+        self.selection(discriminant).map(|(_, field)| field)
+    }
+
+    /// The position among [`alternatives`](Self::alternatives) of the arm that `discriminant` selects, and what it
+    /// holds; `None` if it selects no arm.
+    pub fn selection(&self, discriminant: i32) -> Option<(usize, Option<&Field>)> {
         let selects = |case: &Case| case.value == discriminant;
-        let arm = self.arms.iter().find(|arm| arm.cases.iter().any(selects));
-        match arm {
-            Some(arm) => Some(arm.field.as_ref()),
-            None => self.default.as_ref().map(Option::as_ref),
+        let mut arms = self.arms.iter().enumerate();
+        match arms.find(|(_, arm)| arm.cases.iter().any(selects)) {
+            Some((position, arm)) => Some((position, arm.field.as_ref())),
+            None => self
+                .default
+                .as_ref()
+                .map(|field| (self.arms.len(), field.as_ref())),
         }
     }
 

@@ -29,7 +29,7 @@ fn described(parsed: Parsed) -> Schema {
     parsed.schema.unwrap_or_else(|| panic!("{errors}"))
 }
 
-fn parsed(parsed: Parsed) -> Interface {
+pub fn parsed(parsed: Parsed) -> Interface {
     Interface::new(described(parsed)).expect("types that end")
 }
 

@@ -2,6 +2,7 @@
 
 mod checks;
 mod constants;
+mod endless;
 mod flatten;
 mod known;
 mod namespaces;
@@ -56,6 +57,7 @@ pub(crate) fn resolve(
     }
     resolver.check_labels();
     resolver.check_programs_apart();
+    endless::check_ends(&mut resolver);
     checks::check_sizes(&mut resolver);
     resolver.passthrough(passthrough);
     let schema = resolver.schema;

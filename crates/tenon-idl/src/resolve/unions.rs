@@ -6,6 +6,7 @@ use tenon_schema::{Arm, Case, Type, TypeId, TypeKind, Union};
 
 use crate::ast::{self, Expression, ExpressionKind};
 use crate::diagnostics::Diagnostic;
+use crate::options::Undeclared;
 use crate::source::Span;
 
 use super::Resolver;
@@ -143,8 +144,10 @@ impl Resolver<'_> {
                 let labels = labels.list.iter();
                 labels.for_each(|label| self.check_enum_label(label, &name, known));
             }
-            // Nothing is known of it; the use of its name has drawn a warning.
-            TypeKind::External => {}
+            TypeKind::External => {
+                let name = def.name.clone();
+                self.warn_of_foreign(labels, &name);
+            }
             TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Typedef(_) => {
                 self.refuse_discriminant(labels);
             }
@@ -165,6 +168,19 @@ impl Resolver<'_> {
             true => Diagnostic::warning(label.span, message).label("its value happens to fit"),
             false => error.label(format!("expected a member of `{name}`")),
         });
+    }
+
+    /// The values of a type that is declared elsewhere are known to C alone.
+    fn warn_of_foreign(&mut self, labels: &Labels, name: &str) {
+        if self.options.undeclared == Undeclared::OfLibtirpc {
+            return;
+        }
+        let message =
+            format!("this union is switched by `{name}`, which this interface does not define");
+        let warning = Diagnostic::warning(labels.discriminant_span, message);
+        let warning = warning.label("its values are not known");
+        self.diagnostics
+            .push(warning.hint("only `tenon rpcgen` can make stubs of it"));
     }
 
     fn refuse_discriminant(&mut self, labels: &Labels) {

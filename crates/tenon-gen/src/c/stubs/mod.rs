@@ -4,6 +4,7 @@
 //! printed from the plans of both representations by one printer, so that a program speaks ONC RPC and the
 //! lean protocol; what functions share stands in `runtime.c`.
 
+mod boxes;
 mod chunks;
 mod codec;
 mod decode;
@@ -20,7 +21,7 @@ mod source;
 
 use std::collections::BTreeSet;
 
-use tenon_plan::{Fingerprints, Pass, Plans, Representation};
+use tenon_plan::{BoxedArms, Fingerprints, Pass, Plans, Representation};
 use tenon_schema::Schema;
 use tenon_schema::written::{Item, Written};
 
@@ -48,6 +49,8 @@ struct File<'a> {
     stem: &'a str,
     /// In each representation.
     plans: &'a [Plans; 2],
+    /// Arms that are pointers though the interface has none there.
+    boxed: &'a BoxedArms,
     fingerprints: &'a Fingerprints<'a>,
     versions: Vec<Version<'a>>,
     /// One for each procedure: what a type of its result is called, if it needs one.
@@ -82,8 +85,10 @@ pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs,
         Ok(plans.stripped())
     };
     let plans = [plan(Representation::XDR)?, plan(Representation::LEAN)?];
+    let boxed = BoxedArms::of(schema);
+    let declared = boxes::behind_pointers(schema, &boxed)?;
     let of = Interface {
-        schema,
+        schema: &declared,
         written,
         dialect: Dialect::Plain,
     };
@@ -95,6 +100,7 @@ pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs,
         interface: name,
         stem: name.rsplit_once('.').map_or(name, |(stem, _)| stem),
         plans: &plans,
+        boxed: &boxed,
         fingerprints: &fingerprints,
         versions: versions(of, &plans),
         result_names: &result_names,

@@ -28,6 +28,8 @@ pub enum Refused {
     Defined(String),
     /// Two things would have one name.
     Twice(String),
+    /// A union contains an array of itself in place, in this arm.
+    InPlace(String, String),
     /// Two things would have one name, as C has no namespaces.
     SameName(SameName),
     /// C has no quadruple precision.
@@ -49,6 +51,11 @@ impl fmt::Display for Refused {
                 "`{name}` would be a number wherever C's stubs have that name for something else"
             ),
             Self::Twice(name) => write!(f, "two things would be called `{name}` in C"),
+            Self::InPlace(union, arm) => write!(
+                f,
+                "{union}.{arm}: C has no arrays of `{union}` within itself; use a counted array (`<>`) or a struct with \
+                 a field for each"
+            ),
             Self::SameName(error) => write!(f, "{error}"),
             Self::Quadruple(name) => write!(f, "{name}: C has no type for `quadruple`"),
         }
