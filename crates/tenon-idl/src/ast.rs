@@ -163,6 +163,8 @@ pub(crate) struct Expression {
 #[derive(Debug, Clone)]
 pub(crate) enum ExpressionKind {
     Number(i128),
+    /// A number of more than 127 bits.
+    Huge,
     Text(String),
     Name(String),
     Unary(&'static str, Box<Expression>),

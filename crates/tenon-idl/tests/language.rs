@@ -492,11 +492,11 @@ fn values_have_to_fit() {
             2 | enum e { HUGE = 0x1ffffffff, BITS = 0x80000000 };
               |                              ^^^^ taken as -2147483648
 
-            error: this number does not fit into 64 bits
+            warning: this constant does not fit into 64 bits
              --> test.x:3:11
               |
             3 | const C = 0x1ffffffffffffffff;
-              |           ^^^^^^^^^^^^^^^^^^^
+              |           ^^^^^^^^^^^^^^^^^^^ no item has so many
 
             error: division by zero
              --> test.x:4:11
@@ -678,25 +678,25 @@ fn members_behind_the_largest_number_are_refused() {
     check(
         &text,
         expect![[r#"
-        error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
-         --> test.x:1:10
-          |
-        1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
-          |          ^
+            error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
+             --> test.x:1:10
+              |
+            1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
+              |          ^
 
-        error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
-         --> test.x:1:80
-          |
-        1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
-          |                                                                                ^
+            error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
+             --> test.x:1:80
+              |
+            1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
+              |                                                                                ^
 
-        error: this constant does not fit into 64 bits
-         --> test.x:2:11
-          |
-        2 | const C = B;
-          |           ^
+            warning: this constant does not fit into 64 bits
+             --> test.x:2:11
+              |
+            2 | const C = B;
+              |           ^ no item has so many
 
-    "#]],
+        "#]],
     );
 }
 

@@ -270,6 +270,9 @@ impl Parser<'_> {
     /// The name of something; `what` says of what, for the error message.
     fn name(&mut self, what: &str) -> Parse<Name> {
         let token = self.cursor.peek();
+        if let Some(name) = self.name_of_define(token) {
+            return Ok(name);
+        }
         let reserved = self.cursor.word().is_none_or(is_reserved);
         if reserved {
             let hint = match token.kind {
@@ -284,6 +287,24 @@ impl Parser<'_> {
         self.cursor.advance();
         Ok(Name {
             text: self.cursor.text(token).to_string(),
+            span: token.span,
+        })
+    }
+
+    /// The name that `-D` gives a value to, where it is defined: `-D NAME=7` says what `NAME` is where it is used.
+    fn name_of_define(&mut self, token: Token) -> Option<Name> {
+        let sources = self.cursor.sources;
+        let text = sources.text(token.span);
+        let is_name = text.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_');
+        if !sources.is_command_line(token.spelled) || !is_name {
+            return None;
+        }
+        // All words that the name was replaced by.
+        while self.cursor.peek().span == token.span && !self.at_end() {
+            self.cursor.advance();
+        }
+        Some(Name {
+            text: text.to_string(),
             span: token.span,
         })
     }

@@ -60,8 +60,28 @@ impl Parser<'_> {
         self.cursor.advance();
         let name = self.name(&format!("the name of the {keyword}"))?;
         let body = self.body(keyword)?;
+        self.variable(&name);
         self.semicolon()?;
         Ok(Definition::new(name, DefinitionKind::Type(body)))
+    }
+
+    /// The name of a variable behind the definition of a type, as RFC 5531 has it once (`} reply;`): C would declare one,
+    /// and it means nothing here.
+    fn variable(&mut self, of: &Name) {
+        let token = self.cursor.peek();
+        let is_name = token.kind == TokenKind::Identifier && !token.first_on_line;
+        if !is_name || !self.cursor.peek_by(1).is(";") {
+            return;
+        }
+        self.cursor.advance();
+        let name = self.cursor.text(token);
+        self.dialect(token.span, "a definition has no name behind it");
+        let message = format!(
+            "`{name}` means nothing here: the type is called `{}`",
+            of.text
+        );
+        let warning = Diagnostic::warning(token.span, message);
+        self.diagnostics.push(warning.hint("leave it out"));
     }
 
     /// A declaration with its `;`; `None` for `void`.

@@ -1,11 +1,13 @@
-//! The values of `const` definitions and enum members. Each is computed when it is first asked
-//! for, so that it may be used in front of its definition.
+//! The values of `const` definitions, of enum members, and of programs, versions and procedures, whose names C has as
+//! macros. Each is computed when it is first asked for, so that it may be used in front of its definition.
 
 use std::collections::HashMap;
 
 use tenon_schema::ConstantValue;
 
-use crate::ast::{Body, Definition, DefinitionKind, Expression, ExpressionKind, Member, Name};
+use crate::ast::{
+    Body, Definition, DefinitionKind, Expression, ExpressionKind, Member, Name, Program,
+};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::expression::{self, NoValue};
 use crate::source::{Sources, Span};
@@ -20,8 +22,18 @@ pub(super) struct Constants<'a> {
     sources: &'a Sources,
     entries: Vec<Entry>,
     names: HashMap<String, usize>,
+    /// Programs, versions and procedures. Several versions may have a procedure of the same name.
+    numbered: HashMap<String, Numbered>,
     /// How many constants are being computed, one for the other.
     depth: usize,
+}
+
+/// What has one name and a number.
+#[derive(Default)]
+struct Numbered {
+    entries: Vec<usize>,
+    /// One that has another number than the first, as soon as that has been looked for.
+    other: Option<Option<usize>>,
 }
 
 struct Entry {
@@ -46,6 +58,7 @@ enum State {
     Computing,
     Known(i128),
     Undefined(Span, String),
+    Huge(Span),
     Reported,
 }
 
@@ -59,6 +72,7 @@ impl<'a> Constants<'a> {
             sources,
             entries: Vec::new(),
             names: HashMap::new(),
+            numbered: HashMap::new(),
             depth: 0,
         };
         let mut twice = Vec::new();
@@ -88,8 +102,34 @@ impl<'a> Constants<'a> {
                     twice.extend(self.add(&name, formula, of));
                 }
             }
+            DefinitionKind::Program(program) => self.collect_program(definition, program),
             _ => {}
         }
+    }
+
+    fn collect_program(&mut self, definition: &Definition, program: &Program) {
+        self.add_numbered(&definition.name, &program.number);
+        for version in &program.versions {
+            let procedures = version.procedures.iter().map(|of| (&of.name, &of.number));
+            let all = std::iter::once((&version.name, &version.number)).chain(procedures);
+            for (name, number) in all {
+                let text = namespaces::path(&definition.namespace, &name.text);
+                let span = name.span;
+                self.add_numbered(&Name { text, span }, number);
+            }
+        }
+    }
+
+    fn add_numbered(&mut self, name: &Name, number: &Expression) {
+        let index = self.entries.len();
+        self.entries.push(Entry {
+            name: name.clone(),
+            formula: Formula::Given(number.clone()),
+            state: State::Unknown,
+            of: None,
+        });
+        let numbered = self.numbered.entry(name.text.clone());
+        numbered.or_default().entries.push(index);
     }
 
     /// Takes an entry in; answers both entries if there is one of its name already.
@@ -177,8 +217,12 @@ impl<'a> Constants<'a> {
         };
         match result {
             Ok(value) => {
-                check_64_bits(value, expression.span, diagnostics);
+                warn_of_64_bits(value, expression.span, diagnostics);
                 ConstantValue::Number(value)
+            }
+            Err(NoValue::Huge(_)) => {
+                warn_of_64_bits(i128::MAX, expression.span, diagnostics);
+                written()
             }
             Err(NoValue::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined in this interface");
@@ -198,13 +242,48 @@ impl<'a> Constants<'a> {
         span: Span,
         diagnostics: &mut Diagnostics,
     ) -> Result<i128, NoValue> {
-        match (self.names.get(name), name) {
-            (Some(index), _) => self.entry(*index, diagnostics),
+        if let Some(index) = self.names.get(name) {
+            return self.entry(*index, diagnostics);
+        }
+        if self.numbered.contains_key(name) {
+            return self.number_of(name, span, diagnostics);
+        }
+        match name {
             // RFC 4506 section 4.4
-            (None, "TRUE") => Ok(1),
-            (None, "FALSE") => Ok(0),
+            "TRUE" => Ok(1),
+            "FALSE" => Ok(0),
             _ => Err(NoValue::Undefined(span, name.to_string())),
         }
+    }
+
+    /// The number of all programs, versions and procedures that are called `name`.
+    fn number_of(
+        &mut self,
+        name: &str,
+        span: Span,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<i128, NoValue> {
+        let numbered = self.numbered.entry(name.to_owned()).or_default();
+        let (entries, known) = match numbered.other {
+            Some(other) => (numbered.entries[..1].to_vec(), Some(other)),
+            None => (numbered.entries.clone(), None),
+        };
+        let first = self.entry(entries[0], diagnostics)?;
+        let other = known.unwrap_or_else(|| {
+            let mut others = entries.iter().copied();
+            others.find(|index| self.entry(*index, diagnostics).is_ok_and(|it| it != first))
+        });
+        if let Some(numbered) = self.numbered.get_mut(name) {
+            numbered.other = Some(other);
+        }
+        let Some(other) = other else {
+            return Ok(first);
+        };
+        let message = format!("`{name}` is the name of procedures with different numbers");
+        let error = Diagnostic::error(span, message).hint("write the number");
+        Err(error
+            .related(self.entries[other].name.span, "one of them")
+            .into())
     }
 
     fn entry(&mut self, index: usize, diagnostics: &mut Diagnostics) -> Result<i128, NoValue> {
@@ -222,6 +301,7 @@ impl<'a> Constants<'a> {
         match &self.entries[index].state {
             State::Known(value) => Ok(*value),
             State::Undefined(span, name) => Err(NoValue::Undefined(*span, name.clone())),
+            State::Huge(span) => Err(NoValue::Huge(*span)),
             State::Unknown | State::Computing | State::Reported => Err(NoValue::Reported),
         }
     }
@@ -273,6 +353,7 @@ impl<'a> Constants<'a> {
         match value {
             Ok(value) => State::Known(value),
             Err(NoValue::Undefined(span, name)) => State::Undefined(span, name),
+            Err(NoValue::Huge(span)) => State::Huge(span),
             Err(_) => State::Reported,
         }
     }
@@ -311,11 +392,10 @@ pub(super) fn text(expression: &Expression) -> Option<ConstantValue> {
     }
 }
 
-fn check_64_bits(value: i128, span: Span, diagnostics: &mut Diagnostics) {
+/// No item of the language has more bits. So nothing can be made of the constant, but it does no harm.
+fn warn_of_64_bits(value: i128, span: Span, diagnostics: &mut Diagnostics) {
     if value < i128::from(i64::MIN) || value > i128::from(u64::MAX) {
-        diagnostics.push(Diagnostic::error(
-            span,
-            "this constant does not fit into 64 bits",
-        ));
+        let warning = Diagnostic::warning(span, "this constant does not fit into 64 bits");
+        diagnostics.push(warning.label("no item has so many"));
     }
 }

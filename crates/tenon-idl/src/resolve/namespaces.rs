@@ -63,8 +63,12 @@ impl Known {
                 self.types.insert(whole);
             }
             DefinitionKind::Program(program) => {
+                self.add_value(whole);
+                let versions = program.versions.iter();
+                versions.for_each(|version| self.add_value(path(namespace, &version.name.text)));
                 let versions = program.versions.iter();
                 for procedure in versions.flat_map(|version| &version.procedures) {
+                    self.add_value(path(namespace, &procedure.name.text));
                     let arguments = procedure.arguments.iter().map(|argument| &argument.ty);
                     let types = arguments.chain(&procedure.result);
                     types.for_each(|ty| self.add_inline(namespace, ty));
@@ -222,7 +226,7 @@ impl Scope<'_> {
 
     fn expression(&mut self, expression: &mut Expression) {
         match &mut expression.kind {
-            ExpressionKind::Number(_) | ExpressionKind::Text(_) => {}
+            ExpressionKind::Number(_) | ExpressionKind::Huge | ExpressionKind::Text(_) => {}
             ExpressionKind::Name(name) => {
                 let values = &self.known.values;
                 let found = self.find(name, |whole| values.get(whole).cloned());

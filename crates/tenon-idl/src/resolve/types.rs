@@ -99,7 +99,22 @@ impl Resolver<'_> {
                     .push(warning.hint(constants::remedy(&name)));
                 u32::MAX
             }
-            Err(_) => u32::MAX,
+            Err(error) => {
+                self.report_huge(error, expression, "bound");
+                u32::MAX
+            }
+        }
+    }
+
+    /// Says of a number that nothing can have so many bits.
+    fn report_huge(&mut self, error: NoValue, expression: &Expression, what: &str) {
+        if let NoValue::Huge(span) = error {
+            let message = format!("this {what} is too big: it does not fit into 32 bits");
+            let error = Diagnostic::error(expression.span, message);
+            self.diagnostics.push(match span == expression.span {
+                true => error,
+                false => error.related(span, "its value"),
+            });
         }
     }
 
@@ -114,7 +129,10 @@ impl Resolver<'_> {
                     .push(Diagnostic::error(span, message).hint(hint));
                 None
             }
-            Err(_) => None,
+            Err(error) => {
+                self.report_huge(error, expression, what);
+                None
+            }
         }
     }
 
