@@ -20,7 +20,7 @@ mod error;
 use std::path::{Path, PathBuf};
 
 use tenon_gen::rust::{self, Form};
-use tenon_idl::{Define, Parsed, Report, Style};
+use tenon_idl::{Define, Parsed, Report, Style, Undeclared};
 use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::Schema;
 
@@ -77,6 +77,18 @@ impl Builder {
     #[must_use]
     pub fn strict_rpcgen(mut self, strict: bool) -> Self {
         self.reading.strict_rpcgen = strict;
+        self
+    }
+
+    /// Whether types that the interface does not define are taken to be declared by the module around the stubs. It is
+    /// an error otherwise, unless the interface has `%` lines.
+    #[must_use]
+    pub fn allow_undefined(mut self, allow: bool) -> Self {
+        self.reading.undeclared = if allow {
+            Undeclared::Allowed
+        } else {
+            Undeclared::Usual
+        };
         self
     }
 

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use tenon_exec::Interface;
-use tenon_idl::{Define, Options, Parsed, Style};
+use tenon_idl::{Define, Options, Parsed, Style, Undeclared};
 use tenon_plan::Representation;
 use tenon_schema::Schema;
 use tenon_schema::written::Written;
@@ -19,6 +19,11 @@ impl InterfaceArgs {
             include_dirs: self.include.clone(),
             defines: self.define.iter().map(|text| Define::parse(text)).collect(),
             strict_rpcgen: self.strict_rpcgen,
+            undeclared: if self.allow_undefined {
+                Undeclared::Allowed
+            } else {
+                Undeclared::Usual
+            },
             ..Options::default()
         }
     }

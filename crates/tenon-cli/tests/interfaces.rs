@@ -378,3 +378,59 @@ fn a_foreign_discriminant_is_told_with_its_place() {
     let stderr = tenon(&["gen", "--lang", "rust", file.path()]).fails_with(1);
     assert!(stderr.contains("its values are not known"), "{stderr}");
 }
+
+#[test]
+fn an_undefined_type_is_an_error_unless_it_is_allowed() {
+    let text = "struct pair { other_t a; int b; };\n";
+    let file = Temporary::file("undefined.x", text);
+    let stderr = tenon(&["check", file.path()]).fails_with(1);
+    assert!(
+        stderr.contains("error: the type `other_t` is not defined"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("undefined.x:1:15"), "{stderr}");
+    assert!(stderr.contains("--allow-undefined"), "{stderr}");
+    tenon(&["gen", "--lang", "rust", file.path()]).fails_with(1);
+    let allowed = tenon(&["check", "--allow-undefined", file.path()]);
+    assert!(
+        allowed.stderr.contains("warning: the type `other_t`"),
+        "{}",
+        allowed.stderr
+    );
+    allowed.ok();
+    let stubs = tenon(&["gen", "--lang", "rust", "--allow-undefined", file.path()]).ok();
+    assert!(stubs.contains("pub use super::OtherT;"), "{stubs}");
+    let with_lines = Temporary::file("lines.x", &format!("%#include \"other.h\"\n{text}"));
+    tenon(&["check", with_lines.path()]).ok();
+}
+
+#[test]
+fn warnings_are_errors_on_request() {
+    let warned = Temporary::file("warned.x", "struct s { int nothing[0]; };\n");
+    tenon(&["check", warned.path()]).ok();
+    let run = tenon(&[
+        "check",
+        "--deny-warnings",
+        warned.path(),
+        "interfaces/demo.x",
+    ]);
+    assert!(
+        run.stdout.contains("interfaces/demo.x: ok"),
+        "{}",
+        run.stdout
+    );
+    let stderr = run.fails_with(1);
+    assert!(
+        stderr.contains("1 of 2 files failed the check, warnings counted"),
+        "{stderr}"
+    );
+    // What the parser does not know counts, too.
+    let text = "union block switch (int kind) { case 0: opaque data[4096]; default: void; };\n\
+                struct blocks { block all<>; };\n";
+    let unpaid = Temporary::file("unpaid.x", text);
+    tenon(&["check", unpaid.path()]).ok();
+    tenon(&["check", "--deny-warnings", unpaid.path()]).fails_with(1);
+    let json = tenon(&["check", "--deny-warnings", "--json", unpaid.path()]);
+    assert_eq!(json.status, Some(1));
+    assert!(json.stdout.contains("\"warning\""), "{}", json.stdout);
+}

@@ -134,12 +134,12 @@ fn what_is_not_there_is_said_with_its_path() {
     check(
         "namespace a { struct s { b::t x; int y[b::N]; }; }",
         expect![[r#"
-            warning: the type `b::t` is not defined in this interface
+            error: the type `b::t` is not defined in this interface
              --> test.x:1:26
               |
             1 | namespace a { struct s { b::t x; int y[b::N]; }; }
-              |                          ^^^^ taken to be declared elsewhere
-              = hint: only generated code that supplies its marshalling can use it
+              |                          ^^^^ stubs would not compile
+              = hint: allow undefined types (`--allow-undefined`), or name what declares it in a `%#include` line
 
             error: `b::N` is not defined, but this length has to be known
              --> test.x:1:40

@@ -79,19 +79,19 @@ fn a_value_that_cannot_end_is_told_apart() {
 #[test]
 fn a_union_is_not_switched_by_what_is_not_known() {
     says(
-        "union u switch (foreign_t k) { case 0: int x; };",
+        "%#include \"foreign.h\"\nunion u switch (foreign_t k) { case 0: int x; };",
         expect![[r#"
             warning: the type `foreign_t` is not defined in this interface
-             --> test.x:1:17
+             --> test.x:2:17
               |
-            1 | union u switch (foreign_t k) { case 0: int x; };
+            2 | union u switch (foreign_t k) { case 0: int x; };
               |                 ^^^^^^^^^ taken to be declared elsewhere
               = hint: only generated code that supplies its marshalling can use it
 
             warning: this union is switched by `foreign_t`, which this interface does not define
-             --> test.x:1:17
+             --> test.x:2:17
               |
-            1 | union u switch (foreign_t k) { case 0: int x; };
+            2 | union u switch (foreign_t k) { case 0: int x; };
               |                 ^^^^^^^^^ its values are not known
               = hint: only `tenon rpcgen` can make stubs of it
 

@@ -19,6 +19,10 @@ pub struct InterfaceArgs {
     /// Refuse what Debian's rpcgen refuses
     #[arg(long)]
     pub strict_rpcgen: bool,
+
+    /// Take types that are not defined to be declared elsewhere, as in a file with `%` lines: a warning, no error
+    #[arg(long)]
+    pub allow_undefined: bool,
 }
 
 #[derive(Debug, Args)]
@@ -30,6 +34,10 @@ pub struct CheckArgs {
     /// Print diagnostics as JSON, one object per line, on stdout
     #[arg(long)]
     pub json: bool,
+
+    /// Fail if there are warnings
+    #[arg(long)]
+    pub deny_warnings: bool,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,

@@ -46,6 +46,7 @@ Examples:
   tenon check nfs3.x mount3.x
   tenon check -I include -D WANT_NFS3 nfs_prot.x
   tenon check --strict-rpcgen old.x      would Debian's rpcgen take it, too?
+  tenon check --deny-warnings mine.x     for a build that is to stop at whatever looks wrong
   tenon check --json nfs3.x              one JSON object per diagnostic, on stdout")]
     Check(CheckArgs),
 

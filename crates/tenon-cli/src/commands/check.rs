@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tenon_exec::Unpaid;
-use tenon_idl::Parsed;
+use tenon_idl::{Parsed, Severity};
 use tenon_plan::{LowerError, Representation};
 use tenon_schema::{Origin, Schema};
 
@@ -24,10 +24,16 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     match failed {
         0 => Ok(()),
         _ if args.json => Err(Failure::explained()),
-        _ => Err(Failure::new(format!(
-            "{failed} of {} files failed the check",
-            args.files.len()
-        ))),
+        _ => {
+            let warnings = if args.deny_warnings {
+                ", warnings counted"
+            } else {
+                ""
+            };
+            let all = args.files.len();
+            let message = format!("{failed} of {all} files failed the check{warnings}");
+            Err(Failure::new(message))
+        }
     }
 }
 
@@ -37,6 +43,10 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
         true => print_reports(file, &parsed)?,
         false => interface::show(&parsed),
     }
+    let warned = parsed
+        .diagnostics
+        .iter()
+        .any(|it| it.severity == Severity::Warning);
     let Some(schema) = parsed.schema else {
         return Ok(false);
     };
@@ -55,15 +65,18 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
         )?;
         return Ok(false);
     }
-    warn_of_memory(args, file, &schema)?;
+    let warned = warn_of_memory(args, file, &schema)? || warned;
+    if warned && args.deny_warnings {
+        return Ok(false);
+    }
     if !args.json {
         output::print(&format!("{}: ok, {summary}\n", file.display()))?;
     }
     Ok(true)
 }
 
-/// Says where values may take more memory than their bytes pay for.
-fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<(), Failure> {
+/// Says where values may take more memory than their bytes pay for; whether there is anything to say.
+fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<bool, Failure> {
     let mut warned = HashSet::new();
     for representation in [Representation::XDR, Representation::LEAN] {
         for unpaid in tenon_exec::unpaid(schema, representation) {
@@ -77,7 +90,7 @@ fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<(), 
             }
         }
     }
-    Ok(())
+    Ok(!warned.is_empty())
 }
 
 /// Says something of a type or procedure that the parser, which knows only how it is written, does

@@ -8,7 +8,7 @@ use crate::options::Undeclared;
 /// declare it.
 pub(super) fn undeclared(name: &str, known: Undeclared) -> Option<Type> {
     match known {
-        Undeclared::Usual => type_called(name),
+        Undeclared::Usual | Undeclared::Allowed => type_called(name),
         Undeclared::OfLibtirpc => type_called(name).filter(|_| OF_LIBTIRPC.contains(&name)),
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn resolve(
         ends: Vec::new(),
         labels: Vec::new(),
         programs: Vec::new(),
+        has_lines_of_c: !passthrough.is_empty(),
     };
     resolver.name_types(&definitions);
     resolver.declared = resolver.schema.types.len();
@@ -81,6 +82,8 @@ struct Resolver<'a> {
     ends: Vec<usize>,
     labels: Vec<Labels>,
     programs: Vec<programs::Named>,
+    /// Whether there are `%` lines, which may declare anything.
+    has_lines_of_c: bool,
 }
 
 impl Resolver<'_> {

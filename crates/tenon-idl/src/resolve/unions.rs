@@ -172,7 +172,7 @@ impl Resolver<'_> {
 
     /// The values of a type that is declared elsewhere are known to C alone.
     fn warn_of_foreign(&mut self, labels: &Labels, name: &str) {
-        if self.options.undeclared == Undeclared::OfLibtirpc {
+        if self.options.undeclared == Undeclared::OfLibtirpc || !self.allows_undefined() {
             return;
         }
         let message =
