@@ -170,3 +170,13 @@ pub(crate) enum ExpressionKind {
     Unary(&'static str, Box<Expression>),
     Binary(&'static str, Box<Expression>, Box<Expression>),
 }
+
+impl Expression {
+    /// The expression that is but a name, in its place.
+    pub(crate) fn named(&self, name: &str) -> Expression {
+        Expression {
+            span: self.span,
+            kind: ExpressionKind::Name(name.to_owned()),
+        }
+    }
+}

@@ -153,10 +153,10 @@ fn deeper(levels: usize, span: Span) -> Result<usize, Diagnostic> {
     })
 }
 
-/// A number as C writes it: `0x`, octal with a leading zero, decimal; `u` and `l` behind it say
+/// A number as C writes it: `0x`, octal with a leading zero, decimal, `1'000`; `u` and `l` behind it say
 /// nothing that matters here.
 fn number(text: &str, span: Span) -> Result<ExpressionKind, Diagnostic> {
-    let lower = text.to_ascii_lowercase();
+    let lower = text.to_ascii_lowercase().replace('\'', "");
     let (digits, radix) = match lower.strip_prefix("0x") {
         Some(hex) => (hex, 16),
         None if lower.len() > 1 && lower.starts_with('0') => (&lower[1..], 8),

@@ -23,8 +23,8 @@
 //! `-N` only), their directions, pointers and arrays as results and arguments, strings without a bound, `//`
 //! comments, indented and continued `%` lines, `namespace` and `pragma`, a comma behind the last
 //! member of an enum, an empty enum, struct or version, `default` in front of a `case` or beside one, a union with
-//! nothing else, the name of a variable behind the definition of a type, a `;` that ends nothing, and invisible
-//! characters.
+//! nothing else, the name of a variable behind the definition of a type, `struct *name { .. }`, a `;` that ends nothing,
+//! and invisible characters.
 
 mod ast;
 mod cursor;

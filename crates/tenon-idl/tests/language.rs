@@ -69,7 +69,9 @@ fn corpus_means_what_it_did() {
 fn an_undefined_type_is_an_error_unless_something_else_may_declare_it() {
     let text =
         "struct visitor { int visits; };\nstruct pair { vistor a; visitor b; other_t *c; };\n";
-    check(text, expect![[r#"
+    check(
+        text,
+        expect![[r#"
         error: the type `vistor` is not defined in this interface
          --> test.x:2:15
           |
@@ -84,9 +86,12 @@ fn an_undefined_type_is_an_error_unless_something_else_may_declare_it() {
           |                                    ^^^^^^^ stubs would not compile
           = hint: allow undefined types (`--allow-undefined`), or name what declares it in a `%#include` line
 
-    "#]]);
+    "#]],
+    );
     let with_lines = format!("%#include \"other.h\"\n{text}");
-    check(&with_lines, expect![[r#"
+    check(
+        &with_lines,
+        expect![[r#"
         warning: the type `vistor` is not defined in this interface
          --> test.x:3:15
           |
@@ -110,7 +115,8 @@ fn an_undefined_type_is_an_error_unless_something_else_may_declare_it() {
         external vistor
         external other_t
         % after 0: #include "other.h"
-    "#]]);
+    "#]],
+    );
     let parsed = parse_text("test.x", text, &foreign_types());
     assert!(parsed.schema.is_some(), "{}", parsed.render(Style::Plain));
     assert!(

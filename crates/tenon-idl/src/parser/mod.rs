@@ -261,7 +261,10 @@ impl Parser<'_> {
         }
         let text = self.cursor.text(self.cursor.previous());
         let is_number = text.starts_with(|char: char| char.is_ascii_digit());
-        let is_odd = is_number && (text.starts_with("0X") || text.ends_with(['u', 'U', 'l', 'L']));
+        let is_odd = is_number
+            && (text.starts_with("0X")
+                || text.ends_with(['u', 'U', 'l', 'L'])
+                || text.contains('\''));
         if is_odd || text.starts_with("'\\") {
             self.dialect(value.span, "rpcgen does not know this form of a number");
         }

@@ -57,12 +57,31 @@ impl Parser<'_> {
     /// `enum`, `struct` or `union` with a name and a body.
     pub(super) fn type_definition(&mut self) -> Parse<Definition> {
         let keyword = self.cursor.word().unwrap_or_default();
-        self.cursor.advance();
+        let start = self.cursor.advance().span;
+        let optional = self.optional();
         let name = self.name(&format!("the name of the {keyword}"))?;
         let body = self.body(keyword)?;
+        let span = start.to(self.cursor.previous().span);
         self.variable(&name);
         self.semicolon()?;
-        Ok(Definition::new(name, DefinitionKind::Type(body)))
+        let kind = match optional {
+            Some(star) => self.optional_definition(body, span, star),
+            None => DefinitionKind::Type(body),
+        };
+        Ok(Definition::new(name, kind))
+    }
+
+    /// `struct *name { .. };`, as RFC 1833 defines `pmaplist`: the name is that of a pointer to the struct.
+    fn optional_definition(&mut self, body: Body, span: Span, star: Span) -> DefinitionKind {
+        self.dialect(star, "rpcgen wants a `typedef` for a pointer");
+        let inner = TypeUse {
+            span,
+            kind: TypeUseKind::Inline(None, Box::new(body)),
+        };
+        DefinitionKind::Typedef(TypeUse {
+            span,
+            kind: TypeUseKind::Optional(Box::new(inner)),
+        })
     }
 
     /// The name of a variable behind the definition of a type, as RFC 5531 has it once (`} reply;`): C would declare one,

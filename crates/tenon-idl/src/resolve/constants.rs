@@ -1,9 +1,9 @@
 //! The values of `const` definitions, of enum members, and of programs, versions and procedures, whose names C has as
 //! macros. Each is computed when it is first asked for, so that it may be used in front of its definition.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tenon_schema::ConstantValue;
+use tenon_schema::{ConstantValue, local_name};
 
 use crate::ast::{
     Body, Definition, DefinitionKind, Expression, ExpressionKind, Member, Name, Program,
@@ -22,6 +22,10 @@ pub(super) struct Constants<'a> {
     sources: &'a Sources,
     entries: Vec<Entry>,
     names: HashMap<String, usize>,
+    /// Members of enums, behind the names of these.
+    members: HashMap<String, usize>,
+    /// Names of members of several enums with different values: one of the enums has to be named.
+    ambiguous: HashSet<String>,
     /// Programs, versions and procedures. Several versions may have a procedure of the same name.
     numbered: HashMap<String, Numbered>,
     /// How many constants are being computed, one for the other.
@@ -40,8 +44,15 @@ struct Entry {
     name: Name,
     formula: Formula,
     state: State,
-    /// Which enum it is a member of, by the enum's name.
-    of: Option<String>,
+    /// Which enum it is a member of.
+    of: Option<Enum>,
+}
+
+/// An enum by its name and the place of its definition, as it may be defined again.
+#[derive(Clone, PartialEq)]
+struct Enum {
+    name: String,
+    position: usize,
 }
 
 enum Formula {
@@ -72,6 +83,8 @@ impl<'a> Constants<'a> {
             sources,
             entries: Vec::new(),
             names: HashMap::new(),
+            members: HashMap::new(),
+            ambiguous: HashSet::new(),
             numbered: HashMap::new(),
             depth: 0,
         };
@@ -94,12 +107,17 @@ impl<'a> Constants<'a> {
             DefinitionKind::Type(Body::Enum(members)) => {
                 for (index, member) in members.iter().enumerate() {
                     let formula = member_formula(member, index);
-                    let of = Some(definition.name.text.clone());
+                    let of = Enum {
+                        name: definition.name.text.clone(),
+                        position: definition.position,
+                    };
                     let name = Name {
                         text: namespaces::path(&definition.namespace, &member.name.text),
                         span: member.name.span,
                     };
-                    twice.extend(self.add(&name, formula, of));
+                    let inside = format!("{}::{}", of.name, member.name.text);
+                    self.members.entry(inside).or_insert(self.entries.len());
+                    twice.extend(self.add(&name, formula, Some(of)));
                 }
             }
             DefinitionKind::Program(program) => self.collect_program(definition, program),
@@ -133,7 +151,7 @@ impl<'a> Constants<'a> {
     }
 
     /// Takes an entry in; answers both entries if there is one of its name already.
-    fn add(&mut self, name: &Name, formula: Formula, of: Option<String>) -> Option<(usize, usize)> {
+    fn add(&mut self, name: &Name, formula: Formula, of: Option<Enum>) -> Option<(usize, usize)> {
         let index = self.entries.len();
         self.entries.push(Entry {
             name: name.clone(),
@@ -150,19 +168,27 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The same name twice is an error, unless it means the same both times.
+    /// The same name twice is an error, unless it means the same both times, or the members of two enums have it.
     fn report_twice(&mut self, first: usize, second: usize, diagnostics: &mut Diagnostics) {
-        let same_enum =
-            self.entries[first].of.is_some() && self.entries[first].of == self.entries[second].of;
+        let enums = [first, second].map(|index| self.entries[index].of.clone());
         let values = (
             self.entry(first, diagnostics),
             self.entry(second, diagnostics),
         );
         let name = &self.entries[second].name;
         let message = format!("`{}` is defined twice", name.text);
-        let diagnostic = match values {
-            (Ok(one), Ok(other)) if one == other && !same_enum => {
-                Diagnostic::warning(name.span, message).label("with the same value")
+        let is_same = matches!(values, (Ok(one), Ok(other)) if one == other);
+        let diagnostic = match enums {
+            [Some(one), Some(other)] if one == other => Diagnostic::error(name.span, message),
+            // The enum itself is said to be defined twice.
+            [Some(one), Some(other)] if one.name == other.name => return,
+            _ if is_same => Diagnostic::warning(name.span, message).label("with the same value"),
+            [Some(one), Some(other)] => {
+                self.ambiguous.insert(name.text.clone());
+                let local = local_name(&name.text);
+                let [one, other] = [one, other].map(|of| format!("`{}::{local}`", of.name));
+                let hint = format!("write {one} or {other} where one is used; C cannot have both");
+                Diagnostic::warning(name.span, message).hint(hint)
             }
             _ => Diagnostic::error(name.span, message),
         };
@@ -171,8 +197,14 @@ impl<'a> Constants<'a> {
 
     /// The enum that `name` is a member of.
     pub(super) fn enum_of(&self, name: &str) -> Option<&str> {
-        let index = self.names.get(name)?;
-        self.entries[*index].of.as_deref()
+        let index = self.members.get(name).or_else(|| self.names.get(name))?;
+        self.entries[*index].of.as_ref().map(|of| of.name.as_str())
+    }
+
+    /// What `name` is called as a member of `of`, if it is one.
+    pub(super) fn member(&self, of: &str, name: &str) -> Option<String> {
+        let inside = format!("{of}::{}", local_name(name));
+        self.members.contains_key(&inside).then_some(inside)
     }
 
     /// Computes `expression`. What is wrong in it is reported, undefined names are not.
@@ -242,16 +274,22 @@ impl<'a> Constants<'a> {
         span: Span,
         diagnostics: &mut Diagnostics,
     ) -> Result<i128, NoValue> {
-        if let Some(index) = self.names.get(name) {
+        if self.ambiguous.contains(name) {
+            let message = format!("`{name}` is a member of several enums");
+            let error = Diagnostic::error(span, message);
+            let hint = format!("name the enum in front of it: `ENUM::{}`", local_name(name));
+            return Err(error.hint(hint).into());
+        }
+        if let Some(index) = self.names.get(name).or_else(|| self.members.get(name)) {
             return self.entry(*index, diagnostics);
         }
         if self.numbered.contains_key(name) {
             return self.number_of(name, span, diagnostics);
         }
         match name {
-            // RFC 4506 section 4.4
-            "TRUE" => Ok(1),
-            "FALSE" => Ok(0),
+            // RFC 4506 section 4.4, and C
+            "TRUE" | "true" => Ok(1),
+            "FALSE" | "false" => Ok(0),
             _ => Err(NoValue::Undefined(span, name.to_string())),
         }
     }

@@ -101,13 +101,7 @@ impl Resolver<'_> {
 
     fn name_type(&mut self, definition: &Definition) {
         let name = &definition.name;
-        if let Some(id) = self.names.get(&name.text) {
-            let first = self.spans[id.0 as usize];
-            let message = format!("the type `{}` is defined twice", name.text);
-            let error = Diagnostic::error(name.span, message);
-            self.diagnostics
-                .push(error.related(first, "the first definition"));
-        } else {
+        if !self.names.contains_key(&name.text) {
             let id = self.add_type(name, definition.doc.clone());
             self.names.insert(name.text.clone(), id);
         }
@@ -150,10 +144,26 @@ impl Resolver<'_> {
 
     fn define(&mut self, definition: &Definition, kind: TypeKind) {
         let id = self.names[&definition.name.text].0 as usize;
-        if self.spans[id] == definition.name.span {
-            self.schema.types[id].kind = kind;
-            self.ends.push(definition.end);
+        if self.spans[id] != definition.name.span {
+            return self.report_twice(definition, id, &kind);
         }
+        self.schema.types[id].kind = kind;
+        self.ends.push(definition.end);
+    }
+
+    /// A second definition of the type `id` is an error, unless it says the same.
+    fn report_twice(&mut self, definition: &Definition, id: usize, kind: &TypeKind) {
+        let name = &definition.name;
+        let message = format!("the type `{}` is defined twice", name.text);
+        let is_same = without_docs(&self.schema.types[id].kind) == without_docs(kind);
+        let diagnostic = if is_same {
+            Diagnostic::warning(name.span, message).label("in the same way")
+        } else {
+            Diagnostic::error(name.span, message)
+        };
+        let first = self.spans[id];
+        self.diagnostics
+            .push(diagnostic.related(first, "the first definition"));
     }
 
     fn constant(&mut self, definition: &Definition) {
@@ -200,6 +210,21 @@ impl Resolver<'_> {
             });
         }
     }
+}
+
+fn without_docs(kind: &TypeKind) -> TypeKind {
+    let mut kind = kind.clone();
+    match &mut kind {
+        TypeKind::Enum(members) => members.iter_mut().for_each(|member| member.doc.clear()),
+        TypeKind::Struct(fields) => fields.iter_mut().for_each(|field| field.doc.clear()),
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter_mut().filter_map(|arm| arm.field.as_mut());
+            let fields = arms.chain(union.default.iter_mut().flatten());
+            fields.for_each(|field| field.doc.clear());
+        }
+        TypeKind::Typedef(_) | TypeKind::External => {}
+    }
+    kind
 }
 
 /// A `%` line without its `%`; so too the lines it is continued on, where they have one.

@@ -44,8 +44,10 @@ pub(super) fn path(namespace: &str, name: &str) -> String {
 #[derive(Default)]
 struct Known {
     types: HashSet<String>,
-    /// Names of numbers, with what they are called: a member of an enum is also found behind the name of the enum.
-    values: HashMap<String, String>,
+    /// Names of numbers, with how many have them.
+    values: HashMap<String, usize>,
+    /// Members of enums behind the names of these, and what they are called without.
+    members: HashMap<String, String>,
 }
 
 impl Known {
@@ -78,7 +80,20 @@ impl Known {
     }
 
     fn add_value(&mut self, whole: String) {
-        self.values.insert(whole.clone(), whole);
+        *self.values.entry(whole).or_default() += 1;
+    }
+
+    /// What the number that is called `whole` is called: a member behind the name of its enum is called so only if
+    /// others have its name.
+    fn value(&self, whole: &str) -> Option<String> {
+        if self.values.contains_key(whole) {
+            return Some(whole.to_owned());
+        }
+        let member = self.members.get(whole)?;
+        Some(match self.values.get(member) {
+            Some(1) => member.clone(),
+            _ => whole.to_owned(),
+        })
     }
 
     fn add_body(&mut self, namespace: &str, name: Option<&Name>, body: &Body) {
@@ -89,7 +104,7 @@ impl Known {
                     if let Some(name) = name {
                         let inside =
                             format!("{}::{}", path(namespace, &name.text), member.name.text);
-                        self.values.entry(inside).or_insert_with(|| whole.clone());
+                        self.members.insert(inside, whole.clone());
                     }
                     self.add_value(whole);
                 }
@@ -228,8 +243,7 @@ impl Scope<'_> {
         match &mut expression.kind {
             ExpressionKind::Number(_) | ExpressionKind::Huge | ExpressionKind::Text(_) => {}
             ExpressionKind::Name(name) => {
-                let values = &self.known.values;
-                let found = self.find(name, |whole| values.get(whole).cloned());
+                let found = self.find(name, |whole| self.known.value(whole));
                 *name = found.unwrap_or_else(|| unrooted(name));
             }
             ExpressionKind::Unary(_, operand) => self.expression(operand),

@@ -36,8 +36,10 @@ impl Resolver<'_> {
             discriminant_span: union.discriminant.ty.span,
             list: Vec::new(),
         };
+        let of = self.enum_name(&discriminant.ty);
         let arms = union.arms.iter();
-        let arms = arms.map(|arm| self.arm(arm, &mut labels)).collect();
+        let arms = arms.map(|arm| self.arm(arm, of.as_deref(), &mut labels));
+        let arms = arms.collect();
         let default = union.default.as_ref();
         let default = default.map(|field| field.as_ref().map(|field| self.field(field)));
         let fields = union.arms.iter().filter_map(|arm| arm.field.as_ref());
@@ -53,10 +55,18 @@ impl Resolver<'_> {
         }
     }
 
-    fn arm(&mut self, arm: &ast::Arm, labels: &mut Labels) -> Arm {
+    /// The name of the type that a union is switched by.
+    fn enum_name(&self, ty: &Type) -> Option<String> {
+        match self.schema.resolve(ty) {
+            Type::Named(id) => Some(self.schema.type_def(*id).name.clone()),
+            _ => None,
+        }
+    }
+
+    fn arm(&mut self, arm: &ast::Arm, of: Option<&str>, labels: &mut Labels) -> Arm {
         let mut cases = Vec::new();
         for case in &arm.cases {
-            if let Some(label) = self.label(case) {
+            if let Some(label) = self.label(case, of) {
                 cases.push(Case {
                     label: tenon_schema::local_name(&label.text).to_owned(),
                     value: label.value as i32,
@@ -68,11 +78,19 @@ impl Resolver<'_> {
         Arm { cases, field }
     }
 
-    fn label(&mut self, case: &Expression) -> Option<Label> {
-        let value = self.number(case, "label")?;
+    /// A label of a union that is switched by the type called `of`: a member of that is meant before anything else of
+    /// its name.
+    fn label(&mut self, case: &Expression, of: Option<&str>) -> Option<Label> {
         let text = match &case.kind {
-            ExpressionKind::Name(path) => path.clone(),
+            ExpressionKind::Name(path) => {
+                let member = of.and_then(|of| self.constants.member(of, path));
+                member.unwrap_or_else(|| path.clone())
+            }
             _ => self.sources.text(case.span).to_string(),
+        };
+        let value = match &case.kind {
+            ExpressionKind::Name(_) => self.number(&case.named(&text), "label")?,
+            _ => self.number(case, "label")?,
         };
         if value < i128::from(i32::MIN) || value > i128::from(u32::MAX) {
             let message = format!("this label is {value}, which does not fit into 32 bits");
