@@ -371,6 +371,8 @@ fn compiled_and_interpreted_corner_cases_agree() {
     check.moves("covered", Marshal::encode, unions::Covered::decode);
     check.moves("by_int", Marshal::encode, unions::ByInt::decode);
     check.moves("by_uint", Marshal::encode, unions::ByUint::decode);
+    check.moves("by_names", Marshal::encode, unions::ByNames::decode);
+    check.moves("by_bool", Marshal::encode, unions::ByBool::decode);
     check.moves("only_default", Marshal::encode, unions::OnlyDefault::decode);
     check.moves("by_typedef", Marshal::encode, unions::ByTypedef::decode);
     let mut check = Check::of(&folder.join("names.x"));

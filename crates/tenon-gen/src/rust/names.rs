@@ -7,11 +7,15 @@
 //!    functions as `snake_case`, constants as `SCREAMING_SNAKE_CASE`.
 //! 3. The procedures of a version and the members of an enum lose the words that all of them
 //!    start with, if there are at least two of them and a name that starts with a letter is left
-//!    for each: `NFSPROC3_READ` is the method `read`, `NFS3ERR_IO` the variant `ErrIo`. The
-//!    variants of a union are called as its case labels, those numbers `Case7`, `CaseMinus1`.
-//! 4. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
-//! 5. A namespace is a module, whose name is in `snake_case`.
-//! 6. Of names that are now the same in one scope, the first in the interface keeps it and the
+//!    for each: `NFSPROC3_READ` is the method `read`, `NFS3ERR_IO` the variant `ErrIo`.
+//! 4. The variants of a union are called as the members of the enum, or the constants, that are its
+//!    case labels. Where a label is a number or a boolean, the variant is called as the field that it
+//!    selects, and `Void` if that is none; where several labels select a field or nothing, each stands
+//!    behind that: `Value7`, `VoidMinus1`. A default arm that stands for several values is called as
+//!    its field, or `Default`.
+//! 5. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
+//! 6. A namespace is a module, whose name is in `snake_case`.
+//! 7. Of names that are now the same in one scope, the first in the interface keeps it and the
 //!    others get `2`, `3`, ... at the end (`_2`, `_3` unless in `UpperCamelCase`).
 
 use std::collections::{HashMap, HashSet};
@@ -451,40 +455,84 @@ fn field_names(fields: &[Field]) -> Vec<String> {
     names.collect()
 }
 
-/// The members of the enum that selects the arm are called as they are there.
+/// The variants of a union: as the members of the enum that selects the arm, or else as what the arms hold.
 fn variant_names(schema: &Schema, union: &Union) -> Vec<String> {
-    let mut scope = Scope::new(&[]);
-    let members = match Scalar::of(schema, &union.discriminant_type) {
+    let scalar = Scalar::of(schema, &union.discriminant_type);
+    let members = match scalar {
         Some(Scalar::Enum(id)) => match &schema.type_def(id).kind {
-            TypeKind::Enum(members) => members.as_slice(),
-            _ => &[],
+            TypeKind::Enum(members) => Some(members.as_slice()),
+            _ => None,
         },
-        _ => &[],
+        _ => None,
     };
+    let names = match members {
+        Some(members) => names_of_members(members, union),
+        None => names_of_fields(union, scalar == Some(Scalar::Bool)),
+    };
+    let mut scope = Scope::new(&[]);
+    let names = names.iter().map(|name| scope.name(name, Case::Camel));
+    names.collect()
+}
+
+fn names_of_members(members: &[EnumMember], union: &Union) -> Vec<String> {
     let common = common_words_of_members(members);
     let is_member = |label: &str| members.iter().any(|member| member.name == label);
     let cases = union.arms.iter().flat_map(|arm| &arm.cases);
-    let labels = cases
-        .map(|case| match is_member(&case.label) {
-            true => without_words(&case.label, common),
-            false => label(&case.label),
-        })
-        .chain(["default".to_owned()]);
-    labels
-        .map(|label| scope.name(&label, Case::Camel))
-        .collect()
+    let names = cases.map(|case| match is_member(&case.label) {
+        true => without_words(&case.label, common),
+        false => label(&case.label),
+    });
+    names.chain(["default".to_owned()]).collect()
 }
 
-/// A case label as a name: numbers get one.
-fn label(label: &str) -> String {
-    let name = |char: char| char.is_alphanumeric() || char == '_';
-    match label.chars().next() {
-        Some('-') => format!("case_minus_{}", &label[1..]),
-        Some(first) if first.is_alphabetic() || first == '_' => {
-            label.replace(|char| !name(char), "_")
-        }
-        _ => format!("case_{}", label.replace(|char| !name(char), "_")),
+/// A number tells less than the field that it selects; a constant has been given a name to tell what it is.
+fn names_of_fields(union: &Union, is_bool: bool) -> Vec<String> {
+    let mut names = Vec::new();
+    let voids = union.arms.iter().filter(|arm| arm.field.is_none());
+    let voids: usize = voids.map(|arm| arm.cases.len()).sum();
+    for arm in &union.arms {
+        let held = arm.field.as_ref().map_or("void", |field| &field.name);
+        let is_alone = match arm.field {
+            Some(_) => arm.cases.len() == 1,
+            None => voids == 1,
+        };
+        names.extend(arm.cases.iter().map(|case| match &*case.label {
+            name if is_constant(name) => name.to_owned(),
+            _ if is_alone => held.to_owned(),
+            label => format!("{held}_{}", numeral(label)),
+        }));
     }
+    let is_other_bool = is_bool && names.len() == 1 && voids == 0;
+    names.push(match &union.default {
+        Some(Some(field)) => field.name.clone(),
+        Some(None) if is_other_bool => "void".to_owned(),
+        Some(None) | None => "default".to_owned(),
+    });
+    names
+}
+
+fn is_constant(label: &str) -> bool {
+    let is_name = label.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    is_name && !["true", "false"].contains(&&*label.to_lowercase())
+}
+
+/// A case label as a name.
+fn label(label: &str) -> String {
+    match is_constant(label) {
+        true => numeral(label),
+        false => format!("case_{}", numeral(label)),
+    }
+}
+
+/// A case label as the end of a name.
+fn numeral(label: &str) -> String {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let (sign, digits) = match label.strip_prefix('-') {
+        Some(digits) => ("minus_", digits.trim()),
+        None => ("", label),
+    };
+    let digits = digits.replace(|char| !is_part(char), "_");
+    format!("{sign}{digits}")
 }
 
 fn procedure_names(
@@ -634,8 +682,8 @@ const RESERVED_METHODS: &[&str] = &[
     "with_timeout",
 ];
 
-/// Names that the methods of clients and servers use.
-const RESERVED_PARAMETERS: &[&str] = &["block", "call", "input", "item", "out", "reply", "value"];
+/// Names that the methods of clients and servers use while they still use parameters.
+const RESERVED_PARAMETERS: &[&str] = &["block", "call", "input", "out", "reply"];
 
 #[cfg(test)]
 mod tests {

@@ -394,8 +394,11 @@ impl Marshal<Xdr> for Nothing {
 /// An arm that is large beside the others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reply {
-    Case0(Box<[i32; 500]>),
-    Case1(Large),
+    /// Selected by 0.
+    Ints(Box<[i32; 500]>),
+    /// Selected by 1.
+    Everything(Large),
+    /// Selected by any other number.
     Default(i32),
 }
 
@@ -403,8 +406,8 @@ impl Reply {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> i32 {
         match self {
-            Self::Case0(_) => 0,
-            Self::Case1(_) => 1,
+            Self::Ints(_) => 0,
+            Self::Everything(_) => 1,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -412,7 +415,7 @@ impl Reply {
 
 impl Default for Reply {
     fn default() -> Self {
-        Self::Case0(boxed_array(Default::default))
+        Self::Ints(boxed_array(Default::default))
     }
 }
 
@@ -423,8 +426,8 @@ impl Marshal<Xdr> for Reply {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::Case0(value) => out.blit(&**value),
-            Self::Case1(value) => value.encode(out).field("reply.everything")?,
+            Self::Ints(value) => out.blit(&**value),
+            Self::Everything(value) => value.encode(out).field("reply.everything")?,
             Self::Default(0) => return Err(EncodeError::bad_discriminant(0)),
             Self::Default(1) => return Err(EncodeError::bad_discriminant(1)),
             Self::Default(_) => {}
@@ -437,9 +440,9 @@ impl Marshal<Xdr> for Reply {
         let value = match input.get::<i32>().field("reply.status")? {
             0 => {
                 let block = input.block::<2000>().field("reply.ints")?;
-                Self::Case0(block.get_boxed(0, input).field("reply.ints")?)
+                Self::Ints(block.get_boxed(0, input).field("reply.ints")?)
             }
-            1 => Self::Case1(Marshal::decode(input).field("reply.everything")?),
+            1 => Self::Everything(Marshal::decode(input).field("reply.everything")?),
             discriminant => Self::Default(discriminant),
         };
         Ok(value)

@@ -178,23 +178,25 @@ impl<'a, O: Order> View<'a, Lean<O>> for ReadingView<'a> {
 /// `found` of the interface.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    True(Reading),
-    False,
+    /// Selected by TRUE.
+    It(Reading),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl Found {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::It(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for Found {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::It(Default::default())
     }
 }
 
@@ -205,8 +207,8 @@ impl Marshal<Xdr> for Found {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => value.encode(out).field("found.it")?,
-            Self::False => {}
+            Self::It(value) => value.encode(out).field("found.it")?,
+            Self::Void => {}
         }
         Ok(())
     }
@@ -214,8 +216,8 @@ impl Marshal<Xdr> for Found {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("found.is")? {
-            true => Self::True(Marshal::decode(input).field("found.it")?),
-            false => Self::False,
+            true => Self::It(Marshal::decode(input).field("found.it")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -228,11 +230,11 @@ impl<O: Order> Marshal<Lean<O>> for Found {
     fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => {
+            Self::It(value) => {
                 out.align(4, 0);
                 value.encode(out).field("found.it")?;
             }
-            Self::False => {}
+            Self::Void => {}
         }
         Ok(())
     }
@@ -242,9 +244,9 @@ impl<O: Order> Marshal<Lean<O>> for Found {
         let value = match input.get_word::<bool>().field("found.is")? {
             true => {
                 input.align(4, 0).field("found.it")?;
-                Self::True(Marshal::decode(input).field("found.it")?)
+                Self::It(Marshal::decode(input).field("found.it")?)
             }
-            false => Self::False,
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -253,15 +255,15 @@ impl<O: Order> Marshal<Lean<O>> for Found {
 /// A [`Found`] that borrows what it can from the message that it is read from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FoundView<'a> {
-    True(ReadingView<'a>),
-    False,
+    It(ReadingView<'a>),
+    Void,
 }
 
 impl From<FoundView<'_>> for Found {
     fn from(view: FoundView<'_>) -> Self {
         match view {
-            FoundView::True(value) => Self::True(value.into()),
-            FoundView::False => Self::False,
+            FoundView::It(value) => Self::It(value.into()),
+            FoundView::Void => Self::Void,
         }
     }
 }
@@ -270,8 +272,8 @@ impl<'a> View<'a, Xdr> for FoundView<'a> {
     #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("found.is")? {
-            true => Self::True(View::view(input).field("found.it")?),
-            false => Self::False,
+            true => Self::It(View::view(input).field("found.it")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -283,9 +285,9 @@ impl<'a, O: Order> View<'a, Lean<O>> for FoundView<'a> {
         let value = match input.get_word::<bool>().field("found.is")? {
             true => {
                 input.align(4, 0).field("found.it")?;
-                Self::True(View::view(input).field("found.it")?)
+                Self::It(View::view(input).field("found.it")?)
             }
-            false => Self::False,
+            false => Self::Void,
         };
         Ok(value)
     }

@@ -14,17 +14,19 @@ use ::tenon::{
 /// `chain` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Chain {
-    True(Box<Link>),
+    /// Selected by TRUE.
+    Next(Box<Link>),
+    /// Selected by FALSE.
     #[default]
-    False,
+    Void,
 }
 
 impl Chain {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::Next(_) => true,
+            Self::Void => false,
         }
     }
 }
@@ -36,8 +38,8 @@ impl Marshal<Xdr> for Chain {
         out.enter()?;
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => value.encode(out).field("chain.next")?,
-            Self::False => {}
+            Self::Next(value) => value.encode(out).field("chain.next")?,
+            Self::Void => {}
         }
         out.leave();
         Ok(())
@@ -46,8 +48,8 @@ impl Marshal<Xdr> for Chain {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         input.enter()?;
         let value = match input.get_word::<bool>().field("chain.more")? {
-            true => Self::True(input.get_boxed(Marshal::decode).field("chain.next")?),
-            false => Self::False,
+            true => Self::Next(input.get_boxed(Marshal::decode).field("chain.next")?),
+            false => Self::Void,
         };
         input.leave();
         Ok(value)

@@ -108,8 +108,11 @@ impl Marshal<Xdr> for Ticks {
 /// `listing` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Listing {
-    Case0(Vec<Entry>),
-    Case1(Vec<Entry>),
+    /// Selected by 0.
+    Ok(Vec<Entry>),
+    /// Selected by 1.
+    Maybe(Vec<Entry>),
+    /// Selected by any other number.
     Default(i32),
 }
 
@@ -117,8 +120,8 @@ impl Listing {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> i32 {
         match self {
-            Self::Case0(_) => 0,
-            Self::Case1(_) => 1,
+            Self::Ok(_) => 0,
+            Self::Maybe(_) => 1,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -126,7 +129,7 @@ impl Listing {
 
 impl Default for Listing {
     fn default() -> Self {
-        Self::Case0(Default::default())
+        Self::Ok(Default::default())
     }
 }
 
@@ -137,8 +140,8 @@ impl Marshal<Xdr> for Listing {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::Case0(value) => out.put_bare_list(value).field("listing.ok")?,
-            Self::Case1(value) => out.put_list(value).field("listing.maybe")?,
+            Self::Ok(value) => out.put_bare_list(value).field("listing.ok")?,
+            Self::Maybe(value) => out.put_list(value).field("listing.maybe")?,
             Self::Default(0) => return Err(EncodeError::bad_discriminant(0)),
             Self::Default(1) => return Err(EncodeError::bad_discriminant(1)),
             Self::Default(_) => {}
@@ -149,8 +152,8 @@ impl Marshal<Xdr> for Listing {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get::<i32>().field("listing.status")? {
-            0 => Self::Case0(input.get_bare_list().field("listing.ok")?),
-            1 => Self::Case1(input.get_list().field("listing.maybe")?),
+            0 => Self::Ok(input.get_bare_list().field("listing.ok")?),
+            1 => Self::Maybe(input.get_list().field("listing.maybe")?),
             discriminant => Self::Default(discriminant),
         };
         Ok(value)

@@ -566,11 +566,14 @@ pub const TYPE_START_TYPE: u32 = 4;
 /// The number of the procedure `TYPE_clone`.
 pub const TYPE_CLONE: u32 = 5;
 
+/// The number of the procedure `TYPE_put`.
+pub const TYPE_PUT: u32 = 6;
+
 /// What `type_version` was made from: lean clients and servers compare it.
 pub static TYPE_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     TYPE_PROGRAM,
     TYPE_VERSION,
-    0xcbfb6365c55a8855,
+    0x6cf77adf1a764561,
     &[
         ("type", 0x3ece12ee4a10a8fa),
         ("fn", 0x40d18937b25132ec),
@@ -581,6 +584,7 @@ pub static TYPE_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
         ("procedure TYPE_type", 0x8de18b08befde80d),
         ("procedure TYPE_start_type", 0xf32af2334155b282),
         ("procedure TYPE_clone", 0xe6dc50d0b371bcc7),
+        ("procedure TYPE_put", 0x210f5dfc08bc2341),
     ],
 );
 
@@ -712,14 +716,14 @@ impl TypeVersionClient {
     /// The call failed; the error says who is to blame.
     pub fn clone_(
         &self,
-        value_: i32,
+        value: i32,
         block_: &Fn,
         input_: &BStr,
         out_: bool,
         reply_: i32,
     ) -> Result<Fn, CallError> {
         self.0.invoke(&TypeVersionClone {
-            value_,
+            value,
             block_,
             input_,
             out_,
@@ -733,19 +737,40 @@ impl TypeVersionClient {
     /// The call cannot be sent.
     pub fn start_clone(
         &self,
-        value_: i32,
+        value: i32,
         block_: &Fn,
         input_: &BStr,
         out_: bool,
         reply_: i32,
     ) -> Result<PendingCall<Fn>, CallError> {
         self.0.submit(&TypeVersionClone {
-            value_,
+            value,
             block_,
             input_,
             out_,
             reply_,
         })
+    }
+
+    /// The procedure `TYPE_put`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn put(&self, item: &[i32], value: &BStr, it: &Fn) -> Result<Vec_, CallError> {
+        self.0.invoke(&TypeVersionPut { item, value, it })
+    }
+
+    /// Starts [`put`](Self::put) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_put(
+        &self,
+        item: &[i32],
+        value: &BStr,
+        it: &Fn,
+    ) -> Result<PendingCall<Vec_>, CallError> {
+        self.0.submit(&TypeVersionPut { item, value, it })
     }
 }
 
@@ -891,7 +916,7 @@ impl ProcedureCall for TypeVersionStartType {
 
 /// A call of `TYPE_clone`.
 struct TypeVersionClone<'a> {
-    value_: i32,
+    value: i32,
     block_: &'a Fn,
     input_: &'a BStr,
     out_: bool,
@@ -905,7 +930,7 @@ impl ProcedureCall for TypeVersionClone<'_> {
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(self.value_);
+        out.put(self.value);
         self.block_.encode(out).field("TYPE_clone.block")?;
         out.put_opaque(self.input_, u32::MAX)
             .field("TYPE_clone.input")?;
@@ -922,7 +947,7 @@ impl ProcedureCall for TypeVersionClone<'_> {
 
     #[inline]
     fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.value_);
+        out.put(self.value);
         self.block_.encode(out).field("TYPE_clone.block")?;
         out.align(4, 0);
         out.put_opaque(self.input_, u32::MAX)
@@ -936,6 +961,48 @@ impl ProcedureCall for TypeVersionClone<'_> {
     #[inline]
     fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Fn, DecodeError> {
         Marshal::decode(input)
+    }
+}
+
+/// A call of `TYPE_put`.
+struct TypeVersionPut<'a> {
+    item: &'a [i32],
+    value: &'a BStr,
+    it: &'a Fn,
+}
+
+impl ProcedureCall for TypeVersionPut<'_> {
+    const PROCEDURE: u32 = TYPE_PUT;
+
+    type Result = Vec_;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_counted(self.item, u32::MAX)
+            .field("TYPE_put.item")?;
+        out.put_opaque(self.value, u32::MAX)
+            .field("TYPE_put.value")?;
+        self.it.encode(out).field("TYPE_put.it")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Vec_, DecodeError> {
+        input.get()
+    }
+
+    #[inline]
+    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        out.put_counted(self.item, u32::MAX)
+            .field("TYPE_put.item")?;
+        out.put_opaque(self.value, u32::MAX)
+            .field("TYPE_put.value")?;
+        out.align(4, 0);
+        self.it.encode(out).field("TYPE_put.it")
+    }
+
+    #[inline]
+    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Vec_, DecodeError> {
+        input.get()
     }
 }
 
@@ -972,12 +1039,24 @@ pub trait TypeVersion: Send + Sync + 'static {
     fn clone_(
         &self,
         call: &CallInfo<'_>,
-        value_: i32,
+        value: i32,
         block_: Fn,
         input_: BString,
         out_: bool,
         reply_: i32,
     ) -> Result<Fn, Refusal>;
+
+    /// The procedure `TYPE_put`.
+    ///
+    /// # Errors
+    /// The caller is told that the call is not carried out.
+    fn put(
+        &self,
+        call: &CallInfo<'_>,
+        item: Vec<i32>,
+        value: BString,
+        it: Fn,
+    ) -> Result<Vec_, Refusal>;
 }
 
 /// Serves a [`TypeVersion`]: hand it to the builder of a server.
@@ -1028,15 +1107,24 @@ impl<T: TypeVersion> Service for TypeVersionService<T> {
                 self.0.start_type(call)
             }
             TYPE_CLONE => {
-                let value_ = input.get().field("TYPE_clone.value")?;
+                let value = input.get().field("TYPE_clone.value")?;
                 let block_ = Marshal::decode(input).field("TYPE_clone.block")?;
                 let input_ = input.get_string(u32::MAX).field("TYPE_clone.input")?;
                 let block = input.block::<8>().field("TYPE_clone")?;
                 let out_ = block.get_word(0).field("TYPE_clone.out")?;
                 let reply_ = block.get(4);
                 input.finish()?;
-                let reply = self.0.clone_(call, value_, block_, input_, out_, reply_)?;
+                let reply = self.0.clone_(call, value, block_, input_, out_, reply_)?;
                 reply.encode(out).field("TYPE_clone")?;
+                Ok(())
+            }
+            TYPE_PUT => {
+                let item = input.get_counted(u32::MAX).field("TYPE_put.item")?;
+                let value = input.get_string(u32::MAX).field("TYPE_put.value")?;
+                let it = Marshal::decode(input).field("TYPE_put.it")?;
+                input.finish()?;
+                let reply = self.0.put(call, item, value, it)?;
+                out.blit(&reply);
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
@@ -1102,7 +1190,7 @@ impl<T: TypeVersion> TypeVersionService<T> {
                 self.0.start_type(call)
             }
             TYPE_CLONE => {
-                let value_ = input.get().field("TYPE_clone.value")?;
+                let value = input.get().field("TYPE_clone.value")?;
                 let block_ = Marshal::decode(input).field("TYPE_clone.block")?;
                 input.align(4, 0).field("TYPE_clone")?;
                 let input_ = input.get_string(u32::MAX).field("TYPE_clone.input")?;
@@ -1110,8 +1198,18 @@ impl<T: TypeVersion> TypeVersionService<T> {
                 input.align(4, 0).field("TYPE_clone")?;
                 let reply_ = input.get().field("TYPE_clone.reply")?;
                 input.finish()?;
-                let reply = self.0.clone_(call, value_, block_, input_, out_, reply_)?;
+                let reply = self.0.clone_(call, value, block_, input_, out_, reply_)?;
                 reply.encode(out).field("TYPE_clone")?;
+                Ok(())
+            }
+            TYPE_PUT => {
+                let item = input.get_counted(u32::MAX).field("TYPE_put.item")?;
+                let value = input.get_string(u32::MAX).field("TYPE_put.value")?;
+                input.align(4, 0).field("TYPE_put")?;
+                let it = Marshal::decode(input).field("TYPE_put.it")?;
+                input.finish()?;
+                let reply = self.0.put(call, item, value, it)?;
+                out.blit(&reply);
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),

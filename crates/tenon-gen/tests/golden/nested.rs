@@ -206,8 +206,11 @@ impl Marshal<Xdr> for Book {
 /// Through a union.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Shelf {
-    Case0(Box<Page>),
-    Case1(Option<Box<Shelf>>),
+    /// Selected by 0.
+    Only(Box<Page>),
+    /// Selected by 1.
+    Further(Option<Box<Shelf>>),
+    /// Selected by any other number.
     Default(i32),
 }
 
@@ -215,8 +218,8 @@ impl Shelf {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> i32 {
         match self {
-            Self::Case0(_) => 0,
-            Self::Case1(_) => 1,
+            Self::Only(_) => 0,
+            Self::Further(_) => 1,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -224,7 +227,7 @@ impl Shelf {
 
 impl Default for Shelf {
     fn default() -> Self {
-        Self::Case0(boxed_array(u8::default))
+        Self::Only(boxed_array(u8::default))
     }
 }
 
@@ -235,8 +238,8 @@ impl Marshal<Xdr> for Shelf {
         out.enter()?;
         out.put(self.discriminant());
         match self {
-            Self::Case0(value) => out.blit(&**value),
-            Self::Case1(value) => out
+            Self::Only(value) => out.blit(&**value),
+            Self::Further(value) => out
                 .put_optional(value.as_deref(), Marshal::encode)
                 .field("shelf.further")?,
             Self::Default(0) => return Err(EncodeError::bad_discriminant(0)),
@@ -252,9 +255,9 @@ impl Marshal<Xdr> for Shelf {
         let value = match input.get::<i32>().field("shelf.kind")? {
             0 => {
                 let block = input.block::<4096>().field("shelf.only")?;
-                Self::Case0(block.get_boxed(0, input).field("shelf.only")?)
+                Self::Only(block.get_boxed(0, input).field("shelf.only")?)
             }
-            1 => Self::Case1(
+            1 => Self::Further(
                 input
                     .get_optional(|input| input.get_boxed(Marshal::decode))
                     .field("shelf.further")?,

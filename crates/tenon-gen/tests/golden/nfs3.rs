@@ -736,23 +736,25 @@ impl Marshal<Xdr> for Fattr3 {
 /// Attributes after an operation, if the server has them at hand.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PostOpAttr {
-    True(Fattr3),
-    False,
+    /// Selected by TRUE.
+    Attributes(Fattr3),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl PostOpAttr {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::Attributes(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for PostOpAttr {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Attributes(Default::default())
     }
 }
 
@@ -763,8 +765,8 @@ impl Marshal<Xdr> for PostOpAttr {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => value.encode(out).field("post_op_attr.attributes")?,
-            Self::False => {}
+            Self::Attributes(value) => value.encode(out).field("post_op_attr.attributes")?,
+            Self::Void => {}
         }
         Ok(())
     }
@@ -775,8 +777,8 @@ impl Marshal<Xdr> for PostOpAttr {
             .get_word::<bool>()
             .field("post_op_attr.attributes_follow")?
         {
-            true => Self::True(Marshal::decode(input).field("post_op_attr.attributes")?),
-            false => Self::False,
+            true => Self::Attributes(Marshal::decode(input).field("post_op_attr.attributes")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -810,23 +812,25 @@ impl Marshal<Xdr> for WccAttr {
 /// Attributes before an operation, if the server has them at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PreOpAttr {
-    True(WccAttr),
-    False,
+    /// Selected by TRUE.
+    Attributes(WccAttr),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl PreOpAttr {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::Attributes(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for PreOpAttr {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Attributes(Default::default())
     }
 }
 
@@ -837,8 +841,8 @@ impl Marshal<Xdr> for PreOpAttr {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => out.blit(value),
-            Self::False => {}
+            Self::Attributes(value) => out.blit(value),
+            Self::Void => {}
         }
         Ok(())
     }
@@ -849,8 +853,8 @@ impl Marshal<Xdr> for PreOpAttr {
             .get_word::<bool>()
             .field("pre_op_attr.attributes_follow")?
         {
-            true => Self::True(input.get().field("pre_op_attr.attributes")?),
-            false => Self::False,
+            true => Self::Attributes(input.get().field("pre_op_attr.attributes")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -884,23 +888,25 @@ impl Marshal<Xdr> for WccData {
 /// A file handle, if the server returns one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PostOpFh3 {
-    True(NfsFh3),
-    False,
+    /// Selected by TRUE.
+    Handle(NfsFh3),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl PostOpFh3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::Handle(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for PostOpFh3 {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Handle(Default::default())
     }
 }
 
@@ -911,8 +917,8 @@ impl Marshal<Xdr> for PostOpFh3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => value.encode(out).field("post_op_fh3.handle")?,
-            Self::False => {}
+            Self::Handle(value) => value.encode(out).field("post_op_fh3.handle")?,
+            Self::Void => {}
         }
         Ok(())
     }
@@ -923,8 +929,8 @@ impl Marshal<Xdr> for PostOpFh3 {
             .get_word::<bool>()
             .field("post_op_fh3.handle_follows")?
         {
-            true => Self::True(Marshal::decode(input).field("post_op_fh3.handle")?),
-            false => Self::False,
+            true => Self::Handle(Marshal::decode(input).field("post_op_fh3.handle")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -987,23 +993,25 @@ impl Marshal<Xdr> for TimeHow {
 /// `set_mode3` of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SetMode3 {
-    True(Mode3),
-    Default(bool),
+    /// Selected by TRUE.
+    Mode(Mode3),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl SetMode3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::Default(discriminant) => *discriminant,
+            Self::Mode(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for SetMode3 {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Mode(Default::default())
     }
 }
 
@@ -1014,9 +1022,8 @@ impl Marshal<Xdr> for SetMode3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => out.put(*value),
-            Self::Default(true) => return Err(EncodeError::bad_discriminant(1)),
-            Self::Default(_) => {}
+            Self::Mode(value) => out.put(*value),
+            Self::Void => {}
         }
         Ok(())
     }
@@ -1024,8 +1031,8 @@ impl Marshal<Xdr> for SetMode3 {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("set_mode3.set_it")? {
-            true => Self::True(input.get().field("set_mode3.mode")?),
-            discriminant => Self::Default(discriminant),
+            true => Self::Mode(input.get().field("set_mode3.mode")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -1034,23 +1041,25 @@ impl Marshal<Xdr> for SetMode3 {
 /// `set_uid3` of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SetUid3 {
-    True(Uid3),
-    Default(bool),
+    /// Selected by TRUE.
+    Uid(Uid3),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl SetUid3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::Default(discriminant) => *discriminant,
+            Self::Uid(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for SetUid3 {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Uid(Default::default())
     }
 }
 
@@ -1061,9 +1070,8 @@ impl Marshal<Xdr> for SetUid3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => out.put(*value),
-            Self::Default(true) => return Err(EncodeError::bad_discriminant(1)),
-            Self::Default(_) => {}
+            Self::Uid(value) => out.put(*value),
+            Self::Void => {}
         }
         Ok(())
     }
@@ -1071,8 +1079,8 @@ impl Marshal<Xdr> for SetUid3 {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("set_uid3.set_it")? {
-            true => Self::True(input.get().field("set_uid3.uid")?),
-            discriminant => Self::Default(discriminant),
+            true => Self::Uid(input.get().field("set_uid3.uid")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -1081,23 +1089,25 @@ impl Marshal<Xdr> for SetUid3 {
 /// `set_gid3` of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SetGid3 {
-    True(Gid3),
-    Default(bool),
+    /// Selected by TRUE.
+    Gid(Gid3),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl SetGid3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::Default(discriminant) => *discriminant,
+            Self::Gid(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for SetGid3 {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Gid(Default::default())
     }
 }
 
@@ -1108,9 +1118,8 @@ impl Marshal<Xdr> for SetGid3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => out.put(*value),
-            Self::Default(true) => return Err(EncodeError::bad_discriminant(1)),
-            Self::Default(_) => {}
+            Self::Gid(value) => out.put(*value),
+            Self::Void => {}
         }
         Ok(())
     }
@@ -1118,8 +1127,8 @@ impl Marshal<Xdr> for SetGid3 {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("set_gid3.set_it")? {
-            true => Self::True(input.get().field("set_gid3.gid")?),
-            discriminant => Self::Default(discriminant),
+            true => Self::Gid(input.get().field("set_gid3.gid")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -1128,23 +1137,25 @@ impl Marshal<Xdr> for SetGid3 {
 /// `set_size3` of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SetSize3 {
-    True(Size3),
-    Default(bool),
+    /// Selected by TRUE.
+    Size(Size3),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl SetSize3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::Default(discriminant) => *discriminant,
+            Self::Size(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for SetSize3 {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Size(Default::default())
     }
 }
 
@@ -1155,9 +1166,8 @@ impl Marshal<Xdr> for SetSize3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => out.put(*value),
-            Self::Default(true) => return Err(EncodeError::bad_discriminant(1)),
-            Self::Default(_) => {}
+            Self::Size(value) => out.put(*value),
+            Self::Void => {}
         }
         Ok(())
     }
@@ -1165,8 +1175,8 @@ impl Marshal<Xdr> for SetSize3 {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("set_size3.set_it")? {
-            true => Self::True(input.get().field("set_size3.size")?),
-            discriminant => Self::Default(discriminant),
+            true => Self::Size(input.get().field("set_size3.size")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -1433,23 +1443,25 @@ impl Marshal<Xdr> for Getattr3Res {
 /// Sets attributes only if the file has not changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sattrguard3 {
-    True(Nfstime3),
-    False,
+    /// Selected by TRUE.
+    ObjCtime(Nfstime3),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl Sattrguard3 {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::ObjCtime(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for Sattrguard3 {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::ObjCtime(Default::default())
     }
 }
 
@@ -1460,8 +1472,8 @@ impl Marshal<Xdr> for Sattrguard3 {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => out.blit(value),
-            Self::False => {}
+            Self::ObjCtime(value) => out.blit(value),
+            Self::Void => {}
         }
         Ok(())
     }
@@ -1469,8 +1481,8 @@ impl Marshal<Xdr> for Sattrguard3 {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("sattrguard3.check")? {
-            true => Self::True(input.get().field("sattrguard3.obj_ctime")?),
-            false => Self::False,
+            true => Self::ObjCtime(input.get().field("sattrguard3.obj_ctime")?),
+            false => Self::Void,
         };
         Ok(value)
     }

@@ -46,23 +46,25 @@ impl Marshal<Xdr> for Tree {
 /// Through a union.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Expression {
-    Case1(Option<Box<Sum>>),
-    Case2(i64),
+    /// Selected by 1.
+    Operation(Option<Box<Sum>>),
+    /// Selected by 2.
+    Literal(i64),
 }
 
 impl Expression {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> u32 {
         match self {
-            Self::Case1(_) => 1,
-            Self::Case2(_) => 2,
+            Self::Operation(_) => 1,
+            Self::Literal(_) => 2,
         }
     }
 }
 
 impl Default for Expression {
     fn default() -> Self {
-        Self::Case1(Default::default())
+        Self::Operation(Default::default())
     }
 }
 
@@ -73,10 +75,10 @@ impl Marshal<Xdr> for Expression {
         out.enter()?;
         out.put(self.discriminant());
         match self {
-            Self::Case1(value) => out
+            Self::Operation(value) => out
                 .put_optional(value.as_deref(), Marshal::encode)
                 .field("expression.operation")?,
-            Self::Case2(value) => out.put(*value),
+            Self::Literal(value) => out.put(*value),
         }
         out.leave();
         Ok(())
@@ -85,12 +87,12 @@ impl Marshal<Xdr> for Expression {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         input.enter()?;
         let value = match input.get::<u32>().field("expression.kind")? {
-            1 => Self::Case1(
+            1 => Self::Operation(
                 input
                     .get_optional(|input| input.get_boxed(Marshal::decode))
                     .field("expression.operation")?,
             ),
-            2 => Self::Case2(input.get().field("expression.literal")?),
+            2 => Self::Literal(input.get().field("expression.literal")?),
             other => return Err(input.unknown_value(other as i32, 4)),
         };
         input.leave();

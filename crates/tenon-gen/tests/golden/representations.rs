@@ -1406,23 +1406,25 @@ impl<'a> View<'a, super::Packed> for ShapeView<'a> {
 /// `tiny` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Tiny {
-    Case1(Holes),
-    Case2(Vec<Link>),
+    /// Selected by 1.
+    Held(Holes),
+    /// Selected by 2.
+    Chain(Vec<Link>),
 }
 
 impl Tiny {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> i8 {
         match self {
-            Self::Case1(_) => 1,
-            Self::Case2(_) => 2,
+            Self::Held(_) => 1,
+            Self::Chain(_) => 2,
         }
     }
 }
 
 impl Default for Tiny {
     fn default() -> Self {
-        Self::Case1(Default::default())
+        Self::Held(Default::default())
     }
 }
 
@@ -1433,8 +1435,8 @@ impl Marshal<Xdr> for Tiny {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::Case1(value) => value.encode(out).field("tiny.held")?,
-            Self::Case2(value) => out.put_list(value).field("tiny.chain")?,
+            Self::Held(value) => value.encode(out).field("tiny.held")?,
+            Self::Chain(value) => out.put_list(value).field("tiny.chain")?,
         }
         Ok(())
     }
@@ -1442,8 +1444,8 @@ impl Marshal<Xdr> for Tiny {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<i8>().field("tiny.kind")? {
-            1 => Self::Case1(Marshal::decode(input).field("tiny.held")?),
-            2 => Self::Case2(input.get_list().field("tiny.chain")?),
+            1 => Self::Held(Marshal::decode(input).field("tiny.held")?),
+            2 => Self::Chain(input.get_list().field("tiny.chain")?),
             other => return Err(input.unknown_value(i32::from(other), 4)),
         };
         Ok(value)
@@ -1457,11 +1459,11 @@ impl<O: Order> Marshal<Lean<O>> for Tiny {
     fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::Case1(value) => {
+            Self::Held(value) => {
                 out.align(8, 0);
                 value.encode(out).field("tiny.held")?;
             }
-            Self::Case2(value) => {
+            Self::Chain(value) => {
                 out.align(4, 0);
                 out.put_list(value).field("tiny.chain")?;
             }
@@ -1474,11 +1476,11 @@ impl<O: Order> Marshal<Lean<O>> for Tiny {
         let value = match input.get::<i8>().field("tiny.kind")? {
             1 => {
                 input.align(8, 0).field("tiny.held")?;
-                Self::Case1(Marshal::decode(input).field("tiny.held")?)
+                Self::Held(Marshal::decode(input).field("tiny.held")?)
             }
             2 => {
                 input.align(4, 0).field("tiny.chain")?;
-                Self::Case2(input.get_list().field("tiny.chain")?)
+                Self::Chain(input.get_list().field("tiny.chain")?)
             }
             other => return Err(input.unknown_value(i32::from(other), 1)),
         };
@@ -1493,8 +1495,8 @@ impl Marshal<super::Packed> for Tiny {
     fn encode(&self, out: &mut Encoder<'_, super::Packed>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::Case1(value) => value.encode(out).field("tiny.held")?,
-            Self::Case2(value) => out.put_list(value).field("tiny.chain")?,
+            Self::Held(value) => value.encode(out).field("tiny.held")?,
+            Self::Chain(value) => out.put_list(value).field("tiny.chain")?,
         }
         Ok(())
     }
@@ -1502,8 +1504,8 @@ impl Marshal<super::Packed> for Tiny {
     #[inline]
     fn decode(input: &mut Decoder<'_, super::Packed>) -> Result<Self, DecodeError> {
         let value = match input.get::<i8>().field("tiny.kind")? {
-            1 => Self::Case1(Marshal::decode(input).field("tiny.held")?),
-            2 => Self::Case2(input.get_list().field("tiny.chain")?),
+            1 => Self::Held(Marshal::decode(input).field("tiny.held")?),
+            2 => Self::Chain(input.get_list().field("tiny.chain")?),
             other => return Err(input.unknown_value(i32::from(other), 1)),
         };
         Ok(value)
@@ -1513,15 +1515,15 @@ impl Marshal<super::Packed> for Tiny {
 /// A [`Tiny`] that borrows what it can from the message that it is read from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TinyView<'a> {
-    Case1(Holes),
-    Case2(Vec<LinkView<'a>>),
+    Held(Holes),
+    Chain(Vec<LinkView<'a>>),
 }
 
 impl From<TinyView<'_>> for Tiny {
     fn from(view: TinyView<'_>) -> Self {
         match view {
-            TinyView::Case1(value) => Self::Case1(value),
-            TinyView::Case2(value) => Self::Case2(value.into_iter().map(Into::into).collect()),
+            TinyView::Held(value) => Self::Held(value),
+            TinyView::Chain(value) => Self::Chain(value.into_iter().map(Into::into).collect()),
         }
     }
 }
@@ -1530,8 +1532,8 @@ impl<'a> View<'a, Xdr> for TinyView<'a> {
     #[inline]
     fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<i8>().field("tiny.kind")? {
-            1 => Self::Case1(Marshal::decode(input).field("tiny.held")?),
-            2 => Self::Case2(input.get_list_with(8, 1, View::view).field("tiny.chain")?),
+            1 => Self::Held(Marshal::decode(input).field("tiny.held")?),
+            2 => Self::Chain(input.get_list_with(8, 1, View::view).field("tiny.chain")?),
             other => return Err(input.unknown_value(i32::from(other), 4)),
         };
         Ok(value)
@@ -1544,11 +1546,11 @@ impl<'a, O: Order> View<'a, Lean<O>> for TinyView<'a> {
         let value = match input.get::<i8>().field("tiny.kind")? {
             1 => {
                 input.align(8, 0).field("tiny.held")?;
-                Self::Case1(Marshal::decode(input).field("tiny.held")?)
+                Self::Held(Marshal::decode(input).field("tiny.held")?)
             }
             2 => {
                 input.align(4, 0).field("tiny.chain")?;
-                Self::Case2(input.get_list_with(6, 4, View::view).field("tiny.chain")?)
+                Self::Chain(input.get_list_with(6, 4, View::view).field("tiny.chain")?)
             }
             other => return Err(input.unknown_value(i32::from(other), 1)),
         };
@@ -1560,8 +1562,8 @@ impl<'a> View<'a, super::Packed> for TinyView<'a> {
     #[inline]
     fn view(input: &mut Decoder<'a, super::Packed>) -> Result<Self, DecodeError> {
         let value = match input.get::<i8>().field("tiny.kind")? {
-            1 => Self::Case1(Marshal::decode(input).field("tiny.held")?),
-            2 => Self::Case2(input.get_list_with(6, 1, View::view).field("tiny.chain")?),
+            1 => Self::Held(Marshal::decode(input).field("tiny.held")?),
+            2 => Self::Chain(input.get_list_with(6, 1, View::view).field("tiny.chain")?),
             other => return Err(input.unknown_value(i32::from(other), 1)),
         };
         Ok(value)

@@ -1434,13 +1434,21 @@ impl Marshal<Xdr> for Weather {
 /// On an int, negative labels too, void by default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ByInt {
-    CaseMinus1(u32),
-    Case0,
+    /// Selected by -1.
+    MinusOne(u32),
+    /// Selected by 0.
+    Void,
+    /// Selected by THREE.
     Three([u8; 3]),
-    Case4(Vec<u8>),
-    Case5(BString),
-    Case6([i32; 3]),
-    Case7(Vec<i32>),
+    /// Selected by 4.
+    Counted(Vec<u8>),
+    /// Selected by 5.
+    Name(BString),
+    /// Selected by 6.
+    Three2([i32; 3]),
+    /// Selected by 7.
+    Many(Vec<i32>),
+    /// Selected by any other number.
     Default(i32),
 }
 
@@ -1448,13 +1456,13 @@ impl ByInt {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> i32 {
         match self {
-            Self::CaseMinus1(_) => -1,
-            Self::Case0 => 0,
+            Self::MinusOne(_) => -1,
+            Self::Void => 0,
             Self::Three(_) => 3,
-            Self::Case4(_) => 4,
-            Self::Case5(_) => 5,
-            Self::Case6(_) => 6,
-            Self::Case7(_) => 7,
+            Self::Counted(_) => 4,
+            Self::Name(_) => 5,
+            Self::Three2(_) => 6,
+            Self::Many(_) => 7,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -1462,7 +1470,7 @@ impl ByInt {
 
 impl Default for ByInt {
     fn default() -> Self {
-        Self::CaseMinus1(Default::default())
+        Self::MinusOne(Default::default())
     }
 }
 
@@ -1472,13 +1480,13 @@ impl Marshal<Xdr> for ByInt {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::CaseMinus1(value) => out.put(*value),
-            Self::Case0 => {}
+            Self::MinusOne(value) => out.put(*value),
+            Self::Void => {}
             Self::Three(value) => out.block::<4>().put_bytes(0, value),
-            Self::Case4(value) => out.put_opaque(value, 6).field("by_int.counted")?,
-            Self::Case5(value) => out.put_opaque(value, u32::MAX).field("by_int.name")?,
-            Self::Case6(value) => out.blit(value),
-            Self::Case7(value) => out.put_counted(value, u32::MAX).field("by_int.many")?,
+            Self::Counted(value) => out.put_opaque(value, 6).field("by_int.counted")?,
+            Self::Name(value) => out.put_opaque(value, u32::MAX).field("by_int.name")?,
+            Self::Three2(value) => out.blit(value),
+            Self::Many(value) => out.put_counted(value, u32::MAX).field("by_int.many")?,
             Self::Default(-1) => return Err(EncodeError::bad_discriminant(-1)),
             Self::Default(0) => return Err(EncodeError::bad_discriminant(0)),
             Self::Default(3) => return Err(EncodeError::bad_discriminant(3)),
@@ -1493,16 +1501,16 @@ impl Marshal<Xdr> for ByInt {
 
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get::<i32>().field("by_int.selector")? {
-            -1 => Self::CaseMinus1(input.get().field("by_int.minus_one")?),
-            0 => Self::Case0,
+            -1 => Self::MinusOne(input.get().field("by_int.minus_one")?),
+            0 => Self::Void,
             3 => {
                 let block = input.block::<4>().field("by_int.fixed")?;
                 Self::Three(block.get_byte_array(0).field("by_int.fixed")?)
             }
-            4 => Self::Case4(input.get_opaque(6).field("by_int.counted")?),
-            5 => Self::Case5(input.get_string(u32::MAX).field("by_int.name")?),
-            6 => Self::Case6(input.get().field("by_int.three")?),
-            7 => Self::Case7(input.get_counted(u32::MAX).field("by_int.many")?),
+            4 => Self::Counted(input.get_opaque(6).field("by_int.counted")?),
+            5 => Self::Name(input.get_string(u32::MAX).field("by_int.name")?),
+            6 => Self::Three2(input.get().field("by_int.three")?),
+            7 => Self::Many(input.get_counted(u32::MAX).field("by_int.many")?),
             discriminant => Self::Default(discriminant),
         };
         Ok(value)
@@ -1512,27 +1520,31 @@ impl Marshal<Xdr> for ByInt {
 /// On an unsigned int, without a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByUint {
-    Case0(i32),
-    Case1(Line),
-    Case2(Line),
-    Case4000000000(bool),
+    /// Selected by 0.
+    Zero(i32),
+    /// Selected by 1.
+    OneOrTwo1(Line),
+    /// Selected by 2.
+    OneOrTwo2(Line),
+    /// Selected by 4000000000.
+    Large(bool),
 }
 
 impl ByUint {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> u32 {
         match self {
-            Self::Case0(_) => 0,
-            Self::Case1(_) => 1,
-            Self::Case2(_) => 2,
-            Self::Case4000000000(_) => 4000000000,
+            Self::Zero(_) => 0,
+            Self::OneOrTwo1(_) => 1,
+            Self::OneOrTwo2(_) => 2,
+            Self::Large(_) => 4000000000,
         }
     }
 }
 
 impl Default for ByUint {
     fn default() -> Self {
-        Self::Case0(Default::default())
+        Self::Zero(Default::default())
     }
 }
 
@@ -1543,10 +1555,10 @@ impl Marshal<Xdr> for ByUint {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::Case0(value) => out.put(*value),
-            Self::Case1(value) => out.blit(value),
-            Self::Case2(value) => out.blit(value),
-            Self::Case4000000000(value) => out.put_word(*value),
+            Self::Zero(value) => out.put(*value),
+            Self::OneOrTwo1(value) => out.blit(value),
+            Self::OneOrTwo2(value) => out.blit(value),
+            Self::Large(value) => out.put_word(*value),
         }
         Ok(())
     }
@@ -1554,10 +1566,10 @@ impl Marshal<Xdr> for ByUint {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get::<u32>().field("by_uint.selector")? {
-            0 => Self::Case0(input.get().field("by_uint.zero")?),
-            1 => Self::Case1(input.get().field("by_uint.one_or_two")?),
-            2 => Self::Case2(input.get().field("by_uint.one_or_two")?),
-            4000000000 => Self::Case4000000000(input.get_word().field("by_uint.large")?),
+            0 => Self::Zero(input.get().field("by_uint.zero")?),
+            1 => Self::OneOrTwo1(input.get().field("by_uint.one_or_two")?),
+            2 => Self::OneOrTwo2(input.get().field("by_uint.one_or_two")?),
+            4000000000 => Self::Large(input.get_word().field("by_uint.large")?),
             other => return Err(input.unknown_value(other as i32, 4)),
         };
         Ok(value)
@@ -1567,23 +1579,25 @@ impl Marshal<Xdr> for ByUint {
 /// On a boolean.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ByBool {
-    True(Drawing),
-    False,
+    /// Selected by TRUE.
+    Picture(Drawing),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl ByBool {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::Picture(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for ByBool {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Picture(Default::default())
     }
 }
 
@@ -1594,8 +1608,8 @@ impl Marshal<Xdr> for ByBool {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => value.encode(out).field("by_bool.picture")?,
-            Self::False => {}
+            Self::Picture(value) => value.encode(out).field("by_bool.picture")?,
+            Self::Void => {}
         }
         Ok(())
     }
@@ -1603,8 +1617,8 @@ impl Marshal<Xdr> for ByBool {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("by_bool.present")? {
-            true => Self::True(Marshal::decode(input).field("by_bool.picture")?),
-            false => Self::False,
+            true => Self::Picture(Marshal::decode(input).field("by_bool.picture")?),
+            false => Self::Void,
         };
         Ok(value)
     }

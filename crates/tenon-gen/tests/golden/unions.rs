@@ -7,6 +7,8 @@ use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
 };
 
+pub const PING: u32 = 1;
+
 /// `status` of the interface.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -146,23 +148,25 @@ impl Marshal<Xdr> for Partial {
 /// `covered` of the interface.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Covered {
-    True(i32),
-    False,
+    /// Selected by TRUE.
+    Value(i32),
+    /// Selected by FALSE.
+    Void,
 }
 
 impl Covered {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> bool {
         match self {
-            Self::True(_) => true,
-            Self::False => false,
+            Self::Value(_) => true,
+            Self::Void => false,
         }
     }
 }
 
 impl Default for Covered {
     fn default() -> Self {
-        Self::True(Default::default())
+        Self::Value(Default::default())
     }
 }
 
@@ -173,8 +177,8 @@ impl Marshal<Xdr> for Covered {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
-            Self::True(value) => out.put(*value),
-            Self::False => {}
+            Self::Value(value) => out.put(*value),
+            Self::Void => {}
         }
         Ok(())
     }
@@ -182,8 +186,8 @@ impl Marshal<Xdr> for Covered {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<bool>().field("covered.b")? {
-            true => Self::True(input.get().field("covered.value")?),
-            false => Self::False,
+            true => Self::Value(input.get().field("covered.value")?),
+            false => Self::Void,
         };
         Ok(value)
     }
@@ -192,25 +196,28 @@ impl Marshal<Xdr> for Covered {
 /// `by_int` of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ByInt {
-    CaseMinus1(i32),
-    Case0x10,
-    Default(i32, Vec<u8>),
+    /// Selected by -1.
+    Minus(i32),
+    /// Selected by 0x10.
+    Void,
+    /// Selected by any other number.
+    Rest(i32, Vec<u8>),
 }
 
 impl ByInt {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> i32 {
         match self {
-            Self::CaseMinus1(_) => -1,
-            Self::Case0x10 => 16,
-            Self::Default(discriminant, _) => *discriminant,
+            Self::Minus(_) => -1,
+            Self::Void => 16,
+            Self::Rest(discriminant, _) => *discriminant,
         }
     }
 }
 
 impl Default for ByInt {
     fn default() -> Self {
-        Self::CaseMinus1(Default::default())
+        Self::Minus(Default::default())
     }
 }
 
@@ -221,11 +228,11 @@ impl Marshal<Xdr> for ByInt {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::CaseMinus1(value) => out.put(*value),
-            Self::Case0x10 => {}
-            Self::Default(-1, _) => return Err(EncodeError::bad_discriminant(-1)),
-            Self::Default(16, _) => return Err(EncodeError::bad_discriminant(16)),
-            Self::Default(_, value) => out.put_opaque(value, 4).field("by_int.rest")?,
+            Self::Minus(value) => out.put(*value),
+            Self::Void => {}
+            Self::Rest(-1, _) => return Err(EncodeError::bad_discriminant(-1)),
+            Self::Rest(16, _) => return Err(EncodeError::bad_discriminant(16)),
+            Self::Rest(_, value) => out.put_opaque(value, 4).field("by_int.rest")?,
         }
         Ok(())
     }
@@ -233,9 +240,9 @@ impl Marshal<Xdr> for ByInt {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get::<i32>().field("by_int.i")? {
-            -1 => Self::CaseMinus1(input.get().field("by_int.minus")?),
-            16 => Self::Case0x10,
-            discriminant => Self::Default(discriminant, input.get_opaque(4).field("by_int.rest")?),
+            -1 => Self::Minus(input.get().field("by_int.minus")?),
+            16 => Self::Void,
+            discriminant => Self::Rest(discriminant, input.get_opaque(4).field("by_int.rest")?),
         };
         Ok(value)
     }
@@ -244,7 +251,9 @@ impl Marshal<Xdr> for ByInt {
 /// `by_uint` of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByUint {
-    Case4000000000(i64),
+    /// Selected by 4000000000.
+    Large(i64),
+    /// Selected by any other number.
     Default(u32),
 }
 
@@ -252,7 +261,7 @@ impl ByUint {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> u32 {
         match self {
-            Self::Case4000000000(_) => 4000000000,
+            Self::Large(_) => 4000000000,
             Self::Default(discriminant) => *discriminant,
         }
     }
@@ -260,7 +269,7 @@ impl ByUint {
 
 impl Default for ByUint {
     fn default() -> Self {
-        Self::Case4000000000(Default::default())
+        Self::Large(Default::default())
     }
 }
 
@@ -271,7 +280,7 @@ impl Marshal<Xdr> for ByUint {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::Case4000000000(value) => out.put(*value),
+            Self::Large(value) => out.put(*value),
             Self::Default(4000000000) => return Err(EncodeError::bad_discriminant(-294967296)),
             Self::Default(_) => {}
         }
@@ -281,8 +290,115 @@ impl Marshal<Xdr> for ByUint {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let value = match input.get::<u32>().field("by_uint.u")? {
-            4000000000 => Self::Case4000000000(input.get().field("by_uint.large")?),
+            4000000000 => Self::Large(input.get().field("by_uint.large")?),
             discriminant => Self::Default(discriminant),
+        };
+        Ok(value)
+    }
+}
+
+/// Named after constants, fields, and numbers behind fields.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum ByNames {
+    /// Selected by PING.
+    #[default]
+    Ping,
+    /// Selected by 2.
+    Number(i32),
+    /// Selected by 3.
+    Text3(BString),
+    /// Selected by -4.
+    TextMinus4(BString),
+    /// Selected by 5.
+    Void5,
+    /// Selected by 6.
+    Void6,
+}
+
+impl ByNames {
+    /// The discriminant, which selects the arm.
+    pub fn discriminant(&self) -> i32 {
+        match self {
+            Self::Ping => 1,
+            Self::Number(_) => 2,
+            Self::Text3(_) => 3,
+            Self::TextMinus4(_) => -4,
+            Self::Void5 => 5,
+            Self::Void6 => 6,
+        }
+    }
+}
+
+impl Marshal<Xdr> for ByNames {
+    const WIRE_MIN: usize = 4;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.discriminant());
+        match self {
+            Self::Ping => {}
+            Self::Number(value) => out.put(*value),
+            Self::Text3(value) => out.put_opaque(value, u32::MAX).field("by_names.text")?,
+            Self::TextMinus4(value) => out.put_opaque(value, u32::MAX).field("by_names.text")?,
+            Self::Void5 => {}
+            Self::Void6 => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let value = match input.get::<i32>().field("by_names.i")? {
+            1 => Self::Ping,
+            2 => Self::Number(input.get().field("by_names.number")?),
+            3 => Self::Text3(input.get_string(u32::MAX).field("by_names.text")?),
+            -4 => Self::TextMinus4(input.get_string(u32::MAX).field("by_names.text")?),
+            5 => Self::Void5,
+            6 => Self::Void6,
+            other => return Err(input.unknown_value(other, 4)),
+        };
+        Ok(value)
+    }
+}
+
+/// A boolean has no more values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ByBool {
+    /// Selected by FALSE.
+    #[default]
+    Void,
+    /// Selected by TRUE.
+    Here(i32),
+}
+
+impl ByBool {
+    /// The discriminant, which selects the arm.
+    pub fn discriminant(&self) -> bool {
+        match self {
+            Self::Void => false,
+            Self::Here(_) => true,
+        }
+    }
+}
+
+impl Marshal<Xdr> for ByBool {
+    const WIRE_MIN: usize = 4;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_word(self.discriminant());
+        match self {
+            Self::Void => {}
+            Self::Here(value) => out.put(*value),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let value = match input.get_word::<bool>().field("by_bool.is_there")? {
+            false => Self::Void,
+            true => Self::Here(input.get().field("by_bool.here")?),
         };
         Ok(value)
     }
@@ -291,21 +407,22 @@ impl Marshal<Xdr> for ByUint {
 /// `only_default` of the interface.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OnlyDefault {
-    Default(i32, f32),
+    /// Selected by any number.
+    X(i32, f32),
 }
 
 impl OnlyDefault {
     /// The discriminant, which selects the arm.
     pub fn discriminant(&self) -> i32 {
         match self {
-            Self::Default(discriminant, _) => *discriminant,
+            Self::X(discriminant, _) => *discriminant,
         }
     }
 }
 
 impl Default for OnlyDefault {
     fn default() -> Self {
-        Self::Default(Default::default(), Default::default())
+        Self::X(Default::default(), Default::default())
     }
 }
 
@@ -316,7 +433,7 @@ impl Marshal<Xdr> for OnlyDefault {
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
-            Self::Default(_, value) => out.put(*value),
+            Self::X(_, value) => out.put(*value),
         }
         Ok(())
     }
@@ -324,7 +441,7 @@ impl Marshal<Xdr> for OnlyDefault {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let discriminant = input.get::<i32>().field("only_default.i")?;
-        let value = Self::Default(discriminant, input.get().field("only_default.x")?);
+        let value = Self::X(discriminant, input.get().field("only_default.x")?);
         Ok(value)
     }
 }
