@@ -164,8 +164,8 @@ impl Builder {
     }
 
     /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
-    /// made from, and returns where they are: in a file called as the interface, with `_` for what no name of
-    /// Rust has, so that it can be a module's.
+    /// made from, and returns where they are: in a file called as the interface in the way of Rust's modules, so that
+    /// it can be one: `blob_store.rs` for `BlobStore.x`.
     ///
     /// # Errors
     /// The interface cannot be read or means nothing, or the stubs cannot be written.

@@ -38,6 +38,8 @@ fn stubs_of_a_file_that_no_module_can_be_called_like_are_called_like_a_module() 
     for (file, module) in [
         ("line-3 shapes.x", "line_3_shapes.rs"),
         ("3d.v2.x", "_3d_v2.rs"),
+        ("BlobStore.x", "blob_store.rs"),
+        ("type.x", "type_.rs"),
     ] {
         std::fs::copy(folder.join("shapes.x"), folder.join(file)).expect("the folder is ours");
         let path = Builder::new().out_dir(&folder).compile(folder.join(file));

@@ -434,3 +434,28 @@ fn warnings_are_errors_on_request() {
     assert_eq!(json.status, Some(1));
     assert!(json.stdout.contains("\"warning\""), "{}", json.stdout);
 }
+
+#[test]
+fn names_that_c_has_are_changed_and_the_rest_is_told_with_its_place() {
+    let text = "typedef int int32_t;\nconst x = 5;\nstruct errno { int32_t size; };\n";
+    let file = Temporary::file("names.x", text);
+    let folder = std::env::temp_dir().join(format!("tenon-cli-{}-names", std::process::id()));
+    let out = folder.to_str().expect("UTF-8");
+    tenon(&["gen", "--lang", "c", file.path(), "-o", out]).ok();
+    let name = PathBuf::from(file.path()).with_extension("h");
+    let header = folder.join(name.file_name().expect("a name"));
+    let header = fs::read_to_string(header).expect("the header");
+    assert!(
+        header.contains("struct errno_ {\n\tint32_t size;\n};"),
+        "{header}"
+    );
+    let _ = fs::remove_dir_all(&folder);
+
+    let clash = Temporary::file("clash.x", &format!("{text}struct s {{\n    int x;\n}};\n"));
+    let stderr = tenon(&["gen", "--lang", "c", clash.path(), "-o", out]).fails_with(1);
+    assert!(
+        stderr.contains("clash.x:4: `x` would be a number"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("hint: rename it"), "{stderr}");
+}

@@ -72,6 +72,33 @@ fn stubs_of_the_systems_interfaces_compile() {
     cargo(&write_crate("system", &source), &["check"]);
 }
 
+/// What an interface calls things, and how it puts them together, is nothing that its user can mend in Rust.
+#[test]
+fn neither_rustc_nor_clippy_warns_of_stubs() {
+    let interface = "
+        enum foo { FOO_A = 1, FOO_B = 2 };
+        struct baz { baz *left; baz *right; struct { int quux[3]; opaque data[700]; } foo; };
+        union large switch (int k) { case 0: opaque small[4]; case 1: opaque big[4000]; };
+        typedef string names<>;
+        namespace blob_store { typedef baz *maybe; typedef maybe bazes<4>; struct bazStruct { bazes all; }; }
+        program BlobStore { version BlobStoreV1 {
+            void NEW(void) = 1; int LEN(void) = 2; baz FROM_IT(baz) = 3; string TO_STRING(void) = 4;
+            int ADD(int) = 5; void DEFAULT(void) = 6; bool EQ(int) = 7; int NEXT(void) = 8; int INTO_X(void) = 9;
+            large MANY(int, int, int, int, int, int, names, baz, large, blob_store::bazStruct) = 10;
+        } = 1; } = 0x20000123;";
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("BlobStore.x");
+    std::fs::write(&path, interface).expect("the interface can be written");
+    let folder = write_crate(
+        "warnings",
+        "//! Stubs.\n#![deny(warnings)]\nmod blob_store;\n",
+    );
+    let file = tenon_gen::rust::file_name(&path);
+    assert_eq!(file, "blob_store.rs");
+    let stubs = common::stubs_in(&path, &BOTH);
+    std::fs::write(folder.join("src").join(file), stubs).expect("the stubs can be written");
+    cargo(&folder, &["clippy"]);
+}
+
 #[test]
 fn a_message_of_8192_members_compiles() {
     let members: String = (0..8192).fold(String::new(), |mut text, member| {

@@ -98,6 +98,7 @@ fn generate(path: &Path, folder: &Path) -> Schema {
 fn stubs_compile_without_a_warning() {
     let corpus = root().join("crates/tenon-gen/tests/corpus");
     let own = [
+        "c_names",
         "directions",
         "in_place",
         "lists",

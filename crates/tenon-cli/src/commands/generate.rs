@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use tenon_gen::c::stubs::Refusal;
 use tenon_gen::rust::{self, Form};
 use tenon_plan::{Pass, Plans};
 use tenon_schema::Schema;
@@ -46,13 +47,22 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
     let (schema, written) = args.interface.written(&args.file)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let stubs = tenon_gen::c::stubs::generate(&schema, &written, &name)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))?;
+        .map_err(|refusal| refused(&args.file, &refusal))?;
     let name = |extension| {
         let path = args.file.with_extension(extension);
         path.file_name().unwrap_or_default().to_owned()
     };
     write_file(directory, name("h"), &stubs.header)?;
     write_file(directory, name("c"), &stubs.source)
+}
+
+/// What C cannot have, with its place.
+fn refused(file: &Path, refusal: &Refusal) -> Failure {
+    let place = match &refusal.origin {
+        Some(origin) => origin.to_string(),
+        None => file.display().to_string(),
+    };
+    Failure::new(format!("{place}: {refusal}")).hint(refusal.why.hint())
 }
 
 fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {

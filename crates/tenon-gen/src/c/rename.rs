@@ -1,11 +1,25 @@
-//! Interfaces with names that C can have: those of namespaces, of which C has none, begin with the names of these.
+//! Interfaces with names that C can have: those of namespaces, of which C has none, begin with the names of these, and
+//! those that C has for something else end with a `_`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tenon_schema::written::{
     Item, Spelling, Written, WrittenProcedure, WrittenProgram, WrittenType, WrittenUnion,
 };
-use tenon_schema::{Program, Schema, TypeKind, namespace};
+use tenon_schema::{Field, Program, Schema, TypeId, TypeKind, namespace};
+
+/// What has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// A type.
+    Type(TypeId),
+    /// A member of an enum.
+    Member,
+    /// A constant, a program, a version or a procedure: in C a macro.
+    Number,
+    /// A field, a discriminant or a parameter.
+    Part,
+}
 
 /// Two things that would have one name in C: what they are called in the interface, and that name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,47 +37,112 @@ impl std::fmt::Display for SameName {
 
 impl std::error::Error for SameName {}
 
-/// The same interface, and how it is written, with names for C.
+/// The same interface, and how it is written, with names for C, in which namespaces are prefixes.
 ///
 /// # Errors
 /// Two names become one.
 pub fn for_c(schema: &Schema, written: &Written) -> Result<(Schema, Written), SameName> {
-    let names = Names::of(schema)?;
+    for_c_without(schema, written, &|_, _| false)
+}
+
+/// The same, and without names that are reserved.
+///
+/// # Errors
+/// Two names become one.
+pub fn for_c_without(
+    schema: &Schema,
+    written: &Written,
+    is_reserved: &dyn Fn(Named, &str) -> bool,
+) -> Result<(Schema, Written), SameName> {
+    let names = Names::of(schema, is_reserved)?;
     let (mut schema, mut written) = (schema.clone(), written.clone());
-    if !names.0.is_empty() {
-        names.rename_schema(&mut schema);
-        names.rename_written(&mut written);
-    }
+    names.rename_schema(&mut schema);
+    rename_parts(&mut schema, is_reserved);
+    names.rename_written(&mut written);
     Ok((schema, written))
+}
+
+/// Renames what is reserved among the fields of each type, and the parameters of each procedure.
+fn rename_parts(schema: &mut Schema, is_reserved: &dyn Fn(Named, &str) -> bool) {
+    for def in &mut schema.types {
+        match &mut def.kind {
+            TypeKind::Struct(fields) => rename_in_scope(fields.iter_mut().collect(), is_reserved),
+            TypeKind::Union(union) => {
+                while is_reserved(Named::Part, &union.discriminant) {
+                    union.discriminant.push('_');
+                }
+                let arms = union.arms.iter_mut().filter_map(|arm| arm.field.as_mut());
+                let fields = arms.chain(union.default.iter_mut().flatten());
+                rename_in_scope(fields.collect(), is_reserved);
+            }
+            TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => {}
+        }
+    }
+    let programs = schema.programs.iter_mut();
+    let versions = programs.flat_map(|program| &mut program.versions);
+    for procedure in versions.flat_map(|version| &mut version.procedures) {
+        rename_in_scope(procedure.arguments.iter_mut().collect(), is_reserved);
+    }
+}
+
+/// Renames what is reserved among names that have to differ.
+fn rename_in_scope(fields: Vec<&mut Field>, is_reserved: &dyn Fn(Named, &str) -> bool) {
+    let names = fields.iter().map(|field| field.name.clone());
+    let mut taken: HashSet<String> = names.collect();
+    for field in fields {
+        if is_reserved(Named::Part, &field.name) {
+            while is_reserved(Named::Part, &field.name) || taken.contains(&field.name) {
+                field.name.push('_');
+            }
+            taken.insert(field.name.clone());
+        }
+    }
 }
 
 /// What names become, of those that change.
 struct Names(HashMap<String, String>);
 
 impl Names {
-    fn of(schema: &Schema) -> Result<Self, SameName> {
+    fn of(schema: &Schema, is_reserved: &dyn Fn(Named, &str) -> bool) -> Result<Self, SameName> {
         let mut names = Self(HashMap::new());
         // What each name of C stands for.
         let mut taken: HashMap<String, String> = HashMap::new();
-        for path in paths(schema) {
+        let mut reserved = Vec::new();
+        for (what, path) in paths(schema) {
             let name = path.replace("::", "_");
+            if is_reserved(what, &name) {
+                reserved.push((what, path));
+                continue;
+            }
             match taken.get(&name) {
                 Some(other) if *other != path => return Err(SameName(other.clone(), path, name)),
-                Some(_) => continue,
-                None => {}
+                Some(_) => {}
+                None => names.add(&mut taken, path, name),
             }
-            if name != path {
-                names.0.insert(path.clone(), name.clone());
+        }
+        for (what, path) in reserved {
+            let mut name = path.replace("::", "_");
+            let is_taken = |name: &String| taken.get(name).is_some_and(|other| *other != path);
+            while is_reserved(what, &name) || is_taken(&name) {
+                name.push('_');
             }
-            taken.insert(name, path);
+            names.add(&mut taken, path, name);
         }
         Ok(names)
     }
 
+    fn add(&mut self, taken: &mut HashMap<String, String>, path: String, name: String) {
+        if name != path {
+            self.0.insert(path.clone(), name.clone());
+        }
+        taken.insert(name, path);
+    }
+
     /// The name of what is called `name` in a namespace.
     fn within(&self, namespace: &str, name: &mut String) {
-        if !namespace.is_empty() {
-            self.whole(name, &format!("{namespace}::{name}"));
+        match namespace {
+            "" => self.path(name),
+            _ => self.whole(name, &format!("{namespace}::{name}")),
         }
     }
 
@@ -194,19 +273,19 @@ impl Names {
 }
 
 /// All names that C has in one scope, with their namespaces.
-fn paths(schema: &Schema) -> impl Iterator<Item = String> {
-    let types = schema.types.iter().flat_map(|def| {
+fn paths(schema: &Schema) -> impl Iterator<Item = (Named, String)> {
+    let types = schema.types.iter().zip((0..).map(TypeId));
+    let types = types.flat_map(|(def, id)| {
         let members = match &def.kind {
             TypeKind::Enum(members) => members.as_slice(),
             _ => &[],
         };
         let members = members.iter().map(|member| within(&def.name, &member.name));
-        std::iter::once(def.name.clone()).chain(members)
+        let members = members.map(|path| (Named::Member, path));
+        std::iter::once((Named::Type(id), def.name.clone())).chain(members)
     });
-    let constants = schema
-        .constants
-        .iter()
-        .map(|constant| constant.name.clone());
+    let constants = schema.constants.iter();
+    let constants = constants.map(|constant| constant.name.clone());
     let programs = schema.programs.iter().flat_map(|program| {
         let versions = program.versions.iter().flat_map(|version| {
             let procedures = version.procedures.iter().map(|procedure| &procedure.name);
@@ -215,7 +294,8 @@ fn paths(schema: &Schema) -> impl Iterator<Item = String> {
         let versions = versions.map(|name| within(&program.name, name));
         std::iter::once(program.name.clone()).chain(versions)
     });
-    types.chain(constants).chain(programs)
+    let numbers = constants.chain(programs);
+    types.chain(numbers.map(|path| (Named::Number, path)))
 }
 
 /// The path of what is called `name` beside `other`.

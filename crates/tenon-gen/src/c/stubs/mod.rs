@@ -17,6 +17,7 @@ mod macros;
 mod messages;
 mod procedures;
 mod refused;
+mod reserved;
 mod source;
 
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ use tenon_plan::{BoxedArms, Fingerprints, Pass, Plans, Representation};
 use tenon_schema::Schema;
 use tenon_schema::written::{Item, Written};
 
-pub use refused::Refused;
+pub use refused::{Refusal, Refused};
 
 use super::procedures::procedures as all_procedures;
 use super::{Dialect, Interface, names, rename};
@@ -74,11 +75,28 @@ struct Version<'a> {
 ///
 /// # Errors
 /// C has no word for something, or two things would have one name.
-pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refused> {
+pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refusal> {
     // Fingerprints are those of the interface, whatever C calls its parts.
     let fingerprints = Fingerprints::new(schema);
-    let (schema, written) = rename::for_c(schema, written).map_err(Refused::SameName)?;
-    let (schema, written) = (&schema, &written);
+    let is_reserved = |what, name: &str| reserved::is_reserved(schema, what, name);
+    let renamed = rename::for_c_without(schema, written, &is_reserved);
+    let (renamed, written) = renamed.map_err(|error| refusal(schema, Refused::SameName(error)))?;
+    let made = stubs(&renamed, &written, &fingerprints, name);
+    made.map_err(|why| refusal(&renamed, why))
+}
+
+fn refusal(schema: &Schema, why: Refused) -> Refusal {
+    let origin = why.origin(schema);
+    Refusal { why, origin }
+}
+
+/// Writes stubs of an interface whose names C can have.
+fn stubs(
+    schema: &Schema,
+    written: &Written,
+    fingerprints: &Fingerprints<'_>,
+    name: &str,
+) -> Result<Stubs, Refused> {
     refused::check(schema)?;
     let plan = |representation| {
         let plans = Plans::new(schema, representation, Pass::ALL).map_err(Refused::Plan)?;
@@ -101,7 +119,7 @@ pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs,
         stem: name.rsplit_once('.').map_or(name, |(stem, _)| stem),
         plans: &plans,
         boxed: &boxed,
-        fingerprints: &fingerprints,
+        fingerprints,
         versions: versions(of, &plans),
         result_names: &result_names,
     };
