@@ -154,6 +154,14 @@ fn what_c_has_no_word_for_is_refused() {
             "`tenon_s` begins as the names of `tenon.h` do",
         ),
         (
+            "struct s { int TENON_LEAN; };",
+            "`TENON_LEAN` begins as the names of `tenon.h` do",
+        ),
+        (
+            "program P { version V { int F(int tenon_call) = 1; } = 1; } = 1;",
+            "`tenon_call` begins as the names of `tenon.h` do",
+        ),
+        (
             "struct s { quadruple q; };",
             "s: C has no type for `quadruple`",
         ),

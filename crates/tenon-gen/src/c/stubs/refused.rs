@@ -106,9 +106,7 @@ impl Refused {
 fn origin_of(schema: &Schema, is_it: &dyn Fn(&str) -> bool) -> Option<Origin> {
     let is_in_type = |kind: &TypeKind| match kind {
         TypeKind::Enum(members) => members.iter().any(|member| is_it(&member.name)),
-        TypeKind::Struct(fields) => fields.iter().any(|field| is_it(&field.name)),
-        TypeKind::Union(union) => union.fields().any(|field| is_it(&field.name)),
-        TypeKind::Typedef(_) | TypeKind::External => false,
+        kind => fields(kind).into_iter().any(is_it),
     };
     let types = schema.types.iter();
     let types = types.filter(|def| is_it(&def.name) || is_in_type(&def.kind));
@@ -122,7 +120,8 @@ fn origin_of(schema: &Schema, is_it: &dyn Fn(&str) -> bool) -> Option<Origin> {
         let has_version = versions.iter().any(|version| is_it(&version.name));
         let is_there = |procedure: &Procedure| {
             let routine = procedure.name.to_lowercase();
-            is_it(&procedure.name) || is_it(&routine)
+            let mut arguments = procedure.arguments.iter();
+            is_it(&procedure.name) || is_it(&routine) || arguments.any(|field| is_it(&field.name))
         };
         is_it(&program.name) || has_version || procedures.any(is_there)
     });
@@ -136,8 +135,8 @@ fn origin_of(schema: &Schema, is_it: &dyn Fn(&str) -> bool) -> Option<Origin> {
 pub fn check(schema: &Schema) -> Result<(), Refused> {
     let is_ours =
         |name: &&str| *name == "tenon" || name.starts_with("tenon_") || name.starts_with("TENON_");
-    let mut globals = declared(schema).chain(defined(schema));
-    if let Some(name) = globals.find(is_ours) {
+    let globals = declared(schema).chain(defined(schema));
+    if let Some(name) = globals.chain(parts(schema)).find(is_ours) {
         return Err(Refused::Ours(name.to_owned()));
     }
     let is_quadruple = |(_, ty): &(&str, &Type)| *ty.innermost() == Type::Quadruple;
@@ -182,6 +181,26 @@ pub fn check_defined(
 /// The names of types and of members of enums.
 fn declared(schema: &Schema) -> impl Iterator<Item = &str> {
     types(schema).chain(members(schema))
+}
+
+/// The names of fields, of discriminants and of parameters.
+fn parts(schema: &Schema) -> impl Iterator<Item = &str> {
+    let fields = schema.types.iter().flat_map(|def| fields(&def.kind));
+    let versions = schema.programs.iter().flat_map(|program| &program.versions);
+    let procedures = versions.flat_map(|version| &version.procedures);
+    let arguments = procedures.flat_map(|procedure| &procedure.arguments);
+    fields.chain(arguments.map(|field| field.name.as_str()))
+}
+
+fn fields(kind: &TypeKind) -> Vec<&str> {
+    match kind {
+        TypeKind::Struct(fields) => fields.iter().map(|field| field.name.as_str()).collect(),
+        TypeKind::Union(union) => {
+            let fields = union.fields().map(|field| field.name.as_str());
+            fields.chain([union.discriminant.as_str()]).collect()
+        }
+        TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
+    }
 }
 
 fn types(schema: &Schema) -> impl Iterator<Item = &str> {
