@@ -106,7 +106,8 @@ impl Builder {
         self
     }
 
-    /// Derives a further trait, such as `serde::Serialize`, for every type.
+    /// Derives a further trait, such as `serde::Serialize`, for every type. Serde's need its crate with the feature
+    /// `derive`, and the crate `tenon-wire` with the feature `serde`, among the dependencies.
     #[must_use]
     pub fn derive(mut self, path: &str) -> Self {
         self.stubs.derives.push(path.to_owned());
@@ -151,6 +152,14 @@ impl Builder {
     #[must_use]
     pub fn reserved(mut self, reserved: bool) -> Self {
         self.stubs.reserved = reserved;
+        self
+    }
+
+    /// Makes strings `String`: one that is not UTF-8 is refused where it is read. They are `BString`, which holds any
+    /// bytes as the interface permits, if nothing is said.
+    #[must_use]
+    pub fn utf8_strings(mut self, utf8: bool) -> Self {
+        self.stubs.utf8_strings = utf8;
         self
     }
 

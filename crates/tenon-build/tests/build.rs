@@ -81,6 +81,24 @@ fn results_are_returned_unless_there_is_to_be_room_for_them() {
 }
 
 #[test]
+fn strings_are_of_any_bytes_unless_they_are_to_be_utf8() {
+    let folder = folder(
+        "utf8",
+        "struct named { string name<>; }; program P { version V { int F(string) = 1; } = 1; } = 1;",
+    );
+    let stubs = |builder: Builder| {
+        let path = builder.out_dir(&folder).compile(folder.join("shapes.x"));
+        std::fs::read_to_string(path.expect("stubs are made")).expect("the stubs can be read")
+    };
+    let usual = stubs(Builder::new());
+    assert!(usual.contains("pub name: BString,"), "{usual}");
+    assert!(usual.contains("args: impl AsRef<[u8]>"), "{usual}");
+    let utf8 = stubs(Builder::new().utf8_strings(true));
+    assert!(utf8.contains("pub name: String,"), "{utf8}");
+    assert!(utf8.contains("args: &str"), "{utf8}");
+}
+
+#[test]
 fn includes_and_definitions_are_found() {
     let folder = folder(
         "included",

@@ -222,7 +222,14 @@ fn c_stubs_are_two_files() {
     assert!(nowhere.contains("-o DIR"), "{nowhere}");
     let folder = std::env::temp_dir().join(format!("tenon-cli-c-{}", std::process::id()));
     let into = ["-o", folder.to_str().expect("the path is UTF-8")];
-    for option in ["--views", "--reserved", "--tokio", "--representation=lean"] {
+    for option in [
+        "--views",
+        "--reserved",
+        "--tokio",
+        "--utf8-strings",
+        "--derive=serde::Serialize",
+        "--representation=lean",
+    ] {
         let arguments = [&generate[..], &into, &[option]].concat();
         let refused = tenon(&arguments).fails_with(2);
         assert!(refused.contains("is for --lang rust"), "{refused}");
@@ -233,6 +240,21 @@ fn c_stubs_are_two_files() {
     fs::remove_dir_all(&folder).expect("the folder is ours");
     assert!(header.contains("bool say_hello_1 (tenon_channel *channel, const char *arg1, char **result, tenon_error *error);"), "{header}");
     assert!(source.contains("#include \"demo.h\""), "{source}");
+}
+
+#[test]
+fn strings_and_derived_traits_are_chosen() {
+    let generate = ["gen", "--lang", "rust", "interfaces/demo.x"];
+    let usual = tenon(&generate).ok();
+    assert!(usual.contains("pub type Name = BString;"), "{usual}");
+    assert!(!usual.contains("serde"), "{usual}");
+    let derived = ["--derive", "serde::Serialize", "--derive", "Ord"];
+    let chosen = tenon(&[&generate[..], &["--utf8-strings"], &derived].concat()).ok();
+    assert!(chosen.contains("pub type Name = String;"), "{chosen}");
+    assert!(
+        chosen.contains("Default, serde::Serialize, Ord)]"),
+        "{chosen}"
+    );
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn setup() -> Setup {
 }
 
 fn mounted(mount: &MountV3Client, path: &str) -> Result<Mountres3Ok, Mountstat3> {
-    match mount.mnt(&BString::from(path)).unwrap() {
+    match mount.mnt(path).unwrap() {
         Mountres3::Ok(mounted) => Ok(mounted),
         Mountres3::Default(status) => Err(status),
     }
@@ -548,7 +548,7 @@ fn mounts_are_granted_remembered_and_forgotten() {
             .collect::<Vec<_>>()
     };
     assert_eq!(paths(), ["/export", "/export//d/"]);
-    setup.mount.umnt(&BString::from("/export")).unwrap();
+    setup.mount.umnt("/export").unwrap();
     assert_eq!(paths(), ["/export//d/"]);
     setup.mount.umntall().unwrap();
     assert_eq!(paths(), [""; 0]);

@@ -87,6 +87,15 @@ pub struct GenArgs {
     #[arg(long)]
     pub tokio: bool,
 
+    /// Rust only: make strings `String`, so that ones that are not UTF-8 are refused, instead of `BString`, which
+    /// holds any bytes
+    #[arg(long)]
+    pub utf8_strings: bool,
+
+    /// Rust only: derive a further trait, such as `serde::Serialize`, for every type; again for more
+    #[arg(long, value_name = "TRAIT")]
+    pub derive: Vec<String>,
+
     /// Write into DIR instead of to stdout; C needs it, as its stubs are two files
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,

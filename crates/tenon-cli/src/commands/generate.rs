@@ -34,6 +34,8 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
         (args.views, "--views"),
         (args.reserved, "--reserved"),
         (args.tokio, "--tokio"),
+        (args.utf8_strings, "--utf8-strings"),
+        (!args.derive.is_empty(), "--derive"),
         (args.representation.len() != 2, "--representation"),
     ] {
         if is_given {
@@ -80,6 +82,8 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
         source: name.to_string_lossy().into_owned(),
         views: args.views,
         reserved: args.reserved,
+        utf8_strings: args.utf8_strings,
+        derives: args.derive.clone(),
         tokio: args.tokio.then(|| "::tenon_tokio".to_owned()),
         ..rust::Options::default()
     };

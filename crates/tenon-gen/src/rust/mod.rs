@@ -9,6 +9,7 @@ mod marshal;
 mod members;
 mod modules;
 pub mod names;
+mod serde;
 mod service;
 mod shape;
 mod stack;
@@ -54,6 +55,8 @@ pub struct Options {
     /// Whether servers are handed room for results that lie on the wire as in memory, and write them
     /// where they are sent from.
     pub reserved: bool,
+    /// Whether strings are `String`, which is checked where one is read, and not `BString`, which holds any bytes.
+    pub utf8_strings: bool,
     /// The path of the crate `tenon-tokio` if there are to be clients whose calls are awaited, and
     /// services whose methods are asynchronous.
     pub tokio: Option<String>,
@@ -69,6 +72,7 @@ impl Default for Options {
             skip_included: false,
             views: false,
             reserved: false,
+            utf8_strings: false,
             tokio: None,
         }
     }
@@ -262,6 +266,7 @@ impl Rust<'_> {
             Shape::Scalar(scalar) => self.scalar_text(*scalar),
             Shape::Bytes(bytes) => format!("[u8; {bytes}]"),
             Shape::Opaque => "Vec<u8>".to_owned(),
+            Shape::Text if self.options.utf8_strings => "String".to_owned(),
             Shape::Text => {
                 self.uses(&["wire::BString"]);
                 "BString".to_owned()

@@ -661,6 +661,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Result",
     "Service",
     "Some",
+    "String",
     "TryFrom",
     "Vec",
     "View",

@@ -7,6 +7,7 @@ use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, T
 use super::code::{Block, Expr};
 use super::marshal;
 use super::members;
+use super::serde;
 use super::shape::Shape;
 use super::variants::{self, Variants};
 use super::{Rust, names::TypeNames};
@@ -152,6 +153,9 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
             false => w.braces(&head, |w| {
                 for ((field, shape), name) in &fields {
                     w.doc("///", &field.doc);
+                    if let Some(attribute) = serde::attribute(rust, shape) {
+                        w.line(attribute);
+                    }
                     w.line(format!("pub {name}: {},", rust.type_text(shape)));
                 }
             }),
@@ -330,7 +334,11 @@ fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, union: &Union) {
 
 fn declared(rust: &Rust<'_>, all: &Variants, variant: &variants::Variant) -> String {
     let name = &variant.name;
-    let held = variant.held.as_ref().map(|shape| rust.type_text(shape));
+    let held = variant.held.as_ref().map(|shape| {
+        let attribute = serde::attribute(rust, shape);
+        let attribute = attribute.map_or_else(String::new, |text| text + " ");
+        attribute + &rust.type_text(shape)
+    });
     match (&variant.value, held) {
         (Some(_), None) => name.clone(),
         (Some(_), Some(held)) => format!("{name}({held})"),

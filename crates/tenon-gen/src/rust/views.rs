@@ -72,6 +72,7 @@ impl Rust<'_> {
         match shape.real() {
             shape if !self.borrows(shape, &|id| self.borrows_inside(id)) => self.type_text(shape),
             Shape::Opaque => "&'a [u8]".to_owned(),
+            Shape::Text if self.options.utf8_strings => "&'a str".to_owned(),
             Shape::Text => {
                 self.uses(&["wire::BStr"]);
                 "&'a BStr".to_owned()

@@ -379,7 +379,8 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn length(&self, args: &BStr) -> Result<u32, CallError> {
+    pub fn length(&self, args: impl AsRef<[u8]>) -> Result<u32, CallError> {
+        let args = args.as_ref();
         self.0.invoke(&BorrowedV1Length { args })
     }
 
@@ -387,7 +388,8 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_length(&self, args: &BStr) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_length(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<u32>, CallError> {
+        let args = args.as_ref();
         self.0.submit(&BorrowedV1Length { args })
     }
 
@@ -395,7 +397,8 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn sum(&self, bytes: &[u8]) -> Result<u32, CallError> {
+    pub fn sum(&self, bytes: impl AsRef<[u8]>) -> Result<u32, CallError> {
+        let bytes = bytes.as_ref();
         self.0.invoke(&BorrowedV1Sum { bytes })
     }
 
@@ -403,7 +406,8 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_sum(&self, bytes: &[u8]) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_sum(&self, bytes: impl AsRef<[u8]>) -> Result<PendingCall<u32>, CallError> {
+        let bytes = bytes.as_ref();
         self.0.submit(&BorrowedV1Sum { bytes })
     }
 
@@ -411,7 +415,7 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn mean(&self, args: &Samples) -> Result<f64, CallError> {
+    pub fn mean(&self, args: &[f64]) -> Result<f64, CallError> {
         self.0.invoke(&BorrowedV1Mean { args })
     }
 
@@ -419,7 +423,7 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_mean(&self, args: &Samples) -> Result<PendingCall<f64>, CallError> {
+    pub fn start_mean(&self, args: &[f64]) -> Result<PendingCall<f64>, CallError> {
         self.0.submit(&BorrowedV1Mean { args })
     }
 
@@ -472,7 +476,8 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo(&self, args: &BStr) -> Result<BString, CallError> {
+    pub fn echo(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+        let args = args.as_ref();
         self.0.invoke(&BorrowedV1Echo { args })
     }
 
@@ -480,14 +485,15 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_echo(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<BString>, CallError> {
+        let args = args.as_ref();
         self.0.submit(&BorrowedV1Echo { args })
     }
 }
 
 /// A call of `LENGTH`.
 struct BorrowedV1Length<'a> {
-    args: &'a BStr,
+    args: &'a [u8],
 }
 
 impl ProcedureCall for BorrowedV1Length<'_> {
@@ -549,7 +555,7 @@ impl ProcedureCall for BorrowedV1Sum<'_> {
 
 /// A call of `MEAN`.
 struct BorrowedV1Mean<'a> {
-    args: &'a Samples,
+    args: &'a [f64],
 }
 
 impl ProcedureCall for BorrowedV1Mean<'_> {
@@ -657,7 +663,7 @@ impl ProcedureCall for BorrowedV1Plus {
 
 /// A call of `ECHO`.
 struct BorrowedV1Echo<'a> {
-    args: &'a BStr,
+    args: &'a [u8],
 }
 
 impl ProcedureCall for BorrowedV1Echo<'_> {

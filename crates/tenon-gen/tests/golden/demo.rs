@@ -378,7 +378,8 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn say_hello(&self, args: &Name) -> Result<BString, CallError> {
+    pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+        let args = args.as_ref();
         self.0.invoke(&DemoV1SayHello { args })
     }
 
@@ -386,7 +387,11 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_say_hello(&self, args: &Name) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_say_hello(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<PendingCall<BString>, CallError> {
+        let args = args.as_ref();
         self.0.submit(&DemoV1SayHello { args })
     }
 
@@ -394,7 +399,7 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn average(&self, args: &Numbers) -> Result<f64, CallError> {
+    pub fn average(&self, args: &[i32]) -> Result<f64, CallError> {
         self.0.invoke(&DemoV1Average { args })
     }
 
@@ -402,7 +407,7 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_average(&self, args: &Numbers) -> Result<PendingCall<f64>, CallError> {
+    pub fn start_average(&self, args: &[i32]) -> Result<PendingCall<f64>, CallError> {
         self.0.submit(&DemoV1Average { args })
     }
 
@@ -426,7 +431,8 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn look_up(&self, args: &Name) -> Result<Found, CallError> {
+    pub fn look_up(&self, args: impl AsRef<[u8]>) -> Result<Found, CallError> {
+        let args = args.as_ref();
         self.0.invoke(&DemoV1LookUp { args })
     }
 
@@ -434,7 +440,8 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_look_up(&self, args: &Name) -> Result<PendingCall<Found>, CallError> {
+    pub fn start_look_up(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<Found>, CallError> {
+        let args = args.as_ref();
         self.0.submit(&DemoV1LookUp { args })
     }
 }
@@ -460,7 +467,7 @@ impl ProcedureCall for DemoV1DemoNull {
 
 /// A call of `SAY_HELLO`.
 struct DemoV1SayHello<'a> {
-    args: &'a Name,
+    args: &'a [u8],
 }
 
 impl ProcedureCall for DemoV1SayHello<'_> {
@@ -491,7 +498,7 @@ impl ProcedureCall for DemoV1SayHello<'_> {
 
 /// A call of `AVERAGE`.
 struct DemoV1Average<'a> {
-    args: &'a Numbers,
+    args: &'a [i32],
 }
 
 impl ProcedureCall for DemoV1Average<'_> {
@@ -555,7 +562,7 @@ impl ProcedureCall for DemoV1CountTo {
 
 /// A call of `LOOK_UP`.
 struct DemoV1LookUp<'a> {
-    args: &'a Name,
+    args: &'a [u8],
 }
 
 impl ProcedureCall for DemoV1LookUp<'_> {

@@ -294,7 +294,8 @@ impl FilesV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn write(&self, bytes: &Data, where_: &Position) -> Result<Position, CallError> {
+    pub fn write(&self, bytes: impl AsRef<[u8]>, where_: &Position) -> Result<Position, CallError> {
+        let bytes = bytes.as_ref();
         self.0.invoke(&FilesV1Write { bytes, where_ })
     }
 
@@ -304,9 +305,10 @@ impl FilesV1Client {
     /// The call cannot be sent.
     pub fn start_write(
         &self,
-        bytes: &Data,
+        bytes: impl AsRef<[u8]>,
         where_: &Position,
     ) -> Result<PendingCall<Position>, CallError> {
+        let bytes = bytes.as_ref();
         self.0.submit(&FilesV1Write { bytes, where_ })
     }
 
@@ -370,7 +372,7 @@ impl ProcedureCall for FilesV1Read<'_> {
 
 /// A call of `FILES_WRITE`.
 struct FilesV1Write<'a> {
-    bytes: &'a Data,
+    bytes: &'a [u8],
     where_: &'a Position,
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BStr, BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
     CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
@@ -366,7 +366,8 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn say_hello(&self, args: &BStr) -> Result<BString, CallError> {
+    pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+        let args = args.as_ref();
         self.0.invoke(&HprpcVersionSayHello { args })
     }
 
@@ -374,7 +375,11 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_say_hello(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_say_hello(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<PendingCall<BString>, CallError> {
+        let args = args.as_ref();
         self.0.submit(&HprpcVersionSayHello { args })
     }
 
@@ -382,7 +387,7 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn average(&self, args: &Numbers) -> Result<f64, CallError> {
+    pub fn average(&self, args: &[i32]) -> Result<f64, CallError> {
         self.0.invoke(&HprpcVersionAverage { args })
     }
 
@@ -390,7 +395,7 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_average(&self, args: &Numbers) -> Result<PendingCall<f64>, CallError> {
+    pub fn start_average(&self, args: &[i32]) -> Result<PendingCall<f64>, CallError> {
         self.0.submit(&HprpcVersionAverage { args })
     }
 
@@ -468,7 +473,7 @@ impl ProcedureCall for HprpcVersionNullCall {
 
 /// A call of `SAY_HELLO`.
 struct HprpcVersionSayHello<'a> {
-    args: &'a BStr,
+    args: &'a [u8],
 }
 
 impl ProcedureCall for HprpcVersionSayHello<'_> {
@@ -499,7 +504,7 @@ impl ProcedureCall for HprpcVersionSayHello<'_> {
 
 /// A call of `AVERAGE`.
 struct HprpcVersionAverage<'a> {
-    args: &'a Numbers,
+    args: &'a [i32],
 }
 
 impl ProcedureCall for HprpcVersionAverage<'_> {

@@ -455,7 +455,8 @@ impl MountV3Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn mnt(&self, args: &Dirpath) -> Result<Mountres3, CallError> {
+    pub fn mnt(&self, args: impl AsRef<[u8]>) -> Result<Mountres3, CallError> {
+        let args = args.as_ref();
         self.0.call(
             MOUNTPROC3_MNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_MNT.arg1"),
@@ -467,7 +468,8 @@ impl MountV3Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_mnt(&self, args: &Dirpath) -> Result<PendingCall<Mountres3>, CallError> {
+    pub fn start_mnt(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<Mountres3>, CallError> {
+        let args = args.as_ref();
         self.0.start(
             MOUNTPROC3_MNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_MNT.arg1"),
@@ -497,7 +499,8 @@ impl MountV3Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn umnt(&self, args: &Dirpath) -> Result<(), CallError> {
+    pub fn umnt(&self, args: impl AsRef<[u8]>) -> Result<(), CallError> {
+        let args = args.as_ref();
         self.0.call(
             MOUNTPROC3_UMNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_UMNT.arg1"),
@@ -509,7 +512,8 @@ impl MountV3Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_umnt(&self, args: &Dirpath) -> Result<PendingCall<()>, CallError> {
+    pub fn start_umnt(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<()>, CallError> {
+        let args = args.as_ref();
         self.0.start(
             MOUNTPROC3_UMNT,
             |out| out.put_opaque(args, 1024).field("MOUNTPROC3_UMNT.arg1"),

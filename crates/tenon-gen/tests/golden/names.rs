@@ -3,8 +3,8 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BStr, BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean,
-    Marshal, Order, Word, Xdr,
+    BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
+    Order, Word, Xdr,
 };
 use ::tenon::{
     CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
@@ -422,42 +422,42 @@ pub fn decode_option_lean<O: Order>(
 }
 
 /// `String` of the interface.
-pub type String = BString;
+pub type String_ = BString;
 
-/// Appends a [`String`].
+/// Appends a [`String_`].
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_string(value: &String, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+pub fn encode_string(value: &String_, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
     out.put_opaque(value, u32::MAX).field("String")
 }
 
-/// Reads a [`String`].
+/// Reads a [`String_`].
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_string(input: &mut Decoder<'_>) -> Result<String, DecodeError> {
+pub fn decode_string(input: &mut Decoder<'_>) -> Result<String_, DecodeError> {
     input.get_string(u32::MAX).field("String")
 }
 
-/// Appends a [`String`].
+/// Appends a [`String_`].
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
 pub fn encode_string_lean<O: Order>(
-    value: &String,
+    value: &String_,
     out: &mut Encoder<'_, Lean<O>>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value, u32::MAX).field("String")
 }
 
-/// Reads a [`String`].
+/// Reads a [`String_`].
 ///
 /// # Errors
 /// The bytes are not a value of this type.
 pub fn decode_string_lean<O: Order>(
     input: &mut Decoder<'_, Lean<O>>,
-) -> Result<String, DecodeError> {
+) -> Result<String_, DecodeError> {
     input.get_string(u32::MAX).field("String")
 }
 
@@ -717,10 +717,11 @@ impl TypeVersionClient {
         &self,
         value: i32,
         block_: &Fn,
-        input_: &BStr,
+        input_: impl AsRef<[u8]>,
         out_: bool,
         reply_: i32,
     ) -> Result<Fn, CallError> {
+        let input_ = input_.as_ref();
         self.0.invoke(&TypeVersionClone {
             value,
             block_,
@@ -738,10 +739,11 @@ impl TypeVersionClient {
         &self,
         value: i32,
         block_: &Fn,
-        input_: &BStr,
+        input_: impl AsRef<[u8]>,
         out_: bool,
         reply_: i32,
     ) -> Result<PendingCall<Fn>, CallError> {
+        let input_ = input_.as_ref();
         self.0.submit(&TypeVersionClone {
             value,
             block_,
@@ -755,7 +757,8 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn put(&self, item: &[i32], value: &BStr, it: &Fn) -> Result<Vec_, CallError> {
+    pub fn put(&self, item: &[i32], value: impl AsRef<[u8]>, it: &Fn) -> Result<Vec_, CallError> {
+        let value = value.as_ref();
         self.0.invoke(&TypeVersionPut { item, value, it })
     }
 
@@ -766,9 +769,10 @@ impl TypeVersionClient {
     pub fn start_put(
         &self,
         item: &[i32],
-        value: &BStr,
+        value: impl AsRef<[u8]>,
         it: &Fn,
     ) -> Result<PendingCall<Vec_>, CallError> {
+        let value = value.as_ref();
         self.0.submit(&TypeVersionPut { item, value, it })
     }
 }
@@ -917,7 +921,7 @@ impl ProcedureCall for TypeVersionStartType {
 struct TypeVersionClone<'a> {
     value: i32,
     block_: &'a Fn,
-    input_: &'a BStr,
+    input_: &'a [u8],
     out_: bool,
     reply_: i32,
 }
@@ -966,7 +970,7 @@ impl ProcedureCall for TypeVersionClone<'_> {
 /// A call of `TYPE_put`.
 struct TypeVersionPut<'a> {
     item: &'a [i32],
-    value: &'a BStr,
+    value: &'a [u8],
     it: &'a Fn,
 }
 

@@ -345,7 +345,8 @@ pub mod shapes {
         ///
         /// # Errors
         /// The call failed; the error says who is to blame.
-        pub fn frame(&self, name: &super::Label) -> Result<super::Color, CallError> {
+        pub fn frame(&self, name: impl AsRef<[u8]>) -> Result<super::Color, CallError> {
+            let name = name.as_ref();
             self.0.invoke(&DrawingV1Frame { name })
         }
 
@@ -355,8 +356,9 @@ pub mod shapes {
         /// The call cannot be sent.
         pub fn start_frame(
             &self,
-            name: &super::Label,
+            name: impl AsRef<[u8]>,
         ) -> Result<PendingCall<super::Color>, CallError> {
+            let name = name.as_ref();
             self.0.submit(&DrawingV1Frame { name })
         }
     }
@@ -402,7 +404,7 @@ pub mod shapes {
 
     /// A call of `FRAME`.
     struct DrawingV1Frame<'a> {
-        name: &'a super::Label,
+        name: &'a [u8],
     }
 
     impl ProcedureCall for DrawingV1Frame<'_> {

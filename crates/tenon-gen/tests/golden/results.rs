@@ -3,8 +3,8 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BStr, BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean,
-    Marshal, Order, Word, Xdr,
+    BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
+    Order, Word, Xdr,
 };
 use ::tenon::{
     CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
@@ -743,7 +743,8 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn vertex(&self, seed: u32, name: &BStr) -> Result<Vertex, CallError> {
+    pub fn vertex(&self, seed: u32, name: impl AsRef<[u8]>) -> Result<Vertex, CallError> {
+        let name = name.as_ref();
         self.0.invoke(&ResultsV1Vertex { seed, name })
     }
 
@@ -751,7 +752,12 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_vertex(&self, seed: u32, name: &BStr) -> Result<PendingCall<Vertex>, CallError> {
+    pub fn start_vertex(
+        &self,
+        seed: u32,
+        name: impl AsRef<[u8]>,
+    ) -> Result<PendingCall<Vertex>, CallError> {
+        let name = name.as_ref();
         self.0.submit(&ResultsV1Vertex { seed, name })
     }
 
@@ -1062,7 +1068,7 @@ impl ProcedureCall for ResultsV1Steps {
 /// A call of `RESULTS_VERTEX`.
 struct ResultsV1Vertex<'a> {
     seed: u32,
-    name: &'a BStr,
+    name: &'a [u8],
 }
 
 impl ProcedureCall for ResultsV1Vertex<'_> {

@@ -3,7 +3,7 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BStr, BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
     CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
@@ -448,7 +448,8 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn get(&self, args: &BStr) -> Result<BString, CallError> {
+    pub fn get(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+        let args = args.as_ref();
         self.0.invoke(&StoreV2Get { args })
     }
 
@@ -456,7 +457,8 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_get(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_get(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<BString>, CallError> {
+        let args = args.as_ref();
         self.0.submit(&StoreV2Get { args })
     }
 
@@ -514,7 +516,7 @@ impl ProcedureCall for StoreV2Null {
 
 /// A call of `STOREPROC_GET`.
 struct StoreV2Get<'a> {
-    args: &'a BStr,
+    args: &'a [u8],
 }
 
 impl ProcedureCall for StoreV2Get<'_> {

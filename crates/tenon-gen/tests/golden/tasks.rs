@@ -241,7 +241,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn sort(&self, arg1: &Jobs, descending: bool) -> Result<Jobs, CallError> {
+    pub fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, CallError> {
         self.0.invoke(&TasksV1Sort { arg1, descending })
     }
 
@@ -251,7 +251,7 @@ impl TasksV1Client {
     /// The call cannot be sent.
     pub fn start_sort(
         &self,
-        arg1: &Jobs,
+        arg1: &[Job],
         descending: bool,
     ) -> Result<PendingCall<Jobs>, CallError> {
         self.0.submit(&TasksV1Sort { arg1, descending })
@@ -379,7 +379,7 @@ impl TasksV1AsyncClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub async fn sort(&self, arg1: &Jobs, descending: bool) -> Result<Jobs, CallError> {
+    pub async fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, CallError> {
         self.0.invoke(&TasksV1Sort { arg1, descending }).await
     }
 
@@ -498,7 +498,7 @@ impl ProcedureCall for TasksV1Add {
 
 /// A call of `TASKS_SORT`.
 struct TasksV1Sort<'a> {
-    arg1: &'a Jobs,
+    arg1: &'a [Job],
     descending: bool,
 }
 

@@ -3,8 +3,7 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BStr, BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal,
-    Word, Xdr,
+    BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
 };
 use ::tenon::{
     CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
@@ -2723,7 +2722,8 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_string(&self, args: &BStr) -> Result<BString, CallError> {
+    pub fn echo_string(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+        let args = args.as_ref();
         self.0.call(
             ECHO_STRING,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_STRING.arg1"),
@@ -2735,7 +2735,11 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_string(&self, args: &BStr) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_echo_string(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<PendingCall<BString>, CallError> {
+        let args = args.as_ref();
         self.0.start(
             ECHO_STRING,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_STRING.arg1"),
@@ -3098,7 +3102,7 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_ragged(&self, args: &Ragged) -> Result<Ragged, CallError> {
+    pub fn echo_ragged(&self, args: &[ListOfInts]) -> Result<Ragged, CallError> {
         self.0.call(
             ECHO_RAGGED,
             |out| {
@@ -3113,7 +3117,7 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_ragged(&self, args: &Ragged) -> Result<PendingCall<Ragged>, CallError> {
+    pub fn start_echo_ragged(&self, args: &[ListOfInts]) -> Result<PendingCall<Ragged>, CallError> {
         self.0.start(
             ECHO_RAGGED,
             |out| {
@@ -3128,7 +3132,8 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_blob(&self, args: &Blob) -> Result<Blob, CallError> {
+    pub fn echo_blob(&self, args: impl AsRef<[u8]>) -> Result<Blob, CallError> {
+        let args = args.as_ref();
         self.0.call(
             ECHO_BLOB,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_BLOB.arg1"),
@@ -3140,7 +3145,8 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_blob(&self, args: &Blob) -> Result<PendingCall<Blob>, CallError> {
+    pub fn start_echo_blob(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<Blob>, CallError> {
+        let args = args.as_ref();
         self.0.start(
             ECHO_BLOB,
             |out| out.put_opaque(args, u32::MAX).field("ECHO_BLOB.arg1"),
@@ -3152,7 +3158,7 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_words(&self, args: &Words) -> Result<Words, CallError> {
+    pub fn echo_words(&self, args: &[Text]) -> Result<Words, CallError> {
         self.0.call(
             ECHO_WORDS,
             |out| {
@@ -3167,7 +3173,7 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_words(&self, args: &Words) -> Result<PendingCall<Words>, CallError> {
+    pub fn start_echo_words(&self, args: &[Text]) -> Result<PendingCall<Words>, CallError> {
         self.0.start(
             ECHO_WORDS,
             |out| {
@@ -3356,7 +3362,7 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_node_list(&self, args: &NodeList) -> Result<NodeList, CallError> {
+    pub fn echo_node_list(&self, args: &[Node]) -> Result<NodeList, CallError> {
         self.0.call(
             ECHO_NODE_LIST,
             |out| out.put_list(args).field("ECHO_NODE_LIST.arg1"),
@@ -3368,10 +3374,7 @@ impl TortureVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_node_list(
-        &self,
-        args: &NodeList,
-    ) -> Result<PendingCall<NodeList>, CallError> {
+    pub fn start_echo_node_list(&self, args: &[Node]) -> Result<PendingCall<NodeList>, CallError> {
         self.0.start(
             ECHO_NODE_LIST,
             |out| out.put_list(args).field("ECHO_NODE_LIST.arg1"),
@@ -3622,11 +3625,13 @@ impl TortureVersionClient {
     /// The call failed; the error says who is to blame.
     pub fn assemble(
         &self,
-        arg1: &Text,
-        arg2: &Blob,
+        arg1: impl AsRef<[u8]>,
+        arg2: impl AsRef<[u8]>,
         arg3: Color,
         arg4: &Line,
     ) -> Result<Drawing, CallError> {
+        let arg1 = arg1.as_ref();
+        let arg2 = arg2.as_ref();
         self.0.call(
             ASSEMBLE,
             |out| {
@@ -3647,11 +3652,13 @@ impl TortureVersionClient {
     /// The call cannot be sent.
     pub fn start_assemble(
         &self,
-        arg1: &Text,
-        arg2: &Blob,
+        arg1: impl AsRef<[u8]>,
+        arg2: impl AsRef<[u8]>,
         arg3: Color,
         arg4: &Line,
     ) -> Result<PendingCall<Drawing>, CallError> {
+        let arg1 = arg1.as_ref();
+        let arg2 = arg2.as_ref();
         self.0.start(
             ASSEMBLE,
             |out| {

@@ -59,6 +59,8 @@ pub struct Item {
     pub shape: Shape,
     /// The name for errors; none inside of an item that has one.
     pub label: Option<String>,
+    /// Whether it is an `Option` of a reference to what its shape says it holds.
+    pub is_lent: bool,
 }
 
 impl Item {
@@ -71,6 +73,7 @@ impl Item {
             name: name.to_owned(),
             shape,
             label,
+            is_lent: false,
         }
     }
 
@@ -83,6 +86,7 @@ impl Item {
             name: name.to_owned(),
             shape,
             label,
+            is_lent: false,
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod client;
 mod interface;
+mod lent;
 mod reserved;
 mod server;
 mod tasks;
