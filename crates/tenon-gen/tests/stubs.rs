@@ -428,6 +428,28 @@ fn large_values_live_on_the_heap() {
     assert!(size_of::<arrays::Reply>() < 64);
 }
 
+/// What the documentation of an element's type says.
+#[test]
+fn an_element_moves_alone_and_lists_by_cursors() {
+    let entry = |fileid| lists::Entry {
+        fileid,
+        name: "x".into(),
+    };
+    let entries = vec![entry(1), entry(2)];
+    let element = written(|out| entries[0].encode(out));
+    let bare = written(|out| out.put_bare_list(&entries));
+    let list = written(|out| out.put_list(&entries));
+    assert_eq!(list, written(|out| lists::encode_entries(&entries, out)));
+    assert_eq!((element.len(), bare.len(), list.len()), (16, 40, 44));
+    // The list begins with an element, so that this is read alone, and the rest is left.
+    let mut input = Decoder::new(&bare);
+    assert_eq!(lists::Entry::decode(&mut input), Ok(entry(1)));
+    assert_eq!(input.left(), 24);
+    let read = Decoder::new(&bare).get_bare_list();
+    assert_eq!(read, Ok(entries.clone()));
+    assert_eq!(Decoder::new(&list).get_list(), Ok(entries));
+}
+
 #[test]
 fn long_lists_need_no_stack() {
     let value = torture::TwoLists {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tenon_plan::links::is_link;
 use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, TypeKind, Union};
 
 use super::code::{Block, Expr};
@@ -61,6 +62,12 @@ fn write_doc(w: &mut Writer, def: &TypeDef) {
         false => w.doc("///", &def.doc),
     }
 }
+
+/// What is said of the element of a linked list.
+const DOC_OF_ELEMENT: &str = "
+It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+one that is never empty, as a field that is no pointer holds it.";
 
 fn write_enum(w: &mut Writer, rust: &Rust<'_>, id: TypeId, members: &[EnumMember]) {
     let names = rust.names.of_type(id);
@@ -143,6 +150,9 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         .all(|((_, shape), _)| rust.traits.has_default(shape));
     let declare = |w: &mut Writer| {
         write_doc(w, rust.schema.type_def(id));
+        if is_link(rust.schema, id) {
+            w.doc("///", DOC_OF_ELEMENT);
+        }
         match is_whole {
             true => w.line(format!("#[derive({})]", rust.derives("Debug"))),
             false => write_derives(w, rust, id, is_wide, has_default),

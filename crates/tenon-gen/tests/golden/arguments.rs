@@ -699,6 +699,10 @@ impl<'a, O: Order> View<'a, Lean<O>> for ItemView<'a> {
 }
 
 /// `link` of the interface.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Link {
     pub value: i32,
@@ -707,12 +711,14 @@ pub struct Link {
 impl Marshal<Xdr> for Link {
     const WIRE_MIN: usize = 4;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.value);
         Ok(())
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -725,12 +731,14 @@ impl<O: Order> Marshal<Lean<O>> for Link {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put(self.value);
         Ok(())
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
         Ok(Self {

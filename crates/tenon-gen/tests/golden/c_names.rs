@@ -276,6 +276,10 @@ impl Marshal<Xdr> for Value {
 }
 
 /// `at` of the interface.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct At {
     pub it: Value,
@@ -284,11 +288,13 @@ pub struct At {
 impl Marshal<Xdr> for At {
     const WIRE_MIN: usize = 4;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.it.encode(out).field("at.it")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {

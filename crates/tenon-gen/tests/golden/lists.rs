@@ -5,6 +5,10 @@
 use ::tenon::wire::{BString, DecodeError, Decoder, EncodeError, Encoder, Field, Marshal, Xdr};
 
 /// `entry` of the interface.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Entry {
     pub fileid: u64,
@@ -14,12 +18,14 @@ pub struct Entry {
 impl Marshal<Xdr> for Entry {
     const WIRE_MIN: usize = 12;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.fileid);
         out.put_opaque(&self.name, 255).field("entry.name")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -87,17 +93,23 @@ impl Marshal<Xdr> for Dirlist {
 }
 
 /// A list of nothing but its link.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Ticks {}
 
 impl Marshal<Xdr> for Ticks {
     const WIRE_MIN: usize = 0;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, _out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         Ok(())
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {})

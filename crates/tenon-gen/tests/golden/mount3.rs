@@ -256,6 +256,10 @@ pub fn decode_mountlist(input: &mut Decoder<'_>) -> Result<Mountlist, DecodeErro
 }
 
 /// One mount that the server remembers.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Mountbody {
     pub ml_hostname: Name,
@@ -265,6 +269,7 @@ pub struct Mountbody {
 impl Marshal<Xdr> for Mountbody {
     const WIRE_MIN: usize = 8;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(&self.ml_hostname, 255)
@@ -273,6 +278,7 @@ impl Marshal<Xdr> for Mountbody {
             .field("mountbody.ml_directory")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -302,6 +308,10 @@ pub fn decode_groups(input: &mut Decoder<'_>) -> Result<Groups, DecodeError> {
 }
 
 /// One group of hosts that may mount.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Groupnode {
     pub gr_name: Name,
@@ -310,12 +320,14 @@ pub struct Groupnode {
 impl Marshal<Xdr> for Groupnode {
     const WIRE_MIN: usize = 4;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(&self.gr_name, 255)
             .field("groupnode.gr_name")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -344,6 +356,10 @@ pub fn decode_exports(input: &mut Decoder<'_>) -> Result<Exports, DecodeError> {
 }
 
 /// One exported directory.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Exportnode {
     pub ex_dir: Dirpath,
@@ -354,6 +370,7 @@ pub struct Exportnode {
 impl Marshal<Xdr> for Exportnode {
     const WIRE_MIN: usize = 8;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(&self.ex_dir, 1024)
@@ -361,6 +378,7 @@ impl Marshal<Xdr> for Exportnode {
         out.put_list(&self.ex_groups).field("exportnode.ex_groups")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {

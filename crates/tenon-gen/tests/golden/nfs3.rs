@@ -3609,6 +3609,10 @@ impl Marshal<Xdr> for Readdir3Args {
 }
 
 /// One name, and behind it the next one.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Entry3 {
     pub fileid: Fileid3,
@@ -3619,6 +3623,7 @@ pub struct Entry3 {
 impl Marshal<Xdr> for Entry3 {
     const WIRE_MIN: usize = 20;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.fileid);
@@ -3627,6 +3632,7 @@ impl Marshal<Xdr> for Entry3 {
         Ok(())
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -3811,6 +3817,10 @@ impl Marshal<Xdr> for Readdirplus3Args {
 }
 
 /// One name with its attributes and handle, and behind it the next one.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Entryplus3 {
     pub fileid: Fileid3,
@@ -3823,6 +3833,7 @@ pub struct Entryplus3 {
 impl Marshal<Xdr> for Entryplus3 {
     const WIRE_MIN: usize = 28;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.fileid);
@@ -3835,6 +3846,7 @@ impl Marshal<Xdr> for Entryplus3 {
         self.name_handle.encode(out).field("entryplus3.name_handle")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {

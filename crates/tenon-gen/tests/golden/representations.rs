@@ -1127,6 +1127,10 @@ impl<'a> View<'a, super::Packed> for RecordView<'a> {
 }
 
 /// `link` of the interface.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Link {
     pub number: u16,
@@ -1136,12 +1140,14 @@ pub struct Link {
 impl Marshal<Xdr> for Link {
     const WIRE_MIN: usize = 8;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.number);
         out.put_opaque(&self.text, 16).field("link.text")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -1155,6 +1161,7 @@ impl<O: Order> Marshal<Lean<O>> for Link {
     const WIRE_MIN: usize = 6;
     const ALIGN: usize = 4;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         let mut block = out.block::<4>();
@@ -1163,6 +1170,7 @@ impl<O: Order> Marshal<Lean<O>> for Link {
         out.put_opaque(&self.text, 16).field("link.text")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
         let block = input.block::<4>().field("link")?;
@@ -1178,12 +1186,14 @@ impl<O: Order> Marshal<Lean<O>> for Link {
 impl Marshal<super::Packed> for Link {
     const WIRE_MIN: usize = 6;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_, super::Packed>) -> Result<(), EncodeError> {
         out.put(self.number);
         out.put_opaque(&self.text, 16).field("link.text")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_, super::Packed>) -> Result<Self, DecodeError> {
         Ok(Self {

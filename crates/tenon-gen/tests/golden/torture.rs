@@ -1890,6 +1890,10 @@ impl Marshal<Xdr> for Optionals {
 }
 
 /// A linked list, as NFS's READDIR and many others write it.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Node {
     pub value: i32,
@@ -1899,12 +1903,14 @@ pub struct Node {
 impl Marshal<Xdr> for Node {
     const WIRE_MIN: usize = 8;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.value);
         out.put_opaque(&self.name, u32::MAX).field("node.name")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -1962,6 +1968,10 @@ impl Marshal<Xdr> for TwoLists {
 }
 
 /// A list whose elements hold lists.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Group {
     pub name: Label,
@@ -1971,12 +1981,14 @@ pub struct Group {
 impl Marshal<Xdr> for Group {
     const WIRE_MIN: usize = 8;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(&self.name, 16).field("group.name")?;
         out.put_list(&self.members).field("group.members")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -1987,6 +1999,10 @@ impl Marshal<Xdr> for Group {
 }
 
 /// A binary tree: recursion that is not a list.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Tree {
     pub value: i32,
@@ -1996,6 +2012,7 @@ pub struct Tree {
 impl Marshal<Xdr> for Tree {
     const WIRE_MIN: usize = 8;
 
+    /// Appends this element alone, not a list.
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.enter()?;
         out.put(self.value);
@@ -2004,6 +2021,7 @@ impl Marshal<Xdr> for Tree {
         Ok(())
     }
 
+    /// Reads one element alone, not a list.
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         input.enter()?;
         let value = Self {

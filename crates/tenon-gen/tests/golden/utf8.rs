@@ -435,6 +435,10 @@ impl<'a, O: Order> View<'a, Lean<O>> for ItemView<'a> {
 }
 
 /// `link` of the interface.
+///
+/// It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+/// alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+/// one that is never empty, as a field that is no pointer holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Link {
     pub word: String,
@@ -443,12 +447,14 @@ pub struct Link {
 impl Marshal<Xdr> for Link {
     const WIRE_MIN: usize = 4;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.word.as_bytes(), u32::MAX)
             .field("link.word")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -461,12 +467,14 @@ impl<O: Order> Marshal<Lean<O>> for Link {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
+    /// Appends this element alone, not a list.
     #[inline]
     fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_opaque(self.word.as_bytes(), u32::MAX)
             .field("link.word")
     }
 
+    /// Reads one element alone, not a list.
     #[inline]
     fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
         Ok(Self {

@@ -8,6 +8,7 @@ mod parts;
 mod read;
 mod steps;
 
+use tenon_plan::links::is_link;
 use tenon_plan::{Body, Op, Place, Plan, Scalar};
 use tenon_schema::{TypeId, TypeKind};
 
@@ -233,17 +234,25 @@ impl Marshalling<'_> {
         let input = parameter("input", uses_cursor(&decode));
         let marker = &self.form.marker;
         let inline = |w: &mut Writer| write_inline(w, plan);
+        let is_element = is_link(self.rust.schema, id);
+        let document = |w: &mut Writer, text: &str| {
+            if is_element {
+                w.line(text);
+            }
+        };
         w.skeleton(
             "
 impl$generics$ Marshal<$marker$> for $name$ {
     const WIRE_MIN: usize = $wire_min$;
     $align$
 
+    $encode_doc$
     $inline$
     fn encode(&self, $out$: &mut $encoder$) -> Result<(), EncodeError> {
         $encode$
     }
 
+    $decode_doc$
     $inline$
     fn decode($input$: &mut $decoder$) -> Result<Self, DecodeError> {
         $decode$
@@ -262,6 +271,14 @@ impl$generics$ Marshal<$marker$> for $name$ {
                             w.line(format!("const ALIGN: usize = {};", plan.align));
                         }
                     }),
+                ),
+                (
+                    "encode_doc",
+                    Hole::Lines(&|w| document(w, "/// Appends this element alone, not a list.")),
+                ),
+                (
+                    "decode_doc",
+                    Hole::Lines(&|w| document(w, "/// Reads one element alone, not a list.")),
                 ),
                 ("inline", Hole::Lines(&inline)),
                 ("out", Hole::Text(out)),
