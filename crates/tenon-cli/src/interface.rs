@@ -1,6 +1,6 @@
 //! Reading interface files as the command line asks, with diagnostics on stderr.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tenon_exec::Interface;
@@ -11,6 +11,32 @@ use tenon_schema::written::Written;
 
 use crate::args::InterfaceArgs;
 use crate::failure::Failure;
+
+/// What diagnostics and stubs call an interface that is read from stdin.
+const STDIN: &str = "<stdin>";
+
+/// Returns whether the command line names stdin in place of an interface file.
+pub fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// Returns what messages call `file`.
+pub fn shown(file: &Path) -> String {
+    if is_stdin(file) {
+        STDIN.to_owned()
+    } else {
+        file.display().to_string()
+    }
+}
+
+/// Returns the name of `file` without its folder, as stubs mention it.
+pub fn source_name(file: &Path) -> String {
+    if is_stdin(file) {
+        return STDIN.to_owned();
+    }
+    let name = file.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
 
 impl InterfaceArgs {
     /// How the front end is to read.
@@ -28,6 +54,15 @@ impl InterfaceArgs {
         }
     }
 
+    /// Reads `file`, or stdin if that is `-`.
+    pub fn parse(&self, file: &Path) -> Parsed {
+        if is_stdin(file) {
+            tenon_idl::parse_input(STDIN, io::stdin().lock(), &self.options())
+        } else {
+            tenon_idl::parse_file(file, &self.options())
+        }
+    }
+
     /// Reads `file`; its diagnostics go to stderr.
     pub fn schema(&self, file: &Path) -> Result<Schema, Failure> {
         self.written(file).map(|(schema, _)| schema)
@@ -35,7 +70,7 @@ impl InterfaceArgs {
 
     /// Reads `file`: what it means, and how it is written.
     pub fn written(&self, file: &Path) -> Result<(Schema, Written), Failure> {
-        let parsed = tenon_idl::parse_file(file, &self.options());
+        let parsed = self.parse(file);
         show(&parsed);
         let both = parsed.schema.zip(parsed.written);
         both.ok_or_else(Failure::explained)
@@ -54,7 +89,7 @@ impl InterfaceArgs {
     ) -> Result<Interface, Failure> {
         let schema = self.schema(file)?;
         Interface::with_representation(schema, representation)
-            .map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+            .map_err(|error| Failure::new(format!("{}: {error}", shown(file))))
     }
 }
 

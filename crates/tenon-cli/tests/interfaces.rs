@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::tenon;
+use common::{tenon, tenon_reading};
 
 const BROKEN: &str = "struct point {\n    int x\n    int y;\n};\nstruct point { int z; };\n";
 
@@ -39,6 +39,41 @@ fn a_good_file_is_summed_up() {
         summary,
         "interfaces/demo.x: ok, 5 types, 1 constant, 1 program, 1 version, 5 procedures\n"
     );
+}
+
+#[test]
+fn an_interface_comes_from_stdin() {
+    let demo = fs::read(common::root().join("interfaces/demo.x")).expect("the interface is there");
+    let summary = tenon_reading(&["check", "-"], &demo).ok();
+    assert!(summary.starts_with("<stdin>: ok, 5 types"), "{summary}");
+    let same = |arguments: &[&str], file: &str| {
+        let of_file = tenon(&[arguments, &[file]].concat()).ok();
+        let of_stdin = tenon_reading(&[arguments, &["-"]].concat(), &demo).ok();
+        assert_eq!(of_stdin.replace("<stdin>", "demo.x"), of_file);
+    };
+    same(&["gen", "--lang", "rust"], "interfaces/demo.x");
+    same(&["explain"], "interfaces/demo.x");
+
+    let broken = tenon_reading(&["check", "-"], BROKEN).fails_with(1);
+    assert!(broken.contains("<stdin>:2:10"), "{broken}");
+    let broken = tenon_reading(&["check", "--json", "-"], BROKEN);
+    assert!(broken.stdout.contains(r#""file":"<stdin>""#), "{broken:?}");
+    // What it includes is looked for in the working directory, the repository's root here.
+    let including = "#include \"interfaces/demo.x\"\n";
+    let summary = tenon_reading(&["check", "-"], including).ok();
+    assert!(summary.contains("5 types"), "{summary}");
+    let endless = vec![b' '; (16 << 20) + 1];
+    let endless = tenon_reading(&["check", "-"], endless).fails_with(1);
+    assert!(endless.contains("`<stdin>` is too long"), "{endless}");
+
+    for wrong in [
+        &["check", "-", "-"][..],
+        &["gen", "--lang", "c", "-", "-o", "/nowhere"],
+        &["gen", "--lang", "rust", "-", "-o", "/nowhere"],
+    ] {
+        let said = tenon_reading(wrong, &demo).fails_with(2);
+        assert!(said.contains("stdin"), "{said}");
+    }
 }
 
 #[test]

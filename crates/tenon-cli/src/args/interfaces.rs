@@ -27,7 +27,7 @@ pub struct InterfaceArgs {
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Interface files
+    /// Interface files; `-` reads one from stdin
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 
@@ -54,7 +54,7 @@ pub enum Language {
 
 #[derive(Debug, Args)]
 pub struct GenArgs {
-    /// The interface file
+    /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -106,7 +106,7 @@ pub struct GenArgs {
 
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The interface file
+    /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 

@@ -15,6 +15,12 @@ use crate::interface;
 use crate::output;
 
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let from_stdin = args.files.iter().filter(|file| interface::is_stdin(file));
+    if from_stdin.count() > 1 {
+        return Err(Failure::usage(
+            "`-` is given twice, and stdin can be read only once",
+        ));
+    }
     let mut failed = 0;
     for file in &args.files {
         if !check(args, file)? {
@@ -38,7 +44,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
 }
 
 fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
-    let parsed = tenon_idl::parse_file(file, &args.interface.options());
+    let parsed = args.interface.parse(file);
     match args.json {
         true => print_reports(file, &parsed)?,
         false => interface::show(&parsed),
@@ -70,7 +76,7 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
         return Ok(false);
     }
     if !args.json {
-        output::print(&format!("{}: ok, {summary}\n", file.display()))?;
+        output::print(&format!("{}: ok, {summary}\n", interface::shown(file)))?;
     }
     Ok(true)
 }
@@ -105,7 +111,7 @@ fn report(
     let origin = match at_fault {
         Some(def) => def.origin.clone(),
         None => Origin {
-            file: file.display().to_string().into(),
+            file: interface::shown(file).into(),
             line: 1,
             included: false,
         },
@@ -126,7 +132,7 @@ fn print_reports(file: &Path, parsed: &Parsed) -> Result<(), Failure> {
     for diagnostic in &parsed.diagnostics {
         let report = diagnostic.report(&parsed.sources);
         let place = match report.file.is_empty() {
-            true => file.display().to_string(),
+            true => interface::shown(file),
             false => report.file,
         };
         let json = json!({

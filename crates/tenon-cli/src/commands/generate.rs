@@ -10,6 +10,7 @@ use tenon_schema::Schema;
 
 use crate::args::{GenArgs, Language, Representation};
 use crate::failure::Failure;
+use crate::interface;
 use crate::output;
 
 pub fn run(args: &GenArgs) -> Result<(), Failure> {
@@ -20,6 +21,9 @@ pub fn run(args: &GenArgs) -> Result<(), Failure> {
 }
 
 fn rust_stubs(args: &GenArgs) -> Result<(), Failure> {
+    if interface::is_stdin(&args.file) && args.out.is_some() {
+        return Err(nameless("redirect stdout into a file, without -o"));
+    }
     let schema = args.interface.schema(&args.file)?;
     let source = rust_source(args, &schema)?;
     match &args.out {
@@ -46,8 +50,11 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
         let message = "C stubs are two files: say with -o DIR where they belong";
         return Err(Failure::usage(message));
     };
+    if interface::is_stdin(&args.file) {
+        return Err(nameless("write the interface into a file"));
+    }
     let (schema, written) = args.interface.written(&args.file)?;
-    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let name = interface::source_name(&args.file);
     let stubs = tenon_gen::c::stubs::generate(&schema, &written, &name)
         .map_err(|refusal| refused(&args.file, &refusal))?;
     let name = |extension| {
@@ -58,11 +65,17 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
     write_file(directory, name("c"), &stubs.source)
 }
 
+/// Refuses to write files that are named after their interface file where there is none.
+fn nameless(remedy: &str) -> Failure {
+    let message = "stubs are named after their interface file, and stdin has no name";
+    Failure::usage(message).hint(remedy)
+}
+
 /// What C cannot have, with its place.
 fn refused(file: &Path, refusal: &Refusal) -> Failure {
     let place = match &refusal.origin {
         Some(origin) => origin.to_string(),
-        None => file.display().to_string(),
+        None => interface::shown(file),
     };
     Failure::new(format!("{place}: {refusal}")).hint(refusal.why.hint())
 }
@@ -77,9 +90,8 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
     let plans = names.into_iter().map(|name| plans(args, schema, name));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
-    let name = args.file.file_name().unwrap_or_default();
     let options = rust::Options {
-        source: name.to_string_lossy().into_owned(),
+        source: interface::source_name(&args.file),
         views: args.views,
         reserved: args.reserved,
         utf8_strings: args.utf8_strings,
@@ -88,12 +100,12 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
         ..rust::Options::default()
     };
     rust::generate(schema, &forms, &options)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))
+        .map_err(|error| Failure::new(format!("{}: {error}", interface::shown(&args.file))))
 }
 
 fn plans(args: &GenArgs, schema: &Schema, name: Representation) -> Result<Plans, Failure> {
     Plans::new(schema, name.plan(), Pass::ALL)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))
+        .map_err(|error| Failure::new(format!("{}: {error}", interface::shown(&args.file))))
 }
 
 fn write_file(directory: &Path, name: impl AsRef<Path>, source: &str) -> Result<(), Failure> {
