@@ -108,8 +108,8 @@ Values: numbers (64-bit ones too, also as strings), true and false, enum members
 strings, {\"hex\": \"00ff\"} for opaque bytes and for strings that are not UTF-8, arrays for
 arrays and linked lists, null for an absent optional, objects for structs, and
 {\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. One argument: its value, or an
-object with its name. Several: an object by name or an array by position. A call that lacks its arguments is told how to write them, and
-`tenon explain FILE PROCEDURE` shows their bounds.
+object with its name. Several: an object by name or an array by position. A call that lacks its
+arguments is told how to write them, and `tenon explain FILE PROCEDURE` shows their bounds.
 
 The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://,
 lean+unix://, shm:// and xdp:// the lean protocol, between two ends that are both Tenon. A lean

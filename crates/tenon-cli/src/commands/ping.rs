@@ -33,22 +33,22 @@ pub fn run(args: PingArgs) -> Result<(), Failure> {
     }
 }
 
-/// What is asked, and how, and what was measured so far.
+/// The server that is called, how, and what was measured so far.
 struct Target {
     address: Address,
     args: PingArgs,
-    /// Of the version that is being called.
+    /// The times of the version that is being called.
     measured: Mutex<Option<Measured>>,
 }
 
-/// What calls of a version took.
+/// Times of the calls of one version.
 struct Measured {
     version: u32,
     client: Client,
     times: Vec<Duration>,
 }
 
-/// Why there are no more calls.
+/// The reason why there are no more calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     AllAnswered,
@@ -229,7 +229,7 @@ fn report(args: &PingArgs, measured: &Measured, ending: Ending) -> Result<(), Fa
     ))
 }
 
-/// The median and the 99th percentile.
+/// Returns the median and the 99th percentile.
 fn percentiles(measured: &Measured) -> (Duration, Duration) {
     let sorted = &measured.times;
     (percentile(sorted, 50), percentile(sorted, 99))

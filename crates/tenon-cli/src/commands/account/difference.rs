@@ -30,11 +30,10 @@ impl Difference {
         self.large - self.small
     }
 
-    /// Returns the nanoseconds of each byte that the second has more. There is none unless the second carries more
-    /// bytes and takes longer: a byte costs no negative time.
+    /// Returns the nanoseconds of each byte that the second has more, if it has more. Steps may have less than none,
+    /// so that they add up.
     fn per_byte(self) -> Option<f64> {
-        let is_price = self.bytes > 0 && self.more() >= 0.0;
-        is_price.then(|| self.more() / self.bytes as f64)
+        (self.bytes > 0).then(|| self.more() / self.bytes as f64)
     }
 
     fn cells(self) -> [String; 4] {
@@ -137,7 +136,7 @@ fn notes(small: &Finding, large: &Finding) -> String {
     notes.join("\n") + "\n"
 }
 
-/// How to read the columns beside the times: only more bytes have a price.
+/// Returns how to read the columns beside the times: only more bytes have a price.
 fn what_more_is(first: &Finding, second: &Finding) -> String {
     if second.bytes.both() > first.bytes.both() {
         return "The first is what a call costs whatever it carries; more is what the second's bytes cost, those \
