@@ -19,6 +19,43 @@ fn check_with(text: &str, defines: &[&str], expect: Expect) {
     expect.assert_eq(&(said + &meant.unwrap_or_default()));
 }
 
+/// As the interface of NFS version 4 uses them (RFC 7530), which defines none.
+#[test]
+fn flavours_of_authentication_have_their_numbers() {
+    let union = "union u switch (unsigned int flavor) {\n  \
+                 case AUTH_NONE: void; case AUTH_SYS: int uid; case RPCSEC_GSS: opaque h<>;\n};\n";
+    check(
+        union,
+        expect![[r#"
+        union u switch flavor: uint
+            case AUTH_NONE = 0: void
+            case AUTH_SYS = 1: uid: int
+            case RPCSEC_GSS = 6: h: opaque<>
+    "#]],
+    );
+    // What the interface or the command line says of a name is meant before.
+    check(
+        &format!("const AUTH_SYS = 7;\n{union}"),
+        expect![[r#"
+        const AUTH_SYS = 7
+        union u switch flavor: uint
+            case AUTH_NONE = 0: void
+            case AUTH_SYS = 7: uid: int
+            case RPCSEC_GSS = 6: h: opaque<>
+    "#]],
+    );
+    check_with(
+        union,
+        &["AUTH_NONE=9"],
+        expect![[r#"
+        union u switch flavor: uint
+            case AUTH_NONE = 9: void
+            case AUTH_SYS = 1: uid: int
+            case RPCSEC_GSS = 6: h: opaque<>
+    "#]],
+    );
+}
+
 #[test]
 fn a_procedures_name_is_its_number() {
     check(

@@ -12,7 +12,7 @@ use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::expression::{self, NoValue};
 use crate::source::{Sources, Span};
 
-use super::namespaces;
+use super::{known, namespaces};
 
 /// Constants that are made of constants, and so on, beyond this are no honest interface.
 const CHAIN_MAX: usize = 100;
@@ -286,12 +286,8 @@ impl<'a> Constants<'a> {
         if self.numbered.contains_key(name) {
             return self.number_of(name, span, diagnostics);
         }
-        match name {
-            // RFC 4506 section 4.4, and C
-            "TRUE" | "true" => Ok(1),
-            "FALSE" | "false" => Ok(0),
-            _ => Err(NoValue::Undefined(span, name.to_string())),
-        }
+        let undefined = || NoValue::Undefined(span, name.to_string());
+        known::number_called(name).ok_or_else(undefined)
     }
 
     /// The number of all programs, versions and procedures that are called `name`.
