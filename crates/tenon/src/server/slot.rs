@@ -121,7 +121,7 @@ impl Slot {
     #[inline]
     pub(super) fn signal(&self, signal: u8) -> Option<Box<SlotState>> {
         if let Some(mut state) = self.claim() {
-            // Nobody else looks at it meanwhile, so that it need not be said to all.
+            // No other thread has the state now, so the signal need not be shared.
             state.note_signal(signal);
             return Some(state);
         }
