@@ -8,7 +8,7 @@ use std::time::Instant;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Detached, ReceiveMemory, Receiver};
 use tenon_proto::connection::{
-    Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
+    CommonCall, Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
     TransmitBatch,
 };
 use tenon_proto::lean::{CloseReason, RefusalReason};
@@ -71,7 +71,7 @@ pub struct ServedStream {
     /// Whether among the replies are some that say when they are sent.
     has_stamps: bool,
     /// A call for which there was no room among those that are carried out elsewhere.
-    held: Option<ReceivedCall>,
+    held: Option<Box<ReceivedCall>>,
     /// The calls that are carried out elsewhere, to be told when they are cancelled.
     deferred: Vec<(DeferredId, CancelFlag)>,
     slow_sender: SlowSender,
@@ -79,6 +79,16 @@ pub struct ServedStream {
     /// Whether a request was complete since the connection was parked last.
     was_active: bool,
     active_at: Instant,
+}
+
+/// What was next among what was received.
+enum Step {
+    /// Nothing that is complete.
+    Nothing,
+    /// A call for a service.
+    Call(ReceivedCall),
+    /// Something that is taken care of.
+    Handled,
 }
 
 /// How far the replies of a connection were sent.
@@ -168,33 +178,52 @@ impl ServedStream {
     #[inline]
     pub fn next_call(&mut self, shared: &ServerShared) -> Result<Option<ReceivedCall>, EndReason> {
         if let Some(held) = self.held.take() {
-            return Ok(Some(held));
+            return Ok(Some(*held));
         }
-        loop {
-            let received = self
-                .connection
-                .next_received(&mut self.receiver, shared.registry.table());
-            match received {
-                Ok(Received::Nothing) => {
-                    self.has_unread = false;
-                    return Ok(None);
-                }
-                Ok(Received::Call(call)) => {
+        while !self.receiver.is_between_frames() {
+            match self.connection.next_common(&mut self.receiver) {
+                Some(CommonCall::Answered) => self.was_active = true,
+                Some(CommonCall::For(call)) => {
                     self.was_active = true;
-                    self.has_stamps |= call.wants_stamps;
                     return Ok(Some(call));
                 }
-                Ok(Received::Cancelled(id)) => {
-                    self.was_active = true;
-                    self.note_cancelled(id);
-                }
-                Ok(_) => self.was_active = true,
-                Err(error) => return Err(self.broken(error)),
+                None => match self.next_uncommon(shared)? {
+                    Step::Call(call) => return Ok(Some(call)),
+                    Step::Handled => {}
+                    Step::Nothing => return Ok(None),
+                },
             }
             if self.has_many_replies() {
                 return Ok(None);
             }
         }
+        self.has_unread = false;
+        Ok(None)
+    }
+
+    fn next_uncommon(&mut self, shared: &ServerShared) -> Result<Step, EndReason> {
+        let services = shared.registry.table();
+        let received = self.connection.next_received(&mut self.receiver, services);
+        let step = match received {
+            Ok(Received::Nothing) => {
+                self.has_unread = false;
+                return Ok(Step::Nothing);
+            }
+            Ok(Received::Call(call)) => {
+                self.has_stamps |= call.wants_stamps;
+                Step::Call(call)
+            }
+            Ok(Received::Cancelled(id)) => {
+                self.note_cancelled(id);
+                Step::Handled
+            }
+            Ok(Received::Answered(_) | Received::PeerClosing(_) | Received::Handled) => {
+                Step::Handled
+            }
+            Err(error) => return Err(self.broken(error)),
+        };
+        self.was_active = true;
+        Ok(step)
     }
 
     /// Whether there may be messages among what was received that were not taken out: they are to be taken out before
@@ -279,7 +308,7 @@ impl ServedStream {
 
     /// Keeps a call that cannot be carried out now; it is the [next](Self::next_call).
     pub fn hold(&mut self, call: ReceivedCall) {
-        self.held = Some(call);
+        self.held = Some(Box::new(call));
     }
 
     /// Whether a call is [kept](Self::hold), so that nothing behind it may be carried out.
@@ -303,7 +332,7 @@ impl ServedStream {
     /// Whether something waits to be sent.
     #[inline]
     pub fn has_transmit(&self) -> bool {
-        !self.batch.is_sent() || !self.connection.is_send_idle()
+        !self.batch.is_sent() || self.connection.has_transmit()
     }
 
     /// Sends what there is to send by `send`, which sends as much of a batch as finds room and returns the number of
@@ -316,20 +345,17 @@ impl ServedStream {
         &mut self,
         mut send: impl FnMut(&TransmitBatch) -> io::Result<usize>,
     ) -> Result<Sending, EndReason> {
-        loop {
-            if self.batch.is_sent() {
-                self.connection.handle_transmitted(&mut self.batch);
-                if !self.connection.poll_transmit(&mut self.batch) {
-                    return Ok(Sending::Done);
-                }
-                if std::mem::take(&mut self.has_stamps) {
-                    self.batch.stamp_sent(profile::now());
-                }
+        while self.has_transmit() {
+            if self.batch.is_sent() && !self.fill_batch() {
+                break;
             }
             match send(&self.batch) {
                 Ok(bytes) => {
                     self.batch.advance(bytes);
                     self.slow_reader.note_sent(bytes);
+                    if self.batch.is_sent() {
+                        self.connection.handle_transmitted(&mut self.batch);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(Sending::Blocked);
@@ -337,6 +363,18 @@ impl ServedStream {
                 Err(error) => return Err(EndReason::Socket(error)),
             }
         }
+        Ok(Sending::Done)
+    }
+
+    /// Fills the batch with what is to be sent now, which replies with time stamps say; returns whether there is
+    /// anything.
+    #[inline]
+    fn fill_batch(&mut self) -> bool {
+        let has_more = self.connection.poll_transmit(&mut self.batch);
+        if std::mem::take(&mut self.has_stamps) {
+            self.batch.stamp_sent(profile::now());
+        }
+        has_more
     }
 
     // ---- Time ----

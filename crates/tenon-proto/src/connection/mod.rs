@@ -109,12 +109,11 @@ pub use byte_layer::{ByteLayer, LayerError};
 pub use counters::{IncomingCounters, OutgoingCounters};
 pub use error::ConnectionError;
 pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
-pub use lean_messages::CommonCall;
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
     AbandonedCall, Answer, CallDraft, LeanCall, ReplyError, StartError, StartedCall, UnsentCall,
 };
-pub use received_call::{Received, ReceivedCall};
+pub use received_call::{CommonCall, Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
 
@@ -556,8 +555,10 @@ impl<W> Connection<W> {
             return false;
         }
         self.send_queue.fill(batch);
-        for number in batch.calls() {
-            self.outgoing.mark_sent(number);
+        if self.outgoing.in_flight() > 0 {
+            for number in batch.calls() {
+                self.outgoing.mark_sent(number);
+            }
         }
         true
     }

@@ -162,12 +162,9 @@ impl StreamTurn<'_> {
         if signals & ROOM != 0 {
             state.awaits_room = false;
         }
-        if self.transmit(stream, place)? == Sending::Blocked {
+        if self.transmit(stream, state)? == Sending::Blocked {
             return Ok(TurnEnd::Idle);
         }
-        let Some(state) = stream_of(place) else {
-            return Ok(TurnEnd::Taken);
-        };
         if state.ends.is_some() || state.served.is_held() && !self.may_go_on(state) {
             self.await_room(state);
             return self.at_rest(state);
@@ -176,15 +173,12 @@ impl StreamTurn<'_> {
             self.receive(stream, state)?;
         }
         self.carry_out(place)?;
-        if place.is_none() {
-            return Ok(TurnEnd::Taken);
-        }
-        if self.transmit(stream, place)? == Sending::Blocked {
-            return Ok(TurnEnd::Idle);
-        }
         let Some(state) = stream_of(place) else {
             return Ok(TurnEnd::Taken);
         };
+        if self.transmit(stream, state)? == Sending::Blocked {
+            return Ok(TurnEnd::Idle);
+        }
         if (state.is_readable || state.served.has_unread()) && !state.served.is_held() {
             return Ok(TurnEnd::More);
         }
@@ -362,14 +356,9 @@ impl StreamTurn<'_> {
         }
     }
 
-    fn transmit(
-        &mut self,
-        stream: &Stream,
-        place: &mut Option<Box<SlotState>>,
-    ) -> Result<Sending, EndReason> {
-        let Some(state) = stream_of(place) else {
-            return Ok(Sending::Done);
-        };
+    /// Sends what waits, as far as there is room.
+    #[inline]
+    fn transmit(&self, stream: &Stream, state: &mut StreamState) -> Result<Sending, EndReason> {
         if !state.served.has_transmit() {
             return Ok(Sending::Done);
         }
@@ -395,40 +384,64 @@ impl StreamTurn<'_> {
     /// Stays with a connection that is the only one which has something to say: waits for what it says next as the
     /// server's threads wait, and serves that, until it is silent for a while or others need the thread.
     pub(super) fn stay(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
+        let Some(stream) = self.slot.stream() else {
+            return TurnEnd::Idle;
+        };
         loop {
-            match self.wait_for_more(place) {
-                Ok(true) => {}
-                Ok(false) => return TurnEnd::Idle,
-                Err(reason) => return self.end(place, reason),
-            }
-            let served = self.serve_received(place);
-            match served.and_then(|end| self.check_time(place).map(|()| end)) {
-                Ok(TurnEnd::Idle) if self.may_stay(place) => {}
-                Ok(end) => return end,
+            match self.stay_once(stream, place) {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
                 Err(reason) => return self.end(place, reason),
             }
         }
     }
 
-    /// Checks that the peer does not take too long for a large request while the thread stays with it.
+    /// Waits for what the connection says next, and serves it. `None` if the thread may stay.
     #[inline]
-    fn check_time(&self, place: &mut Option<Box<SlotState>>) -> Result<(), EndReason> {
-        match stream_of(place) {
-            Some(state) if state.served.has_begun() => {
-                let limits = &self.server.shared.limits;
-                let now = Instant::now();
-                state.served.park(limits, now);
-                state.overdue(limits, now).map_or(Ok(()), Err)
-            }
-            _ => Ok(()),
+    fn stay_once(
+        &mut self,
+        stream: &Stream,
+        place: &mut Option<Box<SlotState>>,
+    ) -> Result<Option<TurnEnd>, EndReason> {
+        let Some(state) = stream_of(place) else {
+            return Ok(Some(TurnEnd::Taken));
+        };
+        if !self.wait_for_more(stream, state)? {
+            return Ok(Some(TurnEnd::Idle));
         }
+        self.carry_out(place)?;
+        let Some(state) = stream_of(place) else {
+            return Ok(Some(TurnEnd::Taken));
+        };
+        if self.transmit(stream, state)? == Sending::Blocked {
+            return Ok(Some(TurnEnd::Idle));
+        }
+        if state.served.has_begun() {
+            if state.served.has_unread() && !state.served.is_held() {
+                return Ok(Some(TurnEnd::More));
+            }
+            self.check_time(state)?;
+        }
+        let may_stay = self.may_stay_with(state);
+        Ok((!may_stay).then_some(TurnEnd::Idle))
+    }
+
+    /// Checks that the peer does not take too long for a large request while the thread stays with it.
+    #[cold]
+    fn check_time(&self, state: &mut StreamState) -> Result<(), EndReason> {
+        let limits = &self.server.shared.limits;
+        let now = Instant::now();
+        state.served.park(limits, now);
+        state.overdue(limits, now).map_or(Ok(()), Err)
     }
 
     /// Whether the thread may wait for this connection alone.
     pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
-        let Some(state) = stream_of(place) else {
-            return false;
-        };
+        stream_of(place).is_some_and(|state| self.may_stay_with(state))
+    }
+
+    #[inline]
+    fn may_stay_with(&self, state: &StreamState) -> bool {
         !self.thread.activity.is_replaced()
             && self.server.scheduler.may_stay()
             && !self.server.is_stopping()
@@ -438,10 +451,12 @@ impl StreamTurn<'_> {
     }
 
     /// Waits until something comes; returns whether it has.
-    fn wait_for_more(&mut self, place: &mut Option<Box<SlotState>>) -> Result<bool, EndReason> {
-        let (Some(state), Some(stream)) = (stream_of(place), self.slot.stream()) else {
-            return Ok(false);
-        };
+    #[inline]
+    fn wait_for_more(
+        &mut self,
+        stream: &Stream,
+        state: &mut StreamState,
+    ) -> Result<bool, EndReason> {
         state.served.lend(&mut self.thread.memory);
         let has_begun = state.served.has_begun();
         let room = state.served.room()?;
@@ -469,27 +484,6 @@ impl StreamTurn<'_> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(EndReason::Socket(error)),
         }
-    }
-
-    /// Serves what was received, and does not receive again.
-    fn serve_received(&mut self, place: &mut Option<Box<SlotState>>) -> Result<TurnEnd, EndReason> {
-        let Some(stream) = self.slot.stream() else {
-            return Ok(TurnEnd::Idle);
-        };
-        self.carry_out(place)?;
-        if place.is_none() {
-            return Ok(TurnEnd::Taken);
-        }
-        if self.transmit(stream, place)? == Sending::Blocked {
-            return Ok(TurnEnd::Idle);
-        }
-        let Some(state) = stream_of(place) else {
-            return Ok(TurnEnd::Taken);
-        };
-        if state.served.has_unread() && !state.served.is_held() {
-            return Ok(TurnEnd::More);
-        }
-        Ok(TurnEnd::Idle)
     }
 }
 

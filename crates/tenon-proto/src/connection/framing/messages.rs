@@ -204,6 +204,24 @@ impl MessageReader {
     /// arrived, up to the limit.
     #[inline]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
+        let is_ready = self.storage.is_ready_from(self.start) && self.suspended.is_empty();
+        if !is_ready || !matches!(self.state, State::Header) {
+            return self.room_behind(may_have);
+        }
+        // Nothing is kept, as between most messages: by 60 instructions less, 5 % of a call of procedure 0.
+        self.last = None;
+        self.storage.clear();
+        self.start = self.storage.base();
+        if !may_have(self.storage.capacity()) {
+            return None;
+        }
+        let room = self.storage.room();
+        let most = room.len().min(RECEIVE_MAX);
+        Some(&mut room[..most])
+    }
+
+    /// The same where something is kept, or there is no memory yet.
+    fn room_behind(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.rewind();
         let wanted = self.wanted();
         let lacks_room = self.storage.lacks(wanted);
@@ -277,10 +295,10 @@ impl MessageReader {
     /// next until it is [taken](Self::take_common) or handed out by [`next_frame`](Self::next_frame).
     #[inline]
     pub fn find_common(&self) -> Option<CommonHeader> {
-        let received = self.received_of_next();
         if !matches!(self.state, State::Header) {
             return None;
         }
+        let received = self.received_of_next();
         let header = CommonHeader::of(received.first_chunk()?, self.order)?;
         let length = header.message_length();
         (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)

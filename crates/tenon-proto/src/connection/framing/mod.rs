@@ -58,6 +58,14 @@ pub struct ReceiveMemory {
     spare: Vec<u8>,
 }
 
+impl ReceiveMemory {
+    /// Whether all of it is lent.
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.room.is_empty() && self.spare.is_empty()
+    }
+}
+
 /// Why a stream cannot be read on: the peer's fault, and the end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
@@ -440,6 +448,12 @@ impl Receiver {
     /// Receives into memory that belongs to the thread which receives, if this receiver has none.
     #[inline]
     pub fn lend(&mut self, memory: &mut ReceiveMemory) {
+        if !memory.is_empty() {
+            self.adopt(memory);
+        }
+    }
+
+    fn adopt(&mut self, memory: &mut ReceiveMemory) {
         with_reader!(&mut self.reader, reader => reader.adopt(&mut memory.room));
         if !memory.spare.is_empty() && self.spare.is_none() {
             let mut spare = with_reader!(&self.reader, reader => reader.fresh_storage());
@@ -464,7 +478,11 @@ impl Receiver {
     /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
-        with_reader!(&self.reader, reader => reader.is_between_frames())
+        let is_taken = self
+            .layered
+            .as_ref()
+            .is_none_or(|layered| layered.plain.is_empty());
+        is_taken && with_reader!(&self.reader, reader => reader.is_between_frames())
     }
 
     /// Bytes received that are kept.

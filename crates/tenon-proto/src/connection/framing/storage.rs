@@ -80,6 +80,12 @@ impl Storage {
         self.filled = self.base;
     }
 
+    /// Whether nothing was received from `from` on, and there is memory to receive into.
+    #[inline]
+    pub(crate) fn is_ready_from(&self, from: usize) -> bool {
+        from == self.filled && !self.bytes.is_empty()
+    }
+
     /// Where to put what is received next.
     #[inline]
     pub(crate) fn room(&mut self) -> &mut [u8] {
