@@ -332,7 +332,7 @@ impl<W> Connection<W> {
     ///
     /// # Errors
     /// It cannot be started now, and why. The message is as it was.
-    #[inline]
+    #[inline(always)]
     pub fn start_call(
         &mut self,
         draft: &CallDraft<'_>,
@@ -534,8 +534,13 @@ impl<W> Connection<W> {
     pub fn has_transmit(&self) -> bool {
         match &self.layer {
             None => !self.send_queue.is_empty(),
-            Some(layer) => layer.has_transmit() || layer.is_open() && !self.send_queue.is_empty(),
+            Some(layer) => self.layer_has_transmit(&**layer),
         }
+    }
+
+    #[cold]
+    fn layer_has_transmit(&self, layer: &dyn ByteLayer) -> bool {
+        layer.has_transmit() || layer.is_open() && !self.send_queue.is_empty()
     }
 
     /// Bytes that wait to be sent, answers included that were given without a service.

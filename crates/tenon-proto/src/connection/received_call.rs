@@ -88,7 +88,7 @@ impl<W> Connection<W> {
     pub fn next_common(&mut self, receiver: &mut Receiver) -> Option<CommonCall> {
         let header = receiver.find_common()?;
         let accepted = self.accept_common(header)?;
-        let arguments = receiver.take_common(header);
+        receiver.take_common(header);
         let Some((service, caller)) = accepted else {
             return Some(CommonCall::Answered);
         };
@@ -100,7 +100,7 @@ impl<W> Connection<W> {
             caller: Caller::Lean(caller),
             time_left: None,
             wants_stamps: false,
-            arguments,
+            arguments: header.length() as usize,
         }))
     }
 

@@ -481,7 +481,9 @@ impl SendQueue {
     #[inline]
     pub(super) fn recycle(&mut self, batch: &mut TransmitBatch) {
         batch.control.clear();
-        batch.short.reset();
+        if !batch.short.bytes.is_empty() {
+            batch.short.reset();
+        }
         if let Some(piece) = batch.long.take() {
             self.go_on(piece, batch.is_sent());
         }

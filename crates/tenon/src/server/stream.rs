@@ -235,28 +235,37 @@ impl StreamTurn<'_> {
 
     /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
     fn carry_out(&mut self, place: &mut Option<Box<SlotState>>) -> Result<(), EndReason> {
-        let shared = &self.server.shared;
         for _ in 0..CALLS_PER_TURN {
             let Some(state) = stream_of(place) else {
                 return Ok(());
             };
-            let Some(received) = state.served.next_call(shared)? else {
+            if !state.served.advance(&self.server.shared)? || !self.carry_out_next(place) {
                 return Ok(());
-            };
-            let call = CallToServe::received(&received);
-            let is_slow = shared.times.is_slow(call.service, call.procedure);
-            if is_slow || self.server.scheduler.is_busy() {
-                if !self.hand_over(state, call, received) {
-                    return Ok(());
-                }
-            } else {
-                self.execute(place, call, received);
-                if self.thread.activity.is_replaced() {
-                    return Ok(());
-                }
             }
         }
         Ok(())
+    }
+
+    /// Carries out the next call, or has another thread do so; returns whether others may follow.
+    #[inline(never)]
+    fn carry_out_next(&mut self, place: &mut Option<Box<SlotState>>) -> bool {
+        let Some(state) = stream_of(place) else {
+            return false;
+        };
+        let Some(received) = state.served.take_call() else {
+            return false;
+        };
+        let call = CallToServe::received(&received);
+        let is_slow = self
+            .server
+            .shared
+            .times
+            .is_slow(call.service, call.procedure);
+        if is_slow || self.server.scheduler.is_busy() {
+            return self.hand_over(state, call, received);
+        }
+        self.execute(place, call, received);
+        !self.thread.activity.is_replaced()
     }
 
     /// Has a call carried out by another thread; returns false if it has to wait.
@@ -359,9 +368,6 @@ impl StreamTurn<'_> {
     /// Sends what waits, as far as there is room.
     #[inline]
     fn transmit(&self, stream: &Stream, state: &mut StreamState) -> Result<Sending, EndReason> {
-        if !state.served.has_transmit() {
-            return Ok(Sending::Done);
-        }
         self.slot.tally.publish(&state.served.counters());
         state.served.transmit(|batch| send(stream, batch))
     }
@@ -437,16 +443,16 @@ impl StreamTurn<'_> {
 
     /// Whether the thread may wait for this connection alone.
     pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
-        stream_of(place).is_some_and(|state| self.may_stay_with(state))
+        stream_of(place).is_some_and(|state| !state.is_blocked() && self.may_stay_with(state))
     }
 
+    /// The same of one of which nothing waits to be sent.
     #[inline]
     fn may_stay_with(&self, state: &StreamState) -> bool {
         !self.thread.activity.is_replaced()
             && self.server.scheduler.may_stay()
             && !self.server.is_stopping()
             && !state.has_running_calls()
-            && !state.served.has_transmit()
             && state.ends.is_none()
     }
 
@@ -460,18 +466,20 @@ impl StreamTurn<'_> {
         state.served.lend(&mut self.thread.memory);
         let has_begun = state.served.has_begun();
         let room = state.served.room()?;
-        let mut looks = 0;
-        let receive = |limit| match limit {
-            None => {
-                stream.look(looks);
-                looks = LOOKS;
-                stream.try_recv(room)
-            }
-            Some(limit) => stream.recv_within(room, limit),
+        let received = if self.server.sleeps_at_once(&state.waiter, has_begun) {
+            stream.recv_within(room, LINGER)
+        } else {
+            let mut looks = 0;
+            let receive = |limit| match limit {
+                None => {
+                    stream.look(looks);
+                    looks = LOOKS;
+                    stream.try_recv(room)
+                }
+                Some(limit) => stream.recv_within(room, limit),
+            };
+            (self.server).linger(&mut state.waiter, state.looking, has_begun, LINGER, receive)
         };
-        let received =
-            self.server
-                .linger(&mut state.waiter, state.looking, has_begun, LINGER, receive);
         match received {
             Ok(0) => {
                 state.ends = Some(state.served.end_of_stream());
@@ -497,7 +505,7 @@ pub(super) fn stream_of(place: &mut Option<Box<SlotState>>) -> Option<&mut Strea
 }
 
 /// Sends as much of a batch as finds room.
-#[inline]
+#[inline(always)]
 fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
     match batch.single_slice() {
         Some(bytes) => stream.try_send(bytes),
@@ -506,12 +514,27 @@ fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
 }
 
 impl ServerState {
+    /// Whether a thread waits for what comes next by no more than one receive that may sleep, which is counted.
+    #[inline]
+    pub(super) fn sleeps_at_once(&self, waiter: &Waiter, has_begun: bool) -> bool {
+        let sleeps = waiter.always_sleeps() && !has_begun && self.may_wait();
+        if sleeps {
+            self.shared.tally.waits.blocks();
+        }
+        sleeps
+    }
+
+    /// Whether a thread may wait for one connection or port alone.
+    #[inline]
+    fn may_wait(&self) -> bool {
+        self.scheduler.may_stay() && !self.is_stopping()
+    }
+
     /// Waits, in the way of this server and for as long as `limit`, until `receive` succeeds, which is
     /// told for how long it may sleep, or not to sleep at all. Of what is received a part `has_begun` to come.
     ///
     /// # Errors
     /// `WouldBlock` when nothing came; what `receive` reports.
-    #[inline]
     pub(super) fn linger<T>(
         &self,
         waiter: &mut Waiter,
@@ -521,12 +544,11 @@ impl ServerState {
         mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
     ) -> io::Result<T> {
         let tally = &self.shared.tally.waits;
-        let may_wait = || self.scheduler.may_stay() && !self.is_stopping();
+        let may_wait = || self.may_wait();
         if !may_wait() {
             return receive(None);
         }
-        if waiter.always_sleeps() && !has_begun {
-            tally.blocks();
+        if self.sleeps_at_once(waiter, has_begun) {
             return receive(Some(limit));
         }
         let company = Company {

@@ -159,7 +159,7 @@ impl Receiver {
     }
 
     /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the receiver has then.
-    #[inline]
+    #[inline(always)]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         if let Some(layered) = &mut self.layered {
             return layered.room_within(may_have);
@@ -202,19 +202,17 @@ impl Receiver {
         match &mut self.reader {
             Reader::Lean(reader) => reader.handle_received(bytes),
             Reader::Onc(reader) => reader.handle_received(bytes),
-            Reader::Unknown(reader) => {
-                reader.handle_received(bytes);
-                return self.identify();
-            }
+            Reader::Unknown(_) => return self.identify(bytes),
         }
         Ok(())
     }
 
     #[cold]
-    fn identify(&mut self) -> Result<(), FramingError> {
+    fn identify(&mut self, bytes: usize) -> Result<(), FramingError> {
         let Reader::Unknown(reader) = &mut self.reader else {
             return Ok(());
         };
+        reader.handle_received(bytes);
         self.reader = match sniff(reader.unread(), self.limit)? {
             Sniffed::TooFew => return Ok(()),
             Sniffed::Onc => Reader::Onc(std::mem::replace(reader, RecordReader::new(self.limit))),
@@ -357,22 +355,17 @@ impl Receiver {
         }
     }
 
-    /// Takes the next message, whose header was [found](Self::find_common) to be this, and returns the bytes of its
-    /// body.
-    ///
-    /// # Panics
-    /// The message is not complete.
+    /// Takes the next message, whose header was [found](Self::find_common) to be this.
     #[inline]
-    pub(super) fn take_common(&mut self, header: CommonHeader) -> usize {
-        match &mut self.reader {
-            Reader::Lean(reader) => reader.take_common(header).len(),
-            Reader::Onc(_) | Reader::Unknown(_) => 0,
+    pub(super) fn take_common(&mut self, header: CommonHeader) {
+        if let Reader::Lean(reader) = &mut self.reader {
+            reader.take_common(header);
         }
     }
 
     /// Takes the next message if it is the successful reply to `call`, in its commonest form and without anything
     /// behind it. Returns where in [its content](Self::last_content) the results are.
-    #[inline]
+    #[inline(always)]
     pub fn take_lone_reply(&mut self, call: &StartedCall) -> Option<Range<usize>> {
         match &mut self.reader {
             Reader::Lean(reader) => {
@@ -381,7 +374,8 @@ impl Receiver {
                 if !is_reply || header.message_length() != reader.unread() as u64 {
                     return None;
                 }
-                Some(0..reader.take_common(header).len())
+                reader.take_common(header);
+                Some(0..header.length() as usize)
             }
             Reader::Onc(reader) => {
                 let record = reader.find_whole()?;
