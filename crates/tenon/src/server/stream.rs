@@ -234,6 +234,7 @@ impl StreamTurn<'_> {
     }
 
     /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
+    #[inline(always)]
     fn carry_out(&mut self, place: &mut Option<Box<SlotState>>) -> Result<(), EndReason> {
         for _ in 0..CALLS_PER_TURN {
             let Some(state) = stream_of(place) else {

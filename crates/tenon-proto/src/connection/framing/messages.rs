@@ -226,6 +226,7 @@ impl MessageReader {
     }
 
     /// The same where something is kept, or there is no memory yet.
+    #[cold]
     fn room_behind(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.rewind();
         let wanted = self.wanted();
@@ -298,12 +299,12 @@ impl MessageReader {
 
     /// Returns the header of the next message, if that is complete and of the commonest form. The message stays the
     /// next until it is [taken](Self::take_common) or handed out by [`next_frame`](Self::next_frame).
-    #[inline]
+    #[inline(always)]
     pub fn find_common(&self) -> Option<CommonHeader> {
         if !matches!(self.state, State::Header) {
             return None;
         }
-        let received = self.received_of_next();
+        let received = self.storage.received_behind(self.start)?;
         let header = CommonHeader::of(received.first_chunk()?, self.order)?;
         let length = header.message_length();
         (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)

@@ -188,7 +188,7 @@ impl Receiver {
     ///
     /// # Panics
     /// There was less room.
-    #[inline]
+    #[inline(always)]
     pub fn handle_received(&mut self, bytes: usize) -> Result<(), FramingError> {
         if let Some(layered) = &mut self.layered {
             layered.wire.fill(bytes);
@@ -197,7 +197,7 @@ impl Receiver {
         self.fill(bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, bytes: usize) -> Result<(), FramingError> {
         match &mut self.reader {
             Reader::Lean(reader) => reader.handle_received(bytes),

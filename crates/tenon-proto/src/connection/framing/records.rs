@@ -70,6 +70,7 @@ impl RecordReader {
     }
 
     /// The same where something is kept, or there is no memory yet.
+    #[cold]
     fn room_behind(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.close_gaps();
         let lacks_room = self.storage.lacks(self.wanted());

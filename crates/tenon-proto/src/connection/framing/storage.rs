@@ -47,7 +47,13 @@ impl Storage {
     /// What was received from `from` on; nothing if that is not there.
     #[inline]
     pub(crate) fn received(&self, from: usize) -> &[u8] {
-        self.bytes.get(from..self.filled).unwrap_or_default()
+        self.received_behind(from).unwrap_or_default()
+    }
+
+    /// The same; `None` if that is not there.
+    #[inline]
+    pub(crate) fn received_behind(&self, from: usize) -> Option<&[u8]> {
+        self.bytes.get(from..self.filled)
     }
 
     /// # Panics
