@@ -128,10 +128,12 @@ impl ChannelState {
             return None;
         }
         let waiter = self.waiters.take();
-        let started = connection.start_call(draft, message, timer.deadline(), waiter);
-        let Ok(call) = started else {
-            self.waiters.release(waiter);
-            return None;
+        let call = match connection.start_call(draft, message, timer.deadline(), waiter) {
+            Ok(call) => call,
+            Err(_) => {
+                self.waiters.release(waiter);
+                return None;
+            }
         };
         if !connection.is_send_idle() {
             // The peer is asked for the service first: the call goes behind that.
