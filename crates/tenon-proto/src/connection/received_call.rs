@@ -82,8 +82,8 @@ pub enum CommonCall {
 
 impl<W> Connection<W> {
     /// Takes what is complete next as [`next_received`](Self::next_received) does, if it is a lean call of the
-    /// commonest form; `None` if it is anything else, which is left there. Such calls need none of what else may come:
-    /// by 130 instructions less, 10 % of a call of procedure 0.
+    /// commonest form; `None` if it is anything else, which is left there. Without what else may come, a call of
+    /// procedure 0 takes 80 instructions less at the server, 13 %.
     #[inline]
     pub fn next_common(&mut self, receiver: &mut Receiver) -> Option<CommonCall> {
         let header = receiver.find_common()?;

@@ -182,8 +182,8 @@ impl TransmitBatch {
     /// Returns the bytes that are still to be sent, if they lie one behind the other, as most do.
     #[inline]
     pub fn single_slice(&self) -> Option<&[u8]> {
-        // Mostly there is one kind of messages, which is found without a look at all slices: by 60 instructions less, 5 %
-        // of a call of procedure 0.
+        // Mostly there is one kind of messages. Without a look at the others this takes 90 instructions less, 14 % of
+        // what a call of procedure 0 takes at the server.
         let is_all = |bytes: &Buffer| bytes.len() == self.length;
         if is_all(&self.control) {
             return self.control.as_slice().get(self.sent..);

@@ -213,7 +213,8 @@ impl MessageReader {
         if !is_ready || !matches!(self.state, State::Header) {
             return self.room_behind(may_have);
         }
-        // Nothing is kept, as between most messages: by 60 instructions less, 5 % of a call of procedure 0.
+        // Nothing is kept, as between most messages. This takes 40 instructions less at the client and 80 less at the
+        // server: 3 % and 13 % of what a call of procedure 0 takes there.
         self.last = None;
         self.storage.clear();
         self.start = self.storage.base();

@@ -56,22 +56,6 @@ impl RecordReader {
     /// arrived, up to the limit.
     #[inline]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
-        if !self.storage.is_ready_from(self.next) || !self.is_between_frames() {
-            return self.room_behind(may_have);
-        }
-        // Nothing is kept, as between most records.
-        self.storage.clear();
-        self.restart();
-        if may_have(self.storage.capacity()) {
-            Some(self.storage.room())
-        } else {
-            None
-        }
-    }
-
-    /// The same where something is kept, or there is no memory yet.
-    #[cold]
-    fn room_behind(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.close_gaps();
         let lacks_room = self.storage.lacks(self.wanted());
         let capacity = if lacks_room {
