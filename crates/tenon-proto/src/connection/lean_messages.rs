@@ -18,6 +18,14 @@ use crate::config::Role;
 /// Answers to pings that may wait to be sent before further pings are taken for an attack.
 const UNSENT_PONGS_MAX: usize = 4096;
 
+/// A call of the commonest form that was accepted.
+pub(super) enum AcceptedCall {
+    /// Of procedure 0, which is answered.
+    Answered,
+    /// For the service of this index in the [`ServiceTable`], and what the answer is written for.
+    For(usize, lean::Caller),
+}
+
 impl<W> Connection<W> {
     // ---- The handshake ----
 
@@ -242,14 +250,10 @@ impl<W> Connection<W> {
     // ---- Calls of the peer ----
 
     /// Takes in a message with this header, which [`Receiver::find_common`](super::framing::Receiver::find_common)
-    /// has found, if it is a call of a client to a service that is bound: returns the index of the service and what the
-    /// answer is written for, unless it is of procedure 0, which is answered. `None` if it is anything else, which
+    /// has found, if it is a call of a client to a service that is bound. `None` if it is anything else, which
     /// [`handle_frame`](Self::handle_frame) takes in.
     #[inline]
-    pub(super) fn accept_common(
-        &mut self,
-        header: CommonHeader,
-    ) -> Option<Option<(usize, lean::Caller)>> {
+    pub(super) fn accept_common(&mut self, header: CommonHeader) -> Option<AcceptedCall> {
         let is_open = self.closing.peer.is_none() && !self.closing.is_closed;
         let answers_natively = self.role == Role::Server && self.own.order == ByteOrder::NATIVE;
         if !header.is_call() || !is_open || !answers_natively {
@@ -260,12 +264,12 @@ impl<W> Connection<W> {
         if header.procedure() == NULL_PROCEDURE as u16 {
             self.incoming.counters.pings += 1;
             *self.send_queue.control().chunk() = header.empty_reply();
-            return Some(None);
+            return Some(AcceptedCall::Answered);
         }
         self.incoming.counters.calls += 1;
         let message_max = self.peer.as_ref().map_or(0, |peer| peer.message_max);
         let caller = lean::Caller::common(header, self.own.order, message_max);
-        Some(Some((service, caller)))
+        Some(AcceptedCall::For(service, caller))
     }
 
     #[inline]

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::framing::{Detached, Frame, Receiver};
 use super::incoming_calls::{Caller, DeferredId, IncomingCall};
+use super::lean_messages::AcceptedCall;
 use super::outgoing_calls::Answer;
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing};
@@ -89,7 +90,7 @@ impl<W> Connection<W> {
         let header = receiver.find_common()?;
         let accepted = self.accept_common(header)?;
         receiver.take_common(header);
-        let Some((service, caller)) = accepted else {
+        let AcceptedCall::For(service, caller) = accepted else {
             return Some(CommonCall::Answered);
         };
         Some(CommonCall::For(ReceivedCall {

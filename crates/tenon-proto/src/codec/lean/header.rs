@@ -373,6 +373,12 @@ mod tests {
             assert_eq!((common.service(), common.procedure()), (service, procedure));
             assert_eq!(common.message_length(), header.message_length());
             assert_eq!(common.is_call(), kind == Kind::Call);
+            let empty_reply = Header {
+                kind: Kind::Reply,
+                length: 0,
+                ..header
+            };
+            assert_eq!(common.empty_reply(), empty_reply.encode(ByteOrder::NATIVE));
             let is_reply = kind == Kind::Reply;
             assert_eq!(common.is_reply_to(id, service, procedure), is_reply);
             assert!(!common.is_reply_to(id + 1, service, procedure));
