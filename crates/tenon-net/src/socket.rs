@@ -111,7 +111,7 @@ impl Socket {
     }
 
     /// The same for any way to receive, which is told by flags whether it may wait.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive_until<T>(
         &self,
         until: Until,

@@ -30,7 +30,7 @@ impl<T> InFlight<T> {
     }
 
     /// Puts a call in flight and gives it its number.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, call: T) -> u32 {
         if self.count * 2 >= self.slots.len() {
             self.grow();
@@ -60,6 +60,7 @@ impl<T> InFlight<T> {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         let slot = self.slot_of(number);
         match &mut self.slots[slot] {

@@ -16,7 +16,7 @@ pub fn take_spare() -> Option<Buffer> {
 }
 
 /// Keeps a buffer for this thread's next call, and returns the one that the thread had, if it had one.
-#[inline]
+#[inline(always)]
 pub fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
     buffer.clear();
     buffer.shrink_to(Buffers::SIZE_MAX);

@@ -135,7 +135,7 @@ pub fn may_have_more(transport: Transport, received: usize, room: usize) -> bool
 ///
 /// # Errors
 /// Nothing was received; the end of the stream; the peer speaks another protocol.
-#[inline]
+#[inline(always)]
 pub fn handle_stream(receiver: &mut Receiver, came: io::Result<Came>) -> io::Result<()> {
     match came {
         Ok(came) if came.length > 0 => receiver

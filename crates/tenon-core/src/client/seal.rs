@@ -12,32 +12,38 @@ use crate::options::ChannelOptions;
 ///
 /// # Errors
 /// It is too large.
-#[inline]
+#[inline(always)]
 pub fn seal(
     message: &mut Buffer,
     draft: &CallDraft<'_>,
     address: &Address,
     options: &ChannelOptions,
 ) -> Result<(), CallError> {
-    let is_single_datagram =
-        matches!(draft, CallDraft::Onc) && address.transport() == Transport::Udp;
-    let size = match draft {
-        CallDraft::Onc => message.len() - MARK,
-        CallDraft::Lean(call) => call.draft.seal(message),
-    };
-    let mut limit = options.send_max;
-    if is_single_datagram {
-        limit = limit.min(Datagram::SIZE_MAX);
+    match draft {
+        CallDraft::Lean(call) => {
+            let size = call.draft.seal(message);
+            check_size(size, options.send_max, false)
+        }
+        CallDraft::Onc if address.transport() == Transport::Udp => {
+            let limit = options.send_max.min(Datagram::SIZE_MAX);
+            check_size(message.len() - MARK, limit, true)
+        }
+        CallDraft::Onc => {
+            check_size(message.len() - MARK, options.send_max, false)?;
+            record::seal(message, 0, options.fragment_max);
+            Ok(())
+        }
     }
+}
+
+#[inline]
+fn check_size(size: usize, limit: usize, datagram: bool) -> Result<(), CallError> {
     if size > limit {
         return Err(CallError::TooLarge {
             size,
             limit,
-            datagram: is_single_datagram,
+            datagram,
         });
-    }
-    if matches!(draft, CallDraft::Onc) && !is_single_datagram {
-        record::seal(message, 0, options.fragment_max);
     }
     Ok(())
 }

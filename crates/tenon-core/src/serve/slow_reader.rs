@@ -23,6 +23,7 @@ impl SlowReader {
     }
 
     /// Notes that there was room for so many bytes.
+    #[inline]
     pub fn note_sent(&mut self, bytes: usize) {
         self.sent += bytes;
         if self.sent >= PROGRESS_BYTES {

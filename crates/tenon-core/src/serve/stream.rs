@@ -8,7 +8,7 @@ use std::time::Instant;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Detached, ReceiveMemory, Receiver};
 use tenon_proto::connection::{
-    Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
+    CommonCall, Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
     TransmitBatch,
 };
 use tenon_proto::lean::{CloseReason, RefusalReason};
@@ -70,8 +70,9 @@ pub struct ServedStream {
     has_unread: bool,
     /// Whether among the replies are some that say when they are sent.
     has_stamps: bool,
-    /// A call for which there was no room among those that are carried out elsewhere.
-    held: Option<ReceivedCall>,
+    /// The next call for a service, which stays there while there is no room for it among those that are carried out
+    /// elsewhere.
+    call: Option<ReceivedCall>,
     /// The calls that are carried out elsewhere, to be told when they are cancelled.
     deferred: Vec<(DeferredId, CancelFlag)>,
     slow_sender: SlowSender,
@@ -79,6 +80,17 @@ pub struct ServedStream {
     /// Whether a request was complete since the connection was parked last.
     was_active: bool,
     active_at: Instant,
+}
+
+/// What was next among what was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Nothing that is complete.
+    Nothing,
+    /// A call for a service, which is kept.
+    Called,
+    /// Something that is taken care of.
+    Handled,
 }
 
 /// How far the replies of a connection were sent.
@@ -101,7 +113,7 @@ impl ServedStream {
             batch: TransmitBatch::default(),
             has_unread: false,
             has_stamps: false,
-            held: None,
+            call: None,
             deferred: Vec::new(),
             slow_sender: SlowSender::default(),
             slow_reader: SlowReader::default(),
@@ -161,40 +173,74 @@ impl ServedStream {
         }
     }
 
-    /// Takes the next call for a service out of what was received. Everything else is answered.
+    /// Takes in what was received up to the next call for a service, and answers everything else; returns whether there
+    /// is such a call, which is to be [taken](Self::take_call).
     ///
     /// # Errors
     /// The connection is to end, behind what is still to be sent.
     #[inline]
-    pub fn next_call(&mut self, shared: &ServerShared) -> Result<Option<ReceivedCall>, EndReason> {
-        if let Some(held) = self.held.take() {
-            return Ok(Some(held));
+    pub fn advance(&mut self, shared: &ServerShared) -> Result<bool, EndReason> {
+        if self.call.is_some() {
+            return Ok(true);
         }
-        loop {
-            let received = self
-                .connection
-                .next_received(&mut self.receiver, shared.registry.table());
-            match received {
-                Ok(Received::Nothing) => {
-                    self.has_unread = false;
-                    return Ok(None);
-                }
-                Ok(Received::Call(call)) => {
-                    self.was_active = true;
-                    self.has_stamps |= call.wants_stamps;
-                    return Ok(Some(call));
-                }
-                Ok(Received::Cancelled(id)) => {
-                    self.was_active = true;
-                    self.note_cancelled(id);
-                }
-                Ok(_) => self.was_active = true,
-                Err(error) => return Err(self.broken(error)),
+        while !self.receiver.is_between_frames() {
+            let step = match self.connection.next_common(&mut self.receiver) {
+                Some(CommonCall::Answered) => Step::Handled,
+                Some(CommonCall::For(call)) => self.keep(call),
+                None => self.next_uncommon(shared)?,
+            };
+            if step == Step::Nothing {
+                break;
+            }
+            self.was_active = true;
+            if step == Step::Called {
+                return Ok(true);
             }
             if self.has_many_replies() {
-                return Ok(None);
+                return Ok(false);
             }
         }
+        self.has_unread = false;
+        Ok(false)
+    }
+
+    fn next_uncommon(&mut self, shared: &ServerShared) -> Result<Step, EndReason> {
+        let services = shared.registry.table();
+        let received = self.connection.next_received(&mut self.receiver, services);
+        Ok(match received {
+            Ok(Received::Nothing) => Step::Nothing,
+            Ok(Received::Call(call)) => self.keep(call),
+            Ok(Received::Cancelled(id)) => {
+                self.note_cancelled(id);
+                Step::Handled
+            }
+            Ok(Received::Answered(_) | Received::PeerClosing(_) | Received::Handled) => {
+                Step::Handled
+            }
+            Err(error) => return Err(self.broken(error)),
+        })
+    }
+
+    fn keep(&mut self, call: ReceivedCall) -> Step {
+        self.has_stamps |= call.wants_stamps;
+        self.call = Some(call);
+        Step::Called
+    }
+
+    /// Takes the next call for a service, up to which was [advanced](Self::advance).
+    #[inline]
+    pub fn take_call(&mut self) -> Option<ReceivedCall> {
+        self.call.take()
+    }
+
+    /// Takes the next call for a service out of what was received. Everything else is answered.
+    ///
+    /// # Errors
+    /// As [`advance`](Self::advance).
+    #[inline]
+    pub fn next_call(&mut self, shared: &ServerShared) -> Result<Option<ReceivedCall>, EndReason> {
+        self.advance(shared)?;
+        Ok(self.take_call())
     }
 
     /// Whether there may be messages among what was received that were not taken out: they are to be taken out before
@@ -279,13 +325,13 @@ impl ServedStream {
 
     /// Keeps a call that cannot be carried out now; it is the [next](Self::next_call).
     pub fn hold(&mut self, call: ReceivedCall) {
-        self.held = Some(call);
+        self.call = Some(call);
     }
 
     /// Whether a call is [kept](Self::hold), so that nothing behind it may be carried out.
     #[inline]
     pub fn is_held(&self) -> bool {
-        self.held.is_some()
+        self.call.is_some()
     }
 
     /// Tells a peer that can be told that nothing further is accepted.
@@ -303,7 +349,7 @@ impl ServedStream {
     /// Whether something waits to be sent.
     #[inline]
     pub fn has_transmit(&self) -> bool {
-        !self.batch.is_sent() || !self.connection.is_send_idle()
+        !self.batch.is_sent() || self.connection.has_transmit()
     }
 
     /// Sends what there is to send by `send`, which sends as much of a batch as finds room and returns the number of
@@ -317,19 +363,16 @@ impl ServedStream {
         mut send: impl FnMut(&TransmitBatch) -> io::Result<usize>,
     ) -> Result<Sending, EndReason> {
         loop {
-            if self.batch.is_sent() {
-                self.connection.handle_transmitted(&mut self.batch);
-                if !self.connection.poll_transmit(&mut self.batch) {
-                    return Ok(Sending::Done);
-                }
-                if std::mem::take(&mut self.has_stamps) {
-                    self.batch.stamp_sent(profile::now());
-                }
+            if self.batch.is_sent() && !(self.connection.has_transmit() && self.fill_batch()) {
+                return Ok(Sending::Done);
             }
             match send(&self.batch) {
                 Ok(bytes) => {
                     self.batch.advance(bytes);
                     self.slow_reader.note_sent(bytes);
+                    if self.batch.is_sent() {
+                        self.connection.handle_transmitted(&mut self.batch);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(Sending::Blocked);
@@ -337,6 +380,19 @@ impl ServedStream {
                 Err(error) => return Err(EndReason::Socket(error)),
             }
         }
+    }
+
+    /// Fills the batch with what is to be sent now, which replies with time stamps say; returns whether there is
+    /// anything.
+    #[inline]
+    fn fill_batch(&mut self) -> bool {
+        if !self.connection.poll_transmit(&mut self.batch) {
+            return false;
+        }
+        if std::mem::take(&mut self.has_stamps) {
+            self.batch.stamp_sent(profile::now());
+        }
+        true
     }
 
     // ---- Time ----

@@ -77,9 +77,17 @@ impl RequestedServices {
     #[inline(always)]
     pub(super) fn find(&self, interface: &Arc<Interface>) -> Option<u16> {
         let mut services = self.services.iter();
-        let number = services.position(|service| service.is_of(interface))?;
+        let same = services.position(|service| Arc::ptr_eq(&service.interface, interface));
+        let number = same.or_else(|| self.find_equal(interface))?;
         let is_refused = matches!(self.services[number].state, BindState::Refused(_));
         (!is_refused).then_some(number as u16)
+    }
+
+    /// Returns the number of a service that was asked for by another copy of its interface.
+    #[cold]
+    fn find_equal(&self, interface: &Interface) -> Option<usize> {
+        let mut services = self.services.iter();
+        services.position(|service| *service.interface == *interface)
     }
 
     #[cold]

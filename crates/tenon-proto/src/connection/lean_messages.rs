@@ -8,9 +8,9 @@ use super::send_queue::Removed;
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::{
-    self, CALLS_MIN, Close, CloseReason, CommonHeader, Exception, Fault, Features, Flags, Header,
-    Kind, MESSAGE_MIN, Message, Parts, Preamble, RefusalReason, Refused, ReplyDraft, Stamps,
-    Violation, plain, put_message,
+    self, ByteOrder, CALLS_MIN, Close, CloseReason, CommonHeader, Exception, Fault, Features,
+    Flags, Header, Kind, MESSAGE_MIN, Message, Parts, Preamble, RefusalReason, Refused, ReplyDraft,
+    Stamps, Violation, plain, put_message,
 };
 use crate::codec::onc::auth::Credential;
 use crate::config::Role;
@@ -18,18 +18,12 @@ use crate::config::Role;
 /// Answers to pings that may wait to be sent before further pings are taken for an attack.
 const UNSENT_PONGS_MAX: usize = 4096;
 
-/// A call of the commonest form.
-#[derive(Debug, Clone, Copy)]
-pub enum CommonCall {
+/// A call of the commonest form that was accepted.
+pub(super) enum AcceptedCall {
     /// Of procedure 0, which is answered.
     Answered,
-    /// For the service of this index.
-    For {
-        /// The index of the service in the [`ServiceTable`].
-        service: usize,
-        /// What the answer is written for.
-        caller: lean::Caller,
-    },
+    /// For the service of this index in the [`ServiceTable`], and what the answer is written for.
+    For(usize, lean::Caller),
 }
 
 impl<W> Connection<W> {
@@ -259,22 +253,23 @@ impl<W> Connection<W> {
     /// has found, if it is a call of a client to a service that is bound. `None` if it is anything else, which
     /// [`handle_frame`](Self::handle_frame) takes in.
     #[inline]
-    pub fn handle_common(&mut self, header: CommonHeader) -> Option<CommonCall> {
+    pub(super) fn accept_common(&mut self, header: CommonHeader) -> Option<AcceptedCall> {
         let is_open = self.closing.peer.is_none() && !self.closing.is_closed;
-        if !header.is_call() || !is_open || self.role == Role::Client {
+        let answers_natively = self.role == Role::Server && self.own.order == ByteOrder::NATIVE;
+        if !header.is_call() || !is_open || !answers_natively {
             return None;
         }
         let service = self.bound.get(header.service())?;
         self.incoming.accept(header.id()).ok()?;
-        let message_max = self.peer.map_or(0, |peer| peer.message_max);
-        let caller = lean::Caller::common(header, self.own.order, message_max);
         if header.procedure() == NULL_PROCEDURE as u16 {
             self.incoming.counters.pings += 1;
-            caller.put_empty(self.send_queue.control());
-            return Some(CommonCall::Answered);
+            *self.send_queue.control().chunk() = header.empty_reply();
+            return Some(AcceptedCall::Answered);
         }
         self.incoming.counters.calls += 1;
-        Some(CommonCall::For { service, caller })
+        let message_max = self.peer.as_ref().map_or(0, |peer| peer.message_max);
+        let caller = lean::Caller::common(header, self.own.order, message_max);
+        Some(AcceptedCall::For(service, caller))
     }
 
     #[inline]

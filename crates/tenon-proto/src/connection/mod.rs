@@ -109,12 +109,11 @@ pub use byte_layer::{ByteLayer, LayerError};
 pub use counters::{IncomingCounters, OutgoingCounters};
 pub use error::ConnectionError;
 pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
-pub use lean_messages::CommonCall;
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
     AbandonedCall, Answer, CallDraft, LeanCall, ReplyError, StartError, StartedCall, UnsentCall,
 };
-pub use received_call::{Received, ReceivedCall};
+pub use received_call::{CommonCall, Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
 
@@ -333,7 +332,7 @@ impl<W> Connection<W> {
     ///
     /// # Errors
     /// It cannot be started now, and why. The message is as it was.
-    #[inline]
+    #[inline(always)]
     pub fn start_call(
         &mut self,
         draft: &CallDraft<'_>,
@@ -535,8 +534,13 @@ impl<W> Connection<W> {
     pub fn has_transmit(&self) -> bool {
         match &self.layer {
             None => !self.send_queue.is_empty(),
-            Some(layer) => layer.has_transmit() || layer.is_open() && !self.send_queue.is_empty(),
+            Some(layer) => self.layer_has_transmit(&**layer),
         }
+    }
+
+    #[cold]
+    fn layer_has_transmit(&self, layer: &dyn ByteLayer) -> bool {
+        layer.has_transmit() || layer.is_open() && !self.send_queue.is_empty()
     }
 
     /// Bytes that wait to be sent, answers included that were given without a service.
@@ -556,8 +560,10 @@ impl<W> Connection<W> {
             return false;
         }
         self.send_queue.fill(batch);
-        for number in batch.calls() {
-            self.outgoing.mark_sent(number);
+        if self.outgoing.in_flight() > 0 {
+            for number in batch.calls() {
+                self.outgoing.mark_sent(number);
+            }
         }
         true
     }

@@ -182,6 +182,19 @@ impl TransmitBatch {
     /// Returns the bytes that are still to be sent, if they lie one behind the other, as most do.
     #[inline]
     pub fn single_slice(&self) -> Option<&[u8]> {
+        // Mostly there is one kind of messages. Without a look at the others this takes 90 instructions less, 14 % of
+        // what a call of procedure 0 takes at the server.
+        let is_all = |bytes: &Buffer| bytes.len() == self.length;
+        if is_all(&self.control) {
+            return self.control.as_slice().get(self.sent..);
+        }
+        if is_all(&self.short.bytes) {
+            return self.short.bytes.as_slice().get(self.sent..);
+        }
+        self.single_of_several()
+    }
+
+    fn single_of_several(&self) -> Option<&[u8]> {
         let mut slices = self.slices().into_iter().filter(|slice| !slice.is_empty());
         let first = slices.next().unwrap_or_default();
         slices.next().is_none().then_some(first)
@@ -396,15 +409,25 @@ impl SendQueue {
     /// piece of a long one. Returns whether there is anything.
     #[inline]
     pub(super) fn fill(&mut self, batch: &mut TransmitBatch) -> bool {
-        std::mem::swap(&mut batch.control, &mut self.control);
+        (batch.sent, batch.length) = (0, 0);
+        if !self.control.is_empty() {
+            std::mem::swap(&mut batch.control, &mut self.control);
+            batch.length = batch.control.len();
+        }
+        if self.bytes > 0 {
+            self.add_messages(batch);
+        }
+        batch.length > 0
+    }
+
+    #[inline]
+    fn add_messages(&mut self, batch: &mut TransmitBatch) {
         std::mem::swap(&mut batch.short, &mut self.next);
-        batch.sent = 0;
-        batch.length = batch.control.len() + batch.short.bytes.len();
+        batch.length += batch.short.bytes.len();
         if !(self.later.is_empty() && self.in_pieces.is_empty()) {
             self.add_piece(batch);
         }
         self.bytes -= batch.short.bytes.len();
-        batch.length > 0
     }
 
     #[cold]
@@ -458,7 +481,9 @@ impl SendQueue {
     #[inline]
     pub(super) fn recycle(&mut self, batch: &mut TransmitBatch) {
         batch.control.clear();
-        batch.short.reset();
+        if !batch.short.bytes.is_empty() {
+            batch.short.reset();
+        }
         if let Some(piece) = batch.long.take() {
             self.go_on(piece, batch.is_sent());
         }

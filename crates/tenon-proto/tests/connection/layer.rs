@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
     ByteLayer, Connection, ConnectionError, Event, LayerError, WireProtocol,
 };
@@ -255,6 +256,34 @@ fn all_that_was_received_before_a_layer_is_put_in_goes_through_it() {
         }
         assert!(found == Some(long.clone()));
     }
+}
+
+/// What the framing has had no room for is still to be taken out.
+#[test]
+fn a_stream_does_not_end_where_the_layer_has_more() {
+    const RECORD: usize = 8 << 10;
+    // Memory for two records with their marks.
+    let mut receiver = Receiver::onc(2 * RECORD - 12);
+    let (mut connection, _) = Connection::<u32>::server(ConnectionConfig::server());
+    let layer = Box::new(Scrambler::open(true));
+    connection.put_layer(layer, &mut receiver).unwrap();
+    let mut record = vec![0; RECORD];
+    record[..4].copy_from_slice(&(0x8000_0000 | (RECORD - 4) as u32).to_be_bytes());
+    let wire: Vec<u8> = record.repeat(3).iter().map(|byte| byte ^ 0x55).collect();
+    let mut taken = 0;
+    while taken < wire.len() {
+        let room = receiver.room();
+        let step = room.len().min(wire.len() - taken);
+        room[..step].copy_from_slice(&wire[taken..taken + step]);
+        receiver.handle_received(step).unwrap();
+        connection.handle_layer_input(&mut receiver).unwrap();
+        taken += step;
+    }
+    for _ in 0..3 {
+        assert!(!receiver.is_between_frames());
+        assert!(receiver.next_frame().unwrap().is_some());
+    }
+    assert!(receiver.is_between_frames());
 }
 
 #[test]

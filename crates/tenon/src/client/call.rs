@@ -127,10 +127,13 @@ pub(super) enum Reply<'c> {
     /// Where it was received: its caller is the reader.
     InPlace(Reader<'c>),
     /// Elsewhere.
-    Delivered {
-        results: Results,
-        channel: &'c Channel,
-    },
+    Delivered(DeliveredReply<'c>),
+}
+
+/// The reply to a call that another caller has read.
+pub(super) struct DeliveredReply<'c> {
+    pub(super) results: Results,
+    pub(super) channel: &'c Channel,
 }
 
 impl Reply<'_> {
@@ -143,7 +146,7 @@ impl Reply<'_> {
                 let order = half.own.order;
                 (half.results(), order)
             }
-            Self::Delivered { results, .. } => (results.bytes.as_slice(), results.order),
+            Self::Delivered(reply) => (reply.results.bytes.as_slice(), reply.results.order),
         }
     }
 
@@ -152,21 +155,19 @@ impl Reply<'_> {
     pub(super) fn tell(&mut self, probe: impl Probe) {
         match self {
             Self::InPlace(reader) => probe.found(|| -> Option<Stamps> { reader.stamps() }),
-            Self::Delivered { results, .. } => {
-                let note: Option<&Note> = results.note.as_deref();
+            Self::Delivered(reply) => {
+                let note: Option<&Note> = reply.results.note.as_deref();
                 probe.fetched(note);
             }
         }
     }
 }
 
-impl Drop for Reply<'_> {
+impl Drop for DeliveredReply<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Self::Delivered { results, channel } = self
-            && let ResultBytes::Copied(bytes) = &mut results.bytes
-        {
-            channel.recycle(std::mem::take(bytes));
+        if let ResultBytes::Copied(bytes) = &mut self.results.bytes {
+            self.channel.recycle(std::mem::take(bytes));
         }
     }
 }

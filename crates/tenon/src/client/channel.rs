@@ -118,7 +118,7 @@ impl Channel {
     }
 
     /// The time of a call that begins now and has as long as `limit`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn timer(&self, limit: Duration) -> CallTimer {
         match self.shared.ticks {
             Some(ticks) if limit >= CallTimer::COARSE_FROM => {

@@ -42,7 +42,7 @@ impl Channel {
     ///
     /// # Errors
     /// The call cannot go this way: then `message` is as it was. Or it is in flight, and to be waited for.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn call_directly<'c>(
         &'c self,
         message: &mut Buffer,
@@ -104,7 +104,7 @@ impl Channel {
 
 impl ChannelState {
     /// Puts a call in flight, with its caller as sender and reader, if nothing stands in the way.
-    #[inline]
+    #[inline(always)]
     fn start_directly(
         &mut self,
         message: &mut Buffer,
@@ -128,10 +128,12 @@ impl ChannelState {
             return None;
         }
         let waiter = self.waiters.take();
-        let started = connection.start_call(draft, message, timer.deadline(), waiter);
-        let Ok(call) = started else {
-            self.waiters.release(waiter);
-            return None;
+        let call = match connection.start_call(draft, message, timer.deadline(), waiter) {
+            Ok(call) => call,
+            Err(_) => {
+                self.waiters.release(waiter);
+                return None;
+            }
         };
         if !connection.is_send_idle() {
             // The peer is asked for the service first: the call goes behind that.
@@ -150,7 +152,7 @@ impl ChannelState {
 
 impl ReadHalf {
     /// Receives the reply to a call that was sent just now, unless something else comes; returns whether it lies here.
-    #[inline]
+    #[inline(always)]
     fn receive_lone_reply(
         &mut self,
         call: &StartedCall,

@@ -218,9 +218,9 @@ impl Client {
         }
     }
 
-    /// A span of the call, unless no subscriber wants to know.
+    /// A span of the call, unless no subscriber wants to know. In a box, there is nothing to drop mostly.
     #[inline(always)]
-    fn span(&self, procedure: u32) -> Option<tracing::span::EnteredSpan> {
+    fn span(&self, procedure: u32) -> Option<Box<tracing::span::EnteredSpan>> {
         if tracing::level_filters::LevelFilter::current() >= tracing::Level::TRACE {
             Some(self.entered_span(procedure))
         } else {
@@ -229,9 +229,9 @@ impl Client {
     }
 
     #[cold]
-    fn entered_span(&self, procedure: u32) -> tracing::span::EnteredSpan {
+    fn entered_span(&self, procedure: u32) -> Box<tracing::span::EnteredSpan> {
         let (program, version) = (self.program(), self.version());
-        tracing::trace_span!("call", program, version, procedure).entered()
+        Box::new(tracing::trace_span!("call", program, version, procedure).entered())
     }
 }
 
@@ -322,10 +322,10 @@ impl<'c> ClientView<'c> {
     ) -> Result<Reply<'c>, CallError> {
         let _span = self.client.span(procedure);
         let channel = &self.client.channel;
-        let timer = channel.timer(self.client.caller.timeout(&self.options));
+        let limit = self.client.caller.timeout(&self.options);
         let mut message = channel.buffer();
         match write(&mut message) {
-            Ok(draft) => channel.call(message, &draft, timer, probe),
+            Ok(draft) => channel.call(message, &draft, limit, probe),
             Err(error) => Err(self.not_written(message, error)),
         }
     }
@@ -337,10 +337,10 @@ impl<'c> ClientView<'c> {
         probe: impl Probe,
     ) -> Result<Ticket, CallError> {
         let channel = &self.client.channel;
-        let timer = channel.timer(self.client.caller.timeout(&self.options));
+        let limit = self.client.caller.timeout(&self.options);
         let mut message = channel.buffer();
         match write(&mut message) {
-            Ok(draft) => channel.start(message, &draft, timer, probe),
+            Ok(draft) => channel.start(message, &draft, limit, probe),
             Err(error) => Err(self.not_written(message, error)),
         }
     }

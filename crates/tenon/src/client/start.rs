@@ -1,7 +1,7 @@
 //! Starting a call: it is put in flight and behind what waits to be sent, once there is a connection that takes it.
 
 use std::sync::{Arc, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tenon_core::client::seal;
 use tenon_core::error::CallError;
@@ -20,15 +20,16 @@ use super::waiters::WaiterId;
 const GATHERED_MAX: usize = 32 << 10;
 
 impl Channel {
-    /// Makes a call: sends it and waits for its reply. It is given up if none comes by `timer`'s end.
-    #[inline]
+    /// Makes a call: sends it and waits for its reply. It is given up if none comes within `limit`.
+    #[inline(never)]
     pub(super) fn call(
         &self,
         mut message: Buffer,
         draft: &CallDraft<'_>,
-        timer: CallTimer,
+        limit: Duration,
         probe: impl Probe,
     ) -> Result<Reply<'_>, CallError> {
+        let timer = self.timer(limit);
         seal(&mut message, draft, self.address(), self.options())?;
         let mut reply = match self.call_directly(&mut message, draft, &timer, probe) {
             Ok(reader) => Reply::InPlace(reader),
@@ -71,9 +72,10 @@ impl Channel {
         &self,
         mut message: Buffer,
         draft: &CallDraft<'_>,
-        timer: CallTimer,
+        limit: Duration,
         probe: impl Probe,
     ) -> Result<Ticket, CallError> {
+        let timer = self.timer(limit);
         seal(&mut message, draft, self.address(), self.options())?;
         let mut call = Call {
             channel: self,

@@ -12,7 +12,7 @@ use tenon_core::wait::{Company, Looking, Spinners};
 use tenon_net::Until;
 use tenon_proto::connection::CallTimeout;
 
-use super::call::{Flight, Reply};
+use super::call::{DeliveredReply, Flight, Reply};
 use super::channel::Channel;
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
@@ -197,10 +197,10 @@ impl Channel {
             unreachable!("a call is over once");
         };
         let results = outcome.into_results(&flight.timer, || fault)?;
-        Ok(Reply::Delivered {
+        Ok(Reply::Delivered(DeliveredReply {
             results,
             channel: self,
-        })
+        }))
     }
 
     /// Does what is due for a call: it is given up, or something is sent again.

@@ -175,12 +175,9 @@ impl StreamTurn<'_> {
         if signals & ROOM != 0 {
             state.awaits_room = false;
         }
-        if self.transmit(stream, place)? == Sending::Blocked {
+        if self.transmit(stream, state)? == Sending::Blocked {
             return Ok(TurnEnd::Idle);
         }
-        let Some(state) = stream_of(place) else {
-            return Ok(TurnEnd::Taken);
-        };
         if state.ends.is_some() || state.served.is_held() && !self.may_go_on(state) {
             self.await_room(state);
             return self.at_rest(state);
@@ -189,15 +186,12 @@ impl StreamTurn<'_> {
             self.receive(stream, state)?;
         }
         self.carry_out(place)?;
-        if place.is_none() {
-            return Ok(TurnEnd::Taken);
-        }
-        if self.transmit(stream, place)? == Sending::Blocked {
-            return Ok(TurnEnd::Idle);
-        }
         let Some(state) = stream_of(place) else {
             return Ok(TurnEnd::Taken);
         };
+        if self.transmit(stream, state)? == Sending::Blocked {
+            return Ok(TurnEnd::Idle);
+        }
         if (state.is_readable || state.served.has_unread()) && !state.served.is_held() {
             return Ok(TurnEnd::More);
         }
@@ -253,29 +247,36 @@ impl StreamTurn<'_> {
     }
 
     /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
+    #[inline(always)]
     fn carry_out(&mut self, place: &mut Option<Box<SlotState>>) -> Result<(), EndReason> {
-        let shared = &self.server.shared;
         for _ in 0..CALLS_PER_TURN {
             let Some(state) = stream_of(place) else {
                 return Ok(());
             };
-            let Some(received) = state.served.next_call(shared)? else {
+            if !state.served.advance(&self.server.shared)? || !self.carry_out_next(place) {
                 return Ok(());
-            };
-            let call = CallToServe::received(&received);
-            let is_slow = shared.times.is_slow(call.service, call.procedure);
-            if is_slow || self.waits_for_order(state, &call) || self.server.scheduler.is_busy() {
-                if !self.hand_over(state, call, received) {
-                    return Ok(());
-                }
-            } else {
-                self.execute(place, call, received);
-                if self.thread.activity.is_replaced() {
-                    return Ok(());
-                }
             }
         }
         Ok(())
+    }
+
+    /// Carries out the next call, or has another thread do so; returns whether others may follow.
+    #[inline(never)]
+    fn carry_out_next(&mut self, place: &mut Option<Box<SlotState>>) -> bool {
+        let Some(state) = stream_of(place) else {
+            return false;
+        };
+        let Some(received) = state.served.take_call() else {
+            return false;
+        };
+        let call = CallToServe::received(&received);
+        let times = &self.server.shared.times;
+        let is_slow = times.is_slow(call.service, call.procedure);
+        if is_slow || self.waits_for_order(state, &call) || self.server.scheduler.is_busy() {
+            return self.hand_over(state, call, received);
+        }
+        self.execute(place, call, received);
+        !self.thread.activity.is_replaced()
     }
 
     /// Whether a call has to wait for those before it, as its service keeps order.
@@ -379,17 +380,9 @@ impl StreamTurn<'_> {
         }
     }
 
-    fn transmit(
-        &mut self,
-        stream: &Stream,
-        place: &mut Option<Box<SlotState>>,
-    ) -> Result<Sending, EndReason> {
-        let Some(state) = stream_of(place) else {
-            return Ok(Sending::Done);
-        };
-        if !state.served.has_transmit() {
-            return Ok(Sending::Done);
-        }
+    /// Sends what waits, as far as there is room.
+    #[inline]
+    fn transmit(&self, stream: &Stream, state: &mut StreamState) -> Result<Sending, EndReason> {
         self.slot.tally.publish(&state.served.counters());
         state.served.transmit(|batch| send(stream, batch))
     }
@@ -412,68 +405,96 @@ impl StreamTurn<'_> {
     /// Stays with a connection that is the only one which has something to say: waits for what it says next as the
     /// server's threads wait, and serves that, until it is silent for a while or others need the thread.
     pub(super) fn stay(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
+        let Some(stream) = self.slot.stream() else {
+            return TurnEnd::Idle;
+        };
         loop {
-            match self.wait_for_more(place) {
-                Ok(true) => {}
-                Ok(false) => return TurnEnd::Idle,
-                Err(reason) => return self.end(place, reason),
-            }
-            let served = self.serve_received(place);
-            match served.and_then(|end| self.check_time(place).map(|()| end)) {
-                Ok(TurnEnd::Idle) if self.may_stay(place) => {}
-                Ok(end) => return end,
+            match self.stay_once(stream, place) {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
                 Err(reason) => return self.end(place, reason),
             }
         }
     }
 
-    /// Checks that the peer does not take too long for a large request while the thread stays with it.
+    /// Waits for what the connection says next, and serves it. `None` if the thread may stay.
     #[inline]
-    fn check_time(&self, place: &mut Option<Box<SlotState>>) -> Result<(), EndReason> {
-        match stream_of(place) {
-            Some(state) if state.served.has_begun() => {
-                let limits = &self.server.shared.limits;
-                let now = Instant::now();
-                state.served.park(limits, now);
-                state.overdue(limits, now).map_or(Ok(()), Err)
-            }
-            _ => Ok(()),
+    fn stay_once(
+        &mut self,
+        stream: &Stream,
+        place: &mut Option<Box<SlotState>>,
+    ) -> Result<Option<TurnEnd>, EndReason> {
+        let Some(state) = stream_of(place) else {
+            return Ok(Some(TurnEnd::Taken));
+        };
+        if !self.wait_for_more(stream, state)? {
+            return Ok(Some(TurnEnd::Idle));
         }
+        self.carry_out(place)?;
+        let Some(state) = stream_of(place) else {
+            return Ok(Some(TurnEnd::Taken));
+        };
+        if self.transmit(stream, state)? == Sending::Blocked {
+            return Ok(Some(TurnEnd::Idle));
+        }
+        if state.served.has_begun() {
+            if state.served.has_unread() && !state.served.is_held() {
+                return Ok(Some(TurnEnd::More));
+            }
+            self.check_time(state)?;
+        }
+        let may_stay = self.may_stay_with(state);
+        Ok((!may_stay).then_some(TurnEnd::Idle))
+    }
+
+    /// Checks that the peer does not take too long for a large request while the thread stays with it.
+    #[cold]
+    fn check_time(&self, state: &mut StreamState) -> Result<(), EndReason> {
+        let limits = &self.server.shared.limits;
+        let now = Instant::now();
+        state.served.park(limits, now);
+        state.overdue(limits, now).map_or(Ok(()), Err)
     }
 
     /// Whether the thread may wait for this connection alone.
     pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
-        let Some(state) = stream_of(place) else {
-            return false;
-        };
+        stream_of(place).is_some_and(|state| !state.is_blocked() && self.may_stay_with(state))
+    }
+
+    /// The same of one of which nothing waits to be sent.
+    #[inline]
+    fn may_stay_with(&self, state: &StreamState) -> bool {
         !self.thread.activity.is_replaced()
             && self.server.scheduler.may_stay()
             && !self.server.is_stopping()
             && !state.has_running_calls()
-            && !state.served.has_transmit()
             && state.ends.is_none()
     }
 
     /// Waits until something comes; returns whether it has.
-    fn wait_for_more(&mut self, place: &mut Option<Box<SlotState>>) -> Result<bool, EndReason> {
-        let (Some(state), Some(stream)) = (stream_of(place), self.slot.stream()) else {
-            return Ok(false);
-        };
+    #[inline]
+    fn wait_for_more(
+        &mut self,
+        stream: &Stream,
+        state: &mut StreamState,
+    ) -> Result<bool, EndReason> {
         state.served.lend(&mut self.thread.memory);
         let has_begun = state.served.has_begun();
         let room = state.served.room()?;
-        let mut looks = 0;
-        let receive = |limit| match limit {
-            None => {
-                stream.look(looks);
-                looks = LOOKS;
-                stream.try_recv(room)
-            }
-            Some(limit) => stream.recv_within(room, limit),
+        let received = if self.server.sleeps_at_once(&state.waiter, has_begun) {
+            stream.recv_within(room, LINGER)
+        } else {
+            let mut looks = 0;
+            let receive = |limit| match limit {
+                None => {
+                    stream.look(looks);
+                    looks = LOOKS;
+                    stream.try_recv(room)
+                }
+                Some(limit) => stream.recv_within(room, limit),
+            };
+            (self.server).linger(&mut state.waiter, state.looking, has_begun, LINGER, receive)
         };
-        let received =
-            self.server
-                .linger(&mut state.waiter, state.looking, has_begun, LINGER, receive);
         match received {
             Ok(0) => {
                 state.ends = Some(state.served.end_of_stream());
@@ -487,27 +508,6 @@ impl StreamTurn<'_> {
             Err(error) => Err(EndReason::Socket(error)),
         }
     }
-
-    /// Serves what was received, and does not receive again.
-    fn serve_received(&mut self, place: &mut Option<Box<SlotState>>) -> Result<TurnEnd, EndReason> {
-        let Some(stream) = self.slot.stream() else {
-            return Ok(TurnEnd::Idle);
-        };
-        self.carry_out(place)?;
-        if place.is_none() {
-            return Ok(TurnEnd::Taken);
-        }
-        if self.transmit(stream, place)? == Sending::Blocked {
-            return Ok(TurnEnd::Idle);
-        }
-        let Some(state) = stream_of(place) else {
-            return Ok(TurnEnd::Taken);
-        };
-        if state.served.has_unread() && !state.served.is_held() {
-            return Ok(TurnEnd::More);
-        }
-        Ok(TurnEnd::Idle)
-    }
 }
 
 /// The state of a connection, if the thread has it.
@@ -520,7 +520,7 @@ pub(super) fn stream_of(place: &mut Option<Box<SlotState>>) -> Option<&mut Strea
 }
 
 /// Sends as much of a batch as finds room.
-#[inline]
+#[inline(always)]
 fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
     match batch.single_slice() {
         Some(bytes) => stream.try_send(bytes),
@@ -529,12 +529,27 @@ fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
 }
 
 impl ServerState {
+    /// Whether a thread waits for what comes next by no more than one receive that may sleep, which is counted.
+    #[inline]
+    pub(super) fn sleeps_at_once(&self, waiter: &Waiter, has_begun: bool) -> bool {
+        let sleeps = waiter.always_sleeps() && !has_begun && self.may_wait();
+        if sleeps {
+            self.shared.tally.waits.blocks();
+        }
+        sleeps
+    }
+
+    /// Whether a thread may wait for one connection or port alone.
+    #[inline]
+    fn may_wait(&self) -> bool {
+        self.scheduler.may_stay() && !self.is_stopping()
+    }
+
     /// Waits, in the way of this server and for as long as `limit`, until `receive` succeeds, which is
     /// told for how long it may sleep, or not to sleep at all. Of what is received a part `has_begun` to come.
     ///
     /// # Errors
     /// `WouldBlock` when nothing came; what `receive` reports.
-    #[inline]
     pub(super) fn linger<T>(
         &self,
         waiter: &mut Waiter,
@@ -544,12 +559,11 @@ impl ServerState {
         mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
     ) -> io::Result<T> {
         let tally = &self.shared.tally.waits;
-        let may_wait = || self.scheduler.may_stay() && !self.is_stopping();
+        let may_wait = || self.may_wait();
         if !may_wait() {
             return receive(None);
         }
-        if waiter.always_sleeps() && !has_begun {
-            tally.blocks();
+        if self.sleeps_at_once(waiter, has_begun) {
             return receive(Some(limit));
         }
         let company = Company {

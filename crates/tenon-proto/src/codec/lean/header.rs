@@ -292,6 +292,15 @@ impl CommonHeader {
         halves(self.first) == (REPLY, id) && halves(self.second).0 == names
     }
 
+    /// Returns the bytes of the header of a reply without results to the call that has this one.
+    #[inline]
+    pub(crate) fn empty_reply(self) -> [u8; HEADER] {
+        let [a, b, c, d] = REPLY.to_ne_bytes();
+        let [_, _, _, _, e, f, g, h] = self.first.to_ne_bytes();
+        let [i, j, k, l, ..] = self.second.to_ne_bytes();
+        [a, b, c, d, e, f, g, h, i, j, k, l, 0, 0, 0, 0]
+    }
+
     /// The number of the call.
     #[inline]
     pub fn id(self) -> u32 {
@@ -364,6 +373,12 @@ mod tests {
             assert_eq!((common.service(), common.procedure()), (service, procedure));
             assert_eq!(common.message_length(), header.message_length());
             assert_eq!(common.is_call(), kind == Kind::Call);
+            let empty_reply = Header {
+                kind: Kind::Reply,
+                length: 0,
+                ..header
+            };
+            assert_eq!(common.empty_reply(), empty_reply.encode(ByteOrder::NATIVE));
             let is_reply = kind == Kind::Reply;
             assert_eq!(common.is_reply_to(id, service, procedure), is_reply);
             assert!(!common.is_reply_to(id + 1, service, procedure));

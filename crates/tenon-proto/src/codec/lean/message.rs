@@ -272,7 +272,7 @@ impl MessageDraft {
     ///
     /// # Panics
     /// The message is no longer in `buffer`.
-    #[inline]
+    #[inline(always)]
     pub fn stamp(self, buffer: &mut Buffer, id: u32, service: u16) {
         let Some(bytes) = self.header_in(buffer) else {
             return;

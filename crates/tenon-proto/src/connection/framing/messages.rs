@@ -34,6 +34,8 @@ pub struct MessageReader {
     state: State,
     /// The message that was handed out last.
     last: Option<Last>,
+    /// The storage of that message, if it [has its own](Last::is_apart).
+    apart: Option<Storage>,
     /// Messages whose next piece has not begun to arrive, while something else arrives.
     suspended: Vec<Suspended>,
     order: ByteOrder,
@@ -80,7 +82,7 @@ struct Suspended {
 }
 
 /// The message that was handed out last.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Last {
     in_pieces: bool,
     /// Where in the stream it begins.
@@ -89,8 +91,8 @@ struct Last {
     begin: usize,
     /// Bytes of its body, if nothing stands in front of it.
     body: Option<usize>,
-    /// Its own storage, if it was completed while other messages arrived between its pieces.
-    storage: Option<Storage>,
+    /// Whether it has its own storage, as it was completed while other messages arrived between its pieces.
+    is_apart: bool,
 }
 
 /// What a look at the next piece has led to.
@@ -111,17 +113,17 @@ impl Last {
             at,
             begin,
             body,
-            storage: None,
+            is_apart: false,
         }
     }
 
-    fn joined(at: u64, begin: usize, storage: Option<Storage>) -> Self {
+    fn joined(at: u64, begin: usize, is_apart: bool) -> Self {
         Self {
             in_pieces: true,
             at,
             begin,
             body: None,
-            storage,
+            is_apart,
         }
     }
 }
@@ -193,6 +195,7 @@ impl MessageReader {
             at: 0,
             state: State::Preamble,
             last: None,
+            apart: None,
             suspended: Vec::new(),
             order: ByteOrder::NATIVE,
             limit,
@@ -204,6 +207,28 @@ impl MessageReader {
     /// arrived, up to the limit.
     #[inline]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
+        let is_ready = self.storage.is_ready_from(self.start)
+            && self.suspended.is_empty()
+            && self.apart.is_none();
+        if !is_ready || !matches!(self.state, State::Header) {
+            return self.room_behind(may_have);
+        }
+        // Nothing is kept, as between most messages. This takes 40 instructions less at the client and 80 less at the
+        // server: 3 % and 13 % of what a call of procedure 0 takes there.
+        self.last = None;
+        self.storage.clear();
+        self.start = self.storage.base();
+        if !may_have(self.storage.capacity()) {
+            return None;
+        }
+        let room = self.storage.room();
+        let most = room.len().min(RECEIVE_MAX);
+        Some(&mut room[..most])
+    }
+
+    /// The same where something is kept, or there is no memory yet.
+    #[cold]
+    fn room_behind(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.rewind();
         let wanted = self.wanted();
         let lacks_room = self.storage.lacks(wanted);
@@ -275,37 +300,36 @@ impl MessageReader {
 
     /// Returns the header of the next message, if that is complete and of the commonest form. The message stays the
     /// next until it is [taken](Self::take_common) or handed out by [`next_frame`](Self::next_frame).
-    #[inline]
+    #[inline(always)]
     pub fn find_common(&self) -> Option<CommonHeader> {
-        let received = self.received_of_next();
         if !matches!(self.state, State::Header) {
             return None;
         }
+        let received = self.storage.received_behind(self.start)?;
         let header = CommonHeader::of(received.first_chunk()?, self.order)?;
         let length = header.message_length();
         (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)
     }
 
-    /// Takes the next message, whose header was [found](Self::find_common) to be this, and returns its body. It
+    /// Takes the next message, whose header was [found](Self::find_common) to be this. Its [body](Self::last_body)
     /// stays where it is until the next call of this reader.
-    ///
-    /// # Panics
-    /// The message is not complete.
     #[inline]
-    pub fn take_common(&mut self, header: CommonHeader) -> &[u8] {
+    pub fn take_common(&mut self, header: CommonHeader) {
         let begin = self.start + HEADER;
         let length = header.message_length();
         let body = header.length() as usize;
         self.last = Some(Last::whole(self.at, begin, Some(body)));
         self.start += length as usize;
         self.at += length;
-        self.storage.get(begin..begin + body)
     }
 
     /// Returns the message that was handed out last, as long as nothing was received since.
     pub fn last_message(&self) -> Option<Message<'_>> {
         let last = self.last.as_ref()?;
-        let storage = last.storage.as_ref().unwrap_or(&self.storage);
+        let storage = match &self.apart {
+            Some(apart) if last.is_apart => apart,
+            _ => &self.storage,
+        };
         let bytes = storage.get(last.begin - HEADER..last.begin).first_chunk()?;
         let header = Header::decode(bytes, self.order).ok()?;
         let message = message(storage, header, last.begin, last.at, self.order);
@@ -398,7 +422,8 @@ impl MessageReader {
     /// received into next.
     pub(super) fn detach(&mut self, spare: &mut Option<Storage>) -> Option<Detached> {
         let mut last = self.last.take()?;
-        if let Some(storage) = last.storage.take() {
+        if last.is_apart {
+            let storage = self.apart.take()?;
             return Some(self.detached(storage, &last));
         }
         let mut other = spare.take().unwrap_or_else(|| self.storage.fresh());
@@ -457,6 +482,7 @@ impl MessageReader {
     /// Gives the memory back, in which nothing is left.
     pub(super) fn release(&mut self) -> Vec<u8> {
         self.last = None;
+        self.apart = None;
         let memory = self.storage.release();
         self.start = self.storage.base();
         memory
@@ -660,7 +686,8 @@ impl MessageReader {
         let header = joining.header.encode(self.order);
         let begin = start + HEADER;
         other.storage.get_mut(start..begin).copy_from_slice(&header);
-        self.last = Some(Last::joined(joining.at, begin, Some(other.storage)));
+        self.last = Some(Last::joined(joining.at, begin, true));
+        self.apart = Some(other.storage);
         Ok(PieceStep::Complete)
     }
 
@@ -671,7 +698,7 @@ impl MessageReader {
         self.storage
             .get_mut(self.start..begin)
             .copy_from_slice(&header);
-        self.last = Some(Last::joined(joining.at, begin, None));
+        self.last = Some(Last::joined(joining.at, begin, false));
         self.at += joining.wire_bytes;
         self.start = next;
         self.state = State::Header;
@@ -692,6 +719,7 @@ impl MessageReader {
     #[inline]
     fn rewind(&mut self) {
         self.last = None;
+        self.apart = None;
         if self.start == self.storage.end() {
             self.start = self.storage.base();
             self.storage.truncate(self.start);

@@ -58,6 +58,14 @@ pub struct ReceiveMemory {
     spare: Vec<u8>,
 }
 
+impl ReceiveMemory {
+    /// Whether all of it is lent.
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.room.is_empty() && self.spare.is_empty()
+    }
+}
+
 /// Why a stream cannot be read on: the peer's fault, and the end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
@@ -151,7 +159,7 @@ impl Receiver {
     }
 
     /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the receiver has then.
-    #[inline]
+    #[inline(always)]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         if let Some(layered) = &mut self.layered {
             return layered.room_within(may_have);
@@ -180,7 +188,7 @@ impl Receiver {
     ///
     /// # Panics
     /// There was less room.
-    #[inline]
+    #[inline(always)]
     pub fn handle_received(&mut self, bytes: usize) -> Result<(), FramingError> {
         if let Some(layered) = &mut self.layered {
             layered.wire.fill(bytes);
@@ -189,24 +197,22 @@ impl Receiver {
         self.fill(bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, bytes: usize) -> Result<(), FramingError> {
         match &mut self.reader {
             Reader::Lean(reader) => reader.handle_received(bytes),
             Reader::Onc(reader) => reader.handle_received(bytes),
-            Reader::Unknown(reader) => {
-                reader.handle_received(bytes);
-                return self.identify();
-            }
+            Reader::Unknown(_) => return self.identify(bytes),
         }
         Ok(())
     }
 
     #[cold]
-    fn identify(&mut self) -> Result<(), FramingError> {
+    fn identify(&mut self, bytes: usize) -> Result<(), FramingError> {
         let Reader::Unknown(reader) = &mut self.reader else {
             return Ok(());
         };
+        reader.handle_received(bytes);
         self.reader = match sniff(reader.unread(), self.limit)? {
             Sniffed::TooFew => return Ok(()),
             Sniffed::Onc => Reader::Onc(std::mem::replace(reader, RecordReader::new(self.limit))),
@@ -349,22 +355,17 @@ impl Receiver {
         }
     }
 
-    /// Takes the next message, whose header was [found](Self::find_common) to be this, and returns the bytes of its
-    /// body.
-    ///
-    /// # Panics
-    /// The message is not complete.
+    /// Takes the next message, whose header was [found](Self::find_common) to be this.
     #[inline]
-    pub(super) fn take_common(&mut self, header: CommonHeader) -> usize {
-        match &mut self.reader {
-            Reader::Lean(reader) => reader.take_common(header).len(),
-            Reader::Onc(_) | Reader::Unknown(_) => 0,
+    pub(super) fn take_common(&mut self, header: CommonHeader) {
+        if let Reader::Lean(reader) = &mut self.reader {
+            reader.take_common(header);
         }
     }
 
     /// Takes the next message if it is the successful reply to `call`, in its commonest form and without anything
     /// behind it. Returns where in [its content](Self::last_content) the results are.
-    #[inline]
+    #[inline(always)]
     pub fn take_lone_reply(&mut self, call: &StartedCall) -> Option<Range<usize>> {
         match &mut self.reader {
             Reader::Lean(reader) => {
@@ -373,7 +374,8 @@ impl Receiver {
                 if !is_reply || header.message_length() != reader.unread() as u64 {
                     return None;
                 }
-                Some(0..reader.take_common(header).len())
+                reader.take_common(header);
+                Some(0..header.length() as usize)
             }
             Reader::Onc(reader) => {
                 let record = reader.find_whole()?;
@@ -440,6 +442,12 @@ impl Receiver {
     /// Receives into memory that belongs to the thread which receives, if this receiver has none.
     #[inline]
     pub fn lend(&mut self, memory: &mut ReceiveMemory) {
+        if !memory.is_empty() {
+            self.adopt(memory);
+        }
+    }
+
+    fn adopt(&mut self, memory: &mut ReceiveMemory) {
         with_reader!(&mut self.reader, reader => reader.adopt(&mut memory.room));
         if !memory.spare.is_empty() && self.spare.is_none() {
             let mut spare = with_reader!(&self.reader, reader => reader.fresh_storage());
@@ -464,7 +472,11 @@ impl Receiver {
     /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
-        with_reader!(&self.reader, reader => reader.is_between_frames())
+        let is_taken = self
+            .layered
+            .as_ref()
+            .is_none_or(|layered| layered.plain.is_empty());
+        is_taken && with_reader!(&self.reader, reader => reader.is_between_frames())
     }
 
     /// Bytes received that are kept.

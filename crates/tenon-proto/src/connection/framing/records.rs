@@ -240,6 +240,7 @@ impl RecordReader {
     }
 
     /// A record begins next, at the front of the storage.
+    #[inline]
     fn restart(&mut self) {
         self.next = self.storage.base();
         self.record = self.next..self.next;

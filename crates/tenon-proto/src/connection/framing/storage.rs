@@ -47,7 +47,13 @@ impl Storage {
     /// What was received from `from` on; nothing if that is not there.
     #[inline]
     pub(crate) fn received(&self, from: usize) -> &[u8] {
-        self.bytes.get(from..self.filled).unwrap_or_default()
+        self.received_behind(from).unwrap_or_default()
+    }
+
+    /// The same; `None` if that is not there.
+    #[inline]
+    pub(crate) fn received_behind(&self, from: usize) -> Option<&[u8]> {
+        self.bytes.get(from..self.filled)
     }
 
     /// # Panics
@@ -78,6 +84,12 @@ impl Storage {
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.filled = self.base;
+    }
+
+    /// Whether nothing was received from `from` on, and there is memory to receive into.
+    #[inline]
+    pub(crate) fn is_ready_from(&self, from: usize) -> bool {
+        from == self.filled && !self.bytes.is_empty()
     }
 
     /// Where to put what is received next.

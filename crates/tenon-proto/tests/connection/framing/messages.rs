@@ -187,7 +187,8 @@ fn the_commonest_messages_are_found_by_their_headers_alone() {
         if let Some(header) = header {
             assert!(header.is_call() && header.id() == 1);
             let reader = receiver.lean_reader().unwrap();
-            assert_eq!(reader.take_common(header), b"common");
+            reader.take_common(header);
+            assert_eq!(reader.last_body(), b"common");
             assert_eq!(reader.last_body(), b"common");
         } else {
             receiver.next_frame().unwrap();
