@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io;
 
-use tenon::lean::client::BindError;
 use tenon::lean::{BindRefusal, Status};
 use tenon::wire::{DecodeError, EncodeError};
-use tenon::{AddressError, CallError, ConnectError, CredentialError, Refused, StartError};
+use tenon::{
+    AddressError, BindError, CallError, ConnectError, CredentialError, Refused, StartError,
+};
 
 use crate::failure::{Reason, Trouble};
 
@@ -212,6 +213,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(error) => error.fmt(f),
+            Self::Start(StartError::Register(cause)) => {
+                write!(f, "cannot register the services: {cause}")
+            }
             Self::Start(error) => error.fmt(f),
             Self::Address(error) => error.fmt(f),
             Self::Credential(error) => error.fmt(f),

@@ -314,7 +314,7 @@ impl CChannel {
         let mut unsent = None;
         let mut unread = None;
         let outcome = match self.client.protocol() {
-            Protocol::Onc => self.client.call(
+            Protocol::Onc => self.client.onc().call(
                 number,
                 |out| arguments.encode(out, |message| message.encode_xdr, &mut unsent),
                 |input| {
@@ -324,7 +324,7 @@ impl CChannel {
                     })
                 },
             ),
-            Protocol::Lean => self.client.call_lean(
+            Protocol::Lean => self.client.lean().call(
                 number,
                 |out| arguments.encode(out, |message| message.encode_lean, &mut unsent),
                 |input| {
