@@ -4,6 +4,7 @@
 
 pub mod back_off;
 pub mod caller;
+pub mod client;
 mod client_socket;
 mod datagram_failure;
 pub mod error;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenon_core::client::{ResultBytes, Results};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Note, Probe};
 use tenon_core::timer::CallTimer;
@@ -10,7 +11,7 @@ use tenon_wire::Buffer;
 
 use super::channel::Channel;
 use super::reader::Reader;
-use super::waiters::{ResultBytes, Results, WaiterId};
+use super::waiters::WaiterId;
 
 /// A call whose reply is waited for, now or later.
 #[derive(Debug)]

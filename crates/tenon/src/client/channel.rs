@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tenon_core::client::buffers;
 use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
@@ -12,7 +13,6 @@ use tenon_net::{Address, Ticks, Transport};
 use tenon_proto::connection::OutgoingCounters;
 use tenon_wire::Buffer;
 
-use super::buffers;
 use super::link::LinkSocket;
 use super::state::ChannelState;
 

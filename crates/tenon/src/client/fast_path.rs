@@ -5,6 +5,8 @@
 
 use std::sync::MutexGuard;
 
+use tenon_core::client::buffers::keep_spare;
+use tenon_core::client::{CallId, Input, Outgoing, ReplyPlace, handle_stream};
 use tenon_core::error::ConnectionFailure;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::CallTimer;
@@ -13,12 +15,11 @@ use tenon_proto::connection::{CallDraft, StartedCall, TransmitBatch};
 use tenon_proto::lean::{ByteOrder, PIECE};
 use tenon_wire::Buffer;
 
-use super::buffers::keep_spare;
 use super::channel::Channel;
-use super::link::{Input, Outgoing, OwnReply, ReadHalf, Sending, handle_received};
+use super::link::{ReadHalf, Sending};
 use super::reader::Reader;
 use super::state::{Calls, ChannelState};
-use super::waiters::{CallId, WaiterId};
+use super::waiters::WaiterId;
 
 /// How a call has begun.
 enum Begun {
@@ -169,7 +170,7 @@ impl ReadHalf {
         };
         if receiver.is_between_frames() {
             let came = socket.receive(wait, receiver.room(), false, timer.until_from_start());
-            match handle_received(receiver, came) {
+            match handle_stream(receiver, came) {
                 Ok(()) => {}
                 Err(error) if is_deadline(&error) => return Ok(false),
                 Err(error) => return Err(error.into()),
@@ -178,7 +179,7 @@ impl ReadHalf {
         let Some(place) = receiver.take_lone_reply(call) else {
             return Ok(false);
         };
-        *own = OwnReply {
+        *own = ReplyPlace {
             place,
             order: ByteOrder::NATIVE,
             stamps: None,

@@ -2,22 +2,18 @@
 //! reader, which belongs to one of them at a time.
 
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tenon_core::ClientSocket;
+use tenon_core::client::{Input, Outgoing, ReplyPlace};
 use tenon_core::error::ConnectionFailure;
 use tenon_core::options::ChannelOptions;
-use tenon_core::trains::Trains;
 use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
 use tenon_net::{Address, Came, Until};
-use tenon_proto::connection::TransmitBatch;
 use tenon_proto::connection::framing::Receiver;
-use tenon_proto::lean::{ByteOrder, Stamps};
 
-use super::datagram_input::DatagramInput;
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
 
@@ -62,13 +58,6 @@ pub(super) enum Sending {
     Direct,
 }
 
-/// What is being sent. A sender whose time ran out leaves the rest to others.
-#[derive(Debug)]
-pub(super) enum Outgoing {
-    Stream(Box<TransmitBatch>),
-    Datagram(Box<Trains<()>>),
-}
-
 /// What the reader of a link works with.
 #[derive(Debug)]
 pub(super) struct ReadHalf {
@@ -76,49 +65,11 @@ pub(super) struct ReadHalf {
     pub(super) input: Input,
     pub(super) waiter: Waiter,
     /// The reply to the reader's own call, once it has come.
-    pub(super) own: OwnReply,
+    pub(super) own: ReplyPlace,
     /// That call, if the channel still has it in flight.
     pub(super) answered: Option<(u32, WaiterId)>,
     /// Callers that are to be woken once the lock is released.
     pub(super) wakes: Vec<WakeHandle>,
-}
-
-/// What has been received.
-#[derive(Debug)]
-pub(super) enum Input {
-    Stream(Receiver),
-    Datagram(Box<DatagramInput>),
-}
-
-/// A reply where it was received.
-#[derive(Debug)]
-pub(super) struct OwnReply {
-    /// Where in the message the results are.
-    pub(super) place: Range<usize>,
-    /// The order of their bytes.
-    pub(super) order: ByteOrder,
-    /// What the server says of the call's way.
-    pub(super) stamps: Option<Stamps>,
-}
-
-impl Default for OwnReply {
-    fn default() -> Self {
-        Self {
-            place: 0..0,
-            order: ByteOrder::NATIVE,
-            stamps: None,
-        }
-    }
-}
-
-impl Outgoing {
-    /// Returns the batch, if it is one.
-    pub(super) fn into_batch(self) -> Option<Box<TransmitBatch>> {
-        match self {
-            Self::Stream(batch) => Some(batch),
-            Self::Datagram(_) => None,
-        }
-    }
 }
 
 impl LinkSocket {
@@ -219,21 +170,12 @@ impl Link {
         receiver: Option<Receiver>,
         options: &ChannelOptions,
     ) -> Self {
-        let (input, outgoing) = match receiver {
-            Some(receiver) => (Input::Stream(receiver), Outgoing::Stream(Box::default())),
-            None => {
-                let input = DatagramInput::new(&options.connection_config());
-                (
-                    Input::Datagram(Box::new(input)),
-                    Outgoing::Datagram(Box::default()),
-                )
-            }
-        };
+        let transport = socket.socket.transport();
         let reader = ReadHalf {
             socket: Arc::clone(&socket),
-            input,
+            input: Input::new(receiver, &options.connection_config()),
             waiter: Waiter::new(options.waiting),
-            own: OwnReply::default(),
+            own: ReplyPlace::default(),
             answered: None,
             wakes: Vec::new(),
         };
@@ -241,7 +183,7 @@ impl Link {
             socket,
             reader: Some(Box::new(reader)),
             sending: Sending::Idle,
-            outgoing: Some(outgoing),
+            outgoing: Some(Outgoing::new(transport)),
             used_at: Instant::now(),
             failure: None,
         }
@@ -262,11 +204,7 @@ impl Link {
 
     /// Whether a sender has left something unsent.
     pub(super) fn has_rest(&self) -> bool {
-        match &self.outgoing {
-            Some(Outgoing::Stream(batch)) => !batch.is_sent(),
-            Some(Outgoing::Datagram(trains)) => trains.has_next(),
-            None => false,
-        }
+        self.outgoing.as_ref().is_some_and(Outgoing::has_rest)
     }
 
     /// Whether it was not used for so long that it is to be looked at.
@@ -286,83 +224,14 @@ impl ReadHalf {
             waiter,
             ..
         } = self;
-        match input {
-            Input::Stream(receiver) => {
-                let has_begun = !receiver.is_between_frames();
-                let came = socket.receive(waiter, receiver.room(), has_begun, until);
-                handle_received(receiver, came)
-            }
-            Input::Datagram(input) => {
-                let came = socket.receive(waiter, input.room(), false, until);
-                input.handle_received(came)
-            }
-        }
-    }
-
-    /// Whether nothing has come that was not handed out.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        match &self.input {
-            Input::Stream(receiver) => receiver.is_between_frames(),
-            Input::Datagram(input) => !input.has_next(),
-        }
+        let has_begun = input.has_begun();
+        let came = socket.receive(waiter, input.room(), has_begun, until);
+        input.handle_received(came)
     }
 
     /// Returns the results of the reader's own call.
     #[inline]
     pub(super) fn results(&mut self) -> &[u8] {
-        let place = self.own.place.clone();
-        let message = match &mut self.input {
-            Input::Stream(receiver) => receiver.last_content(),
-            Input::Datagram(input) => input.message(),
-        };
-        message.get(place).unwrap_or_default()
+        self.input.results(&self.own.place)
     }
-}
-
-/// Takes in what was received from a stream.
-///
-/// # Errors
-/// Nothing was; the end of the stream; the peer speaks another protocol.
-#[inline]
-pub(super) fn handle_received(receiver: &mut Receiver, came: io::Result<Came>) -> io::Result<()> {
-    match came {
-        Ok(came) if came.length > 0 => receiver
-            .handle_received(came.length)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
-        Ok(_) => Err(end_of_stream(receiver)),
-        Err(error) if is_for_now(&error) => Err(error),
-        Err(error) => Err(may_not_be_lean(receiver, error)),
-    }
-}
-
-#[cold]
-fn end_of_stream(receiver: &mut Receiver) -> io::Error {
-    let message = if receiver.is_between_frames() {
-        "the peer closed it"
-    } else {
-        "the peer closed it in the middle of a reply"
-    };
-    may_not_be_lean(
-        receiver,
-        io::Error::new(io::ErrorKind::UnexpectedEof, message),
-    )
-}
-
-/// A peer that breaks a connection off without a word may never have heard of the lean protocol.
-#[cold]
-fn may_not_be_lean(receiver: &mut Receiver, error: io::Error) -> io::Error {
-    const HINT: &str = "the peer has not said that it speaks the lean protocol; \
-                        if it speaks ONC RPC, connect to tcp:// or unix://";
-    match receiver.lean_reader() {
-        Some(reader) if reader.received() == 0 => {
-            io::Error::new(error.kind(), format!("{error}; {HINT}"))
-        }
-        _ => error,
-    }
-}
-
-/// Whether nothing has come, which says nothing of the connection.
-fn is_for_now(error: &io::Error) -> bool {
-    tenon_net::is_deadline(error) || error.kind() == io::ErrorKind::WouldBlock
 }

@@ -8,10 +8,8 @@
 //! One lock guards [what callers share](state). It is never held over a system call, nor over code of the user.
 
 mod batch;
-mod buffers;
 mod call;
 mod channel;
-mod datagram_input;
 mod fast_path;
 mod handle;
 mod link;

@@ -6,23 +6,17 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::error::{CallError, ConnectionFailure};
-use tenon_core::profile::{Note, Probe, Step};
+use tenon_core::client::{Found, Input, Outcome, ReplyPlace, Results, Taken};
+use tenon_core::error::ConnectionFailure;
+use tenon_core::profile::{Probe, Step};
 use tenon_net::{Until, is_deadline};
-use tenon_proto::connection::framing::Receiver;
-use tenon_proto::connection::{Answer, Connection, Event, PeerClosing, ServiceTable};
-use tenon_proto::lean::{CloseReason, Stamps};
+use tenon_proto::lean::Stamps;
 
 use super::channel::Channel;
-use super::datagram_input::DatagramInput;
-use super::link::{Input, LinkSocket, OwnReply, ReadHalf};
-use super::state::{Calls, ChannelState, DatagramCalls};
+use super::link::{LinkSocket, ReadHalf};
+use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
-use super::waiters::{CallId, Outcome, ResultBytes, Results, WaiterId};
-
-/// Bytes of the longest results that are copied for their caller. Of longer ones the whole message is taken out of what
-/// was received.
-const COPIED_MAX: usize = 16 << 10;
+use super::waiters::WaiterId;
 
 /// The reader's role on a link. Dropping it passes the role on.
 pub(super) struct Reader<'c> {
@@ -93,7 +87,7 @@ impl<'c> Reader<'c> {
     pub(super) fn read(&mut self, waiter: WaiterId, mut until: Until, probe: impl Probe) -> bool {
         let mut has_received = false;
         loop {
-            let delivered = if self.half().is_empty() {
+            let delivered = if self.half().input.is_empty() {
                 Ok(Delivered::Nothing)
             } else {
                 self.deliver(Some(waiter))
@@ -201,13 +195,7 @@ impl<'c> Reader<'c> {
             wakes,
             delivered: Delivered::Nothing,
         };
-        let taken = match input {
-            Input::Stream(receiver) => delivery.take_stream(&mut state, receiver),
-            Input::Datagram(input) => {
-                delivery.take_datagrams(&mut state, socket, input);
-                Ok(())
-            }
-        };
+        let taken = delivery.take_all(&mut state, socket, input);
         let delivered = delivery.delivered;
         if state.needs_sender() {
             // Without waiting: what finds no room is left to a caller that waits.
@@ -227,51 +215,43 @@ struct Delivery<'d> {
     /// For which the reader reads.
     own: Option<WaiterId>,
     /// Where its reply is noted.
-    place: &'d mut OwnReply,
+    place: &'d mut ReplyPlace,
     /// Callers that are to be woken.
     wakes: &'d mut Vec<WakeHandle>,
     delivered: Delivered,
 }
 
-/// What was found out of an answer before its message was touched again.
-struct Found {
-    waiter: WaiterId,
-    /// Bytes of the results, or what the answer is instead.
-    outcome: Result<usize, CallError>,
-    reply: OwnReply,
-}
-
 impl Delivery<'_> {
-    /// Takes in all messages that have come whole over a stream.
-    fn take_stream(
+    /// Takes in all messages that have come whole.
+    fn take_all(
         &mut self,
         state: &mut ChannelState,
-        receiver: &mut Receiver,
+        socket: &LinkSocket,
+        input: &mut Input,
     ) -> Result<(), ConnectionFailure> {
-        let services = ServiceTable::default();
+        let own = self
+            .own
+            .and_then(|own| Some((own, state.waiters.call(own)?)));
         let mut has_progress = false;
         loop {
-            let Calls::Stream(connection) = &mut state.calls else {
-                return Ok(());
-            };
-            let Some(event) = next_event(connection, receiver, &services)? else {
-                break;
-            };
-            has_progress = true;
-            match event {
-                StreamEvent::Answered(found) => self.hand_out(state, receiver, found),
-                StreamEvent::Closing(cause, unbegun) => {
-                    let error = CallError::Disconnected {
-                        cause: Arc::new(cause),
-                        may_have_executed: false,
-                    };
+            let taken = input.take_next(&mut state.calls, own)?;
+            if let Some(size) = input.likely_train() {
+                socket.socket.expect_train(size);
+            }
+            match taken {
+                Taken::Nothing => break,
+                Taken::Answered(found) => self.hand_out(state, input, found),
+                Taken::Closing(error, unbegun) => {
                     for waiter in unbegun {
-                        let outcome = Outcome::Answered(Err(error.clone()));
-                        self.leave(state, waiter, outcome);
+                        self.leave(state, waiter, Outcome::Answered(Err(error.clone())));
                     }
                 }
-                StreamEvent::Other => {}
+                Taken::Other => {}
             }
+            has_progress = true;
+        }
+        while let Some((waiter, failure)) = state.calls.poll_failure() {
+            self.leave(state, waiter, Outcome::Failed(failure));
         }
         if has_progress {
             self.note_others();
@@ -281,82 +261,23 @@ impl Delivery<'_> {
     }
 
     /// Hands out an answer: the reader's own stays where it is, if nothing has come behind it.
-    fn hand_out(&mut self, state: &mut ChannelState, receiver: &mut Receiver, found: Found) {
+    fn hand_out(&mut self, state: &mut ChannelState, input: &mut Input, found: Found<WaiterId>) {
         let Found {
             waiter,
             outcome,
             reply,
         } = found;
-        let length = match outcome {
-            Ok(length) => length,
-            Err(error) => return self.leave(state, waiter, Outcome::Answered(Err(error))),
-        };
-        if self.own == Some(waiter) && receiver.is_between_frames() {
+        if let Err(error) = outcome {
+            return self.leave(state, waiter, Outcome::Answered(Err(error)));
+        }
+        if self.own == Some(waiter) && input.is_empty() {
             *self.place = reply;
             self.delivered = Delivered::Own;
             return state.release(waiter);
         }
-        let bytes = if length <= COPIED_MAX {
-            state.copy(&receiver.last_content()[reply.place])
-        } else {
-            match receiver.detach() {
-                Some(message) => ResultBytes::Detached(Box::new(message), length),
-                None => return,
-            }
-        };
-        let results = Results {
-            bytes,
-            order: reply.order,
-            note: reply.stamps.map(Note::now),
-        };
-        self.leave(state, waiter, Outcome::Answered(Ok(results)));
-    }
-
-    /// Takes in all datagrams that have come.
-    fn take_datagrams(
-        &mut self,
-        state: &mut ChannelState,
-        socket: &LinkSocket,
-        input: &mut DatagramInput,
-    ) {
-        let now = Instant::now();
-        let own_call = self.own.and_then(|own| state.waiters.call(own));
-        while input.advance() {
-            self.note_others();
-            if let Some(size) = input.likely_train() {
-                socket.socket.expect_train(size);
-            }
-            let Calls::Datagram(calls) = &mut state.calls else {
-                return;
-            };
-            let Some(found) = next_answer(calls, input, (self.own, own_call), now) else {
-                continue;
-            };
-            let Found {
-                waiter,
-                outcome,
-                reply,
-            } = found;
-            let outcome = match outcome {
-                Err(error) => Err(error),
-                Ok(_) if self.own == Some(waiter) && !input.has_next() => {
-                    *self.place = reply;
-                    self.delivered = Delivered::Own;
-                    state.release(waiter);
-                    continue;
-                }
-                Ok(_) => Ok(Results {
-                    bytes: state.copy(&input.message()[reply.place]),
-                    order: reply.order,
-                    note: reply.stamps.map(Note::now),
-                }),
-            };
-            self.leave(state, waiter, Outcome::Answered(outcome));
+        if let Some(results) = Results::take(input, &reply, || state.buffers.take()) {
+            self.leave(state, waiter, Outcome::Answered(Ok(results)));
         }
-        while let Some((waiter, failure)) = state.poll_failure() {
-            self.leave(state, waiter, Outcome::Failed(failure));
-        }
-        state.handle_progress();
     }
 
     /// Something was taken in.
@@ -372,112 +293,6 @@ impl Delivery<'_> {
             self.delivered = Delivered::OwnOutcome;
         }
         self.wakes.extend(state.waiters.deliver(waiter, outcome));
-    }
-}
-
-/// What a message meant for the channel.
-enum StreamEvent {
-    Answered(Found),
-    /// The peer begins nothing any more, and has not begun the calls of these waiters.
-    Closing(io::Error, Vec<WaiterId>),
-    Other,
-}
-
-/// Takes the next message in that has come whole.
-#[inline]
-fn next_event(
-    connection: &mut Connection<WaiterId>,
-    receiver: &mut Receiver,
-    services: &ServiceTable,
-) -> Result<Option<StreamEvent>, ConnectionFailure> {
-    let frame = receiver.next_frame();
-    let Some(frame) = frame.map_err(tenon_proto::connection::ConnectionError::from)? else {
-        return Ok(None);
-    };
-    Ok(Some(match connection.handle_frame(frame, services)? {
-        Event::Answered(answer) => {
-            let length = answer.outcome.as_ref().map_or(0, |results| results.len());
-            let mut found = Found::of(answer, 0..length);
-            // The results end the message.
-            let end = receiver.last_content().len();
-            found.reply.place = end - length..end;
-            StreamEvent::Answered(found)
-        }
-        Event::PeerClosing(closing) => closing_event(closing)?,
-        _ => StreamEvent::Other,
-    }))
-}
-
-#[cold]
-fn closing_event(closing: PeerClosing<'_, WaiterId>) -> Result<StreamEvent, ConnectionFailure> {
-    let cause = io::Error::new(
-        io::ErrorKind::ConnectionAborted,
-        format!("the peer closed the connection: {}", closing.close),
-    );
-    // What the peer takes for a violation ends everything.
-    if closing.close.reason == CloseReason::VIOLATION {
-        return Err(cause.into());
-    }
-    let unbegun = closing.unbegun.into_iter().map(|call| call.waiter);
-    Ok(StreamEvent::Closing(cause, unbegun.collect()))
-}
-
-/// Takes in the datagram that was handed out last; returns the answer, if that makes one whole.
-fn next_answer(
-    calls: &mut DatagramCalls,
-    input: &mut DatagramInput,
-    own: (Option<WaiterId>, Option<CallId>),
-    now: Instant,
-) -> Option<Found> {
-    calls.fault = None;
-    let (datagram, whole) = input.last_datagram();
-    if let (Some(waiter), Some(CallId::Datagram(id))) = own
-        && let Some(place) = calls.endpoint.take_common(now, datagram, id)
-    {
-        return Some(Found {
-            waiter,
-            outcome: Ok(place.len()),
-            reply: OwnReply {
-                place,
-                ..OwnReply::default()
-            },
-        });
-    }
-    let datagram_start = datagram.as_ptr() as usize;
-    let answer = calls.endpoint.handle_datagram(now, datagram, whole)?;
-    let results = answer.outcome.as_ref().map_or(&[][..], |results| results);
-    let (start, length) = (results.as_ptr() as usize, results.len());
-    let mut found = Found::of(answer, 0..length);
-    let message = input.message();
-    // What was joined lies elsewhere than the datagram.
-    let begin = match message.as_ptr() as usize {
-        joined if joined != datagram_start && length > 0 => start - joined,
-        _ if length > 0 => start - datagram_start,
-        _ => 0,
-    };
-    found.reply.place = begin..begin + length;
-    Some(found)
-}
-
-impl Found {
-    #[inline]
-    fn of(answer: Answer<'_, WaiterId>, place: std::ops::Range<usize>) -> Self {
-        let stamps = match answer.extensions.is_empty() {
-            true => None,
-            false => Stamps::find(answer.extensions),
-        };
-        Self {
-            waiter: answer.waiter,
-            outcome: match answer.outcome {
-                Ok(results) => Ok(results.len()),
-                Err(error) => Err(error.into()),
-            },
-            reply: OwnReply {
-                place,
-                order: answer.order,
-                stamps,
-            },
-        }
     }
 }
 
@@ -516,14 +331,6 @@ impl ChannelState {
         }
     }
 
-    /// Copies results for the caller that waits for them.
-    #[inline]
-    fn copy(&mut self, results: &[u8]) -> ResultBytes {
-        let mut copy = self.buffers.take();
-        copy.extend(results);
-        ResultBytes::Copied(copy)
-    }
-
     /// The peer has said something, so that calls may begin which could not.
     #[inline]
     fn handle_progress(&mut self) {
@@ -539,15 +346,8 @@ impl ChannelState {
     /// Nothing listens at the peer's port.
     #[cold]
     fn handle_refusal(&mut self, error: io::Error) -> Result<(), ConnectionFailure> {
-        let Calls::Datagram(calls) = &mut self.calls else {
-            return Err(error.into());
-        };
-        if !calls.endpoint.is_exchange() {
-            return Err(error.into());
-        }
-        calls.fault = Some(Arc::new(error));
-        calls.endpoint.handle_refusal(Instant::now());
-        while let Some((waiter, failure)) = self.poll_failure() {
+        self.calls.handle_refusal(error, Instant::now())?;
+        while let Some((waiter, failure)) = self.calls.poll_failure() {
             self.end(waiter, Outcome::Failed(failure));
         }
         self.wake_blocked();

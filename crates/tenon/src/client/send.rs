@@ -7,13 +7,14 @@ use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tenon_core::client::Outgoing;
 use tenon_core::error::ConnectionFailure;
 use tenon_core::trains::Trains;
 use tenon_net::{Ready, is_deadline};
 use tenon_proto::connection::TransmitBatch;
 
 use super::channel::Channel;
-use super::link::{LinkSocket, Outgoing, Sending};
+use super::link::{LinkSocket, Sending};
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
 
@@ -181,7 +182,7 @@ impl Channel {
                 },
             }
         };
-        self.lock().note_fault(fault);
+        self.lock().calls.note_fault(fault);
     }
 }
 
@@ -215,31 +216,13 @@ impl ChannelState {
         if !self.is_linked(&sender.socket) {
             return false;
         }
-        match (&mut sender.outgoing, &mut self.calls) {
-            (Outgoing::Stream(batch), Calls::Stream(connection)) => {
-                // What another sender has left comes first.
-                !batch.is_sent() || connection.poll_transmit(batch)
-            }
-            (Outgoing::Datagram(trains), Calls::Datagram(calls)) => {
-                let mut now = None;
-                let mut poll = |out: &mut tenon_wire::Buffer| {
-                    let now = *now.get_or_insert_with(Instant::now);
-                    calls.endpoint.poll_transmit(now, out).then_some(())
-                };
-                trains.next(&mut poll).is_some()
-            }
-            _ => false,
-        }
+        sender.outgoing.advance(&mut self.calls)
     }
 
     /// Everything was sent.
     #[inline]
     fn handle_transmitted(&mut self, sender: &mut Sender) {
-        if let (Outgoing::Stream(batch), Calls::Stream(connection)) =
-            (&mut sender.outgoing, &mut self.calls)
-        {
-            connection.handle_transmitted(batch);
-        }
+        sender.outgoing.handle_transmitted(&mut self.calls);
     }
 
     /// The sender's role is free again.
@@ -258,11 +241,7 @@ impl ChannelState {
     /// The reader has found meanwhile that the connection failed.
     #[cold]
     fn end_failed(&mut self, mut sender: Sender) {
-        let batch = match &mut sender.outgoing {
-            Outgoing::Stream(batch) => Some(&mut **batch),
-            Outgoing::Datagram(_) => None,
-        };
-        self.end_link(&sender.socket, batch);
+        self.end_link(&sender.socket, sender.outgoing.batch_mut());
     }
 
     /// The sender's time is over before everything was sent: another caller goes on.
@@ -289,14 +268,5 @@ impl ChannelState {
     fn handle_failed(&mut self, sender: Sender, failure: &ConnectionFailure) {
         self.break_link(&sender.socket, failure);
         self.end_failed(sender);
-    }
-
-    /// Something could not be sent, and counts as lost.
-    #[cold]
-    pub(super) fn note_fault(&mut self, error: io::Error) {
-        tracing::debug!(%error, "a datagram could not be sent");
-        if let Calls::Datagram(calls) = &mut self.calls {
-            calls.fault = Some(Arc::new(error));
-        }
     }
 }

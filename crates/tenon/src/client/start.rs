@@ -3,19 +3,18 @@
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
+use tenon_core::client::seal;
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::CallTimer;
-use tenon_net::{Datagram, Transport};
 use tenon_proto::connection::{CallDraft, StartError};
-use tenon_proto::onc::record::{self, MARK};
 use tenon_wire::Buffer;
 
 use super::call::{Call, Flight, Reply, Ticket};
 use super::channel::Channel;
 use super::fast_path::Detour;
 use super::state::{Calls, ChannelState};
-use super::waiters::{CallId, WaiterId};
+use super::waiters::WaiterId;
 
 /// Bytes of calls that are gathered at most while a batch is open.
 const GATHERED_MAX: usize = 32 << 10;
@@ -30,7 +29,7 @@ impl Channel {
         timer: CallTimer,
         probe: impl Probe,
     ) -> Result<Reply<'_>, CallError> {
-        self.seal(&mut message, draft)?;
+        seal(&mut message, draft, self.address(), self.options())?;
         let mut reply = match self.call_directly(&mut message, draft, &timer, probe) {
             Ok(reader) => Reply::InPlace(reader),
             Err(detour) => self.call_by_detour(detour, message, draft, timer, probe)?,
@@ -75,7 +74,7 @@ impl Channel {
         timer: CallTimer,
         probe: impl Probe,
     ) -> Result<Ticket, CallError> {
-        self.seal(&mut message, draft)?;
+        seal(&mut message, draft, self.address(), self.options())?;
         let mut call = Call {
             channel: self,
             flight: Flight::new(timer),
@@ -87,35 +86,6 @@ impl Channel {
             timer: call.flight.timer,
         };
         Ok(Ticket::new(self.clone(), flight))
-    }
-
-    /// Makes a message whole, but for what it is given when it is started.
-    ///
-    /// # Errors
-    /// It is too large.
-    #[inline]
-    fn seal(&self, message: &mut Buffer, draft: &CallDraft<'_>) -> Result<(), CallError> {
-        let is_single_datagram =
-            matches!(draft, CallDraft::Onc) && self.address().transport() == Transport::Udp;
-        let size = match draft {
-            CallDraft::Onc => message.len() - MARK,
-            CallDraft::Lean(call) => call.draft.seal(message),
-        };
-        let mut limit = self.options().send_max;
-        if is_single_datagram {
-            limit = limit.min(Datagram::SIZE_MAX);
-        }
-        if size > limit {
-            return Err(CallError::TooLarge {
-                size,
-                limit,
-                datagram: is_single_datagram,
-            });
-        }
-        if matches!(draft, CallDraft::Onc) && !is_single_datagram {
-            record::seal(message, 0, self.options().fragment_max);
-        }
-        Ok(())
     }
 
     /// Starts a call, and sends what waits unless another caller does, or a batch is open.
@@ -292,21 +262,7 @@ impl ChannelState {
         draft: &CallDraft<'_>,
         timer: &CallTimer,
     ) -> Result<(), StartError> {
-        let deadline = timer.deadline();
-        let call = match &mut self.calls {
-            Calls::Stream(connection) => {
-                let call = connection.start_call(draft, message, deadline, waiter)?;
-                connection.push_call(&call, message);
-                CallId::Stream(call)
-            }
-            Calls::Datagram(calls) => {
-                let now = timer.started();
-                let started = calls
-                    .endpoint
-                    .start_call(now, draft, message, deadline, waiter)?;
-                CallId::Datagram(started)
-            }
-        };
+        let call = self.calls.start(draft, message, timer, waiter)?;
         self.waiters.set_call(waiter, call);
         Ok(())
     }

@@ -1,28 +1,23 @@
 //! What the callers of a channel share, under its one lock.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tenon_core::back_off::BackOff;
+use tenon_core::client::buffers::Buffers;
+use tenon_core::client::{CallId, Outcome, Outgoing, ResultBytes};
 use tenon_core::error::ConnectionFailure;
 use tenon_core::options::ChannelOptions;
-use tenon_net::{Address, Protocol, Transport};
-use tenon_proto::connection::framing::Receiver;
-use tenon_proto::connection::{
-    Connection, OutgoingCounters, TransmitBatch, UnsentCall, WireProtocol,
-};
-use tenon_proto::endpoint::ClientEndpoint;
-use tenon_proto::endpoint::exchange::client::{ClientLimits, ClientSecrets};
-use tenon_proto::endpoint::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
-use tenon_proto::lean::Features;
+use tenon_net::Address;
+use tenon_proto::connection::{TransmitBatch, UnsentCall};
 
-use super::buffers::Buffers;
-use super::link::{Link, LinkSocket, Outgoing, ReadHalf, Sending};
+use super::link::{Link, LinkSocket, ReadHalf, Sending};
 use super::wait_handle::WakeHandle;
-use super::waiters::{CallId, Outcome, WaiterId, Waiters};
+use super::waiters::{WaiterId, Waiters};
+
+/// The calls of a channel.
+pub(super) type Calls = tenon_core::client::Calls<WaiterId>;
 
 pub(super) struct ChannelState {
     pub(super) calls: Calls,
@@ -41,129 +36,6 @@ pub(super) struct ChannelState {
     pub(super) open_batches: usize,
     /// Whether several callers were woken since something was sent: their next calls can go out together.
     pub(super) has_woken_several: bool,
-}
-
-/// The calls of a channel.
-pub(super) enum Calls {
-    Stream(Box<Connection<WaiterId>>),
-    Datagram(Box<DatagramCalls>),
-}
-
-/// The calls of a channel that go in datagrams.
-pub(super) struct DatagramCalls {
-    pub(super) endpoint: ClientEndpoint<WaiterId>,
-    /// Why something could not be sent since something was received.
-    pub(super) fault: Option<Arc<io::Error>>,
-}
-
-/// Returns the number of a channel's first call: a client that was started again does not repeat those of its former
-/// life.
-fn seed() -> u32 {
-    RandomState::new().hash_one(Instant::now()) as u32
-}
-
-/// Returns what no attacker may foresee. The standard library's hashers have keys from the system's randomness.
-fn secrets() -> ClientSecrets {
-    let word = || RandomState::new().build_hasher().finish();
-    let mut key = [0; 16];
-    key[..8].copy_from_slice(&word().to_ne_bytes());
-    key[8..].copy_from_slice(&word().to_ne_bytes());
-    ClientSecrets { key, seed: word() }
-}
-
-impl Calls {
-    /// The calls of a channel to `address`, and the receiver of its first connection if that is a stream.
-    fn new(address: &Address, options: &ChannelOptions) -> Self {
-        let config = options.connection_config();
-        let is_datagram = matches!(address.transport(), Transport::Udp | Transport::Xdp);
-        match (address.protocol(), is_datagram) {
-            (protocol, false) => {
-                let protocol = match protocol {
-                    Protocol::Onc => WireProtocol::Onc,
-                    Protocol::Lean => WireProtocol::Lean,
-                };
-                let (connection, _) = Connection::client(config, protocol, seed());
-                Self::Stream(Box::new(connection))
-            }
-            (Protocol::Onc, true) => {
-                Self::datagram(ClientEndpoint::onc(seed(), options.retransmission))
-            }
-            (Protocol::Lean, true) => {
-                let limits = ClientLimits::default();
-                Self::datagram(ClientEndpoint::exchange(&config, limits, secrets()))
-            }
-        }
-    }
-
-    fn datagram(endpoint: ClientEndpoint<WaiterId>) -> Self {
-        Self::Datagram(Box::new(DatagramCalls {
-            endpoint,
-            fault: None,
-        }))
-    }
-
-    /// Goes on over a new socket; the receiver, if that is a stream.
-    fn renew(&mut self, socket: &LinkSocket) -> Option<Receiver> {
-        match self {
-            Self::Stream(connection) => Some(connection.renew()),
-            Self::Datagram(calls) => {
-                let is_here = socket.socket.is_here();
-                let most = if is_here {
-                    DATAGRAM_HERE
-                } else {
-                    DATAGRAM_DEFAULT
-                };
-                calls.endpoint.set_datagram_max(most);
-                None
-            }
-        }
-    }
-
-    #[inline]
-    pub(super) fn in_flight(&self) -> usize {
-        match self {
-            Self::Stream(connection) => connection.in_flight(),
-            Self::Datagram(calls) => calls.endpoint.in_flight(),
-        }
-    }
-
-    pub(super) fn counters(&self) -> OutgoingCounters {
-        match self {
-            Self::Stream(connection) => connection.outgoing_counters(),
-            Self::Datagram(calls) => calls.endpoint.counters(),
-        }
-    }
-
-    /// Whether the peer says when a call passed it, if it is asked for that.
-    pub(super) fn gives_stamps(&self) -> bool {
-        let features = match self {
-            Self::Stream(connection) => connection.features(),
-            Self::Datagram(calls) => calls.endpoint.features(),
-        };
-        features.has(Features::STAMPS)
-    }
-
-    /// Whether something waits to be sent.
-    #[inline]
-    fn has_transmit(&self) -> bool {
-        match self {
-            Self::Stream(connection) => connection.has_transmit(),
-            Self::Datagram(calls) => calls.endpoint.has_transmit(),
-        }
-    }
-
-    /// Gives a call up; the peer is told if it has a part of it.
-    fn cancel(&mut self, call: CallId) {
-        match (self, call) {
-            (Self::Stream(connection), CallId::Stream(call)) => {
-                drop(connection.cancel_call(call.number));
-            }
-            (Self::Datagram(calls), CallId::Datagram(id)) => {
-                calls.endpoint.cancel(id);
-            }
-            _ => {}
-        }
-    }
 }
 
 impl ChannelState {
@@ -186,7 +58,7 @@ impl ChannelState {
     /// Goes on over a new connection.
     pub(super) fn handle_connected(&mut self, socket: LinkSocket, options: &ChannelOptions) {
         self.connections += 1;
-        let receiver = self.calls.renew(&socket);
+        let receiver = self.calls.renew(socket.socket.is_here());
         self.link = Some(Link::new(Arc::new(socket), receiver, options));
         self.start_unsent();
     }
@@ -356,7 +228,7 @@ impl ChannelState {
     #[cold]
     fn recycle_outcome(&mut self, outcome: Outcome) {
         if let Outcome::Answered(Ok(results)) = outcome
-            && let super::waiters::ResultBytes::Copied(bytes) = results.bytes
+            && let ResultBytes::Copied(bytes) = results.bytes
         {
             self.buffers.put(bytes);
         }

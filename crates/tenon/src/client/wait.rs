@@ -4,21 +4,19 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::datagram_error;
+use tenon_core::client::{CallId, Outcome};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::{Company, Looking, Spinners};
 use tenon_net::Until;
 use tenon_proto::connection::CallTimeout;
-use tenon_proto::endpoint::{CallFailure, FailedCall};
-use tenon_proto::lean::Status;
 
 use super::call::{Flight, Reply};
 use super::channel::Channel;
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
-use super::waiters::{CallId, Outcome, WaiterId};
+use super::waiters::WaiterId;
 
 impl Channel {
     /// Waits for the reply to a call, until `until` or the call's own deadline. `None` if it has not come by `until`.
@@ -193,18 +191,16 @@ impl Channel {
         let outcome = state.waiters.fetch(waiter);
         state.release(waiter);
         flight.waiter = None;
-        let fault = match &state.calls {
-            Calls::Datagram(calls) => calls.fault.clone(),
-            Calls::Stream(_) => None,
-        };
+        let fault = state.calls.fault();
         drop(state);
-        match outcome {
-            Some(Outcome::Answered(Ok(results))) => Ok(Reply::Delivered {
-                results,
-                channel: self,
-            }),
-            outcome => Err(error_of(outcome, &flight.timer, fault)),
-        }
+        let Some(outcome) = outcome else {
+            unreachable!("a call is over once");
+        };
+        let results = outcome.into_results(&flight.timer, || fault)?;
+        Ok(Reply::Delivered {
+            results,
+            channel: self,
+        })
     }
 
     /// Does what is due for a call: it is given up, or something is sent again.
@@ -275,27 +271,6 @@ impl Channel {
     }
 }
 
-/// Returns the error of a call that ended without results.
-#[cold]
-fn error_of(
-    outcome: Option<Outcome>,
-    timer: &CallTimer,
-    fault: Option<Arc<io::Error>>,
-) -> CallError {
-    match outcome {
-        // If the time that the peer was told ran out there first, it would have run out here.
-        Some(Outcome::Answered(Err(CallError::Exception(exception))))
-            if exception.status == Status::DEADLINE =>
-        {
-            timer.error(true)
-        }
-        Some(Outcome::Answered(Err(error))) => error,
-        Some(Outcome::Lost(failure, was_sent)) => failure.into_error(was_sent),
-        Some(Outcome::Failed(failure)) => datagram_error(failure, timer, fault),
-        Some(Outcome::Answered(Ok(_))) | None => unreachable!("a call is over once"),
-    }
-}
-
 impl ChannelState {
     /// When there is something to do for a caller, at `deadline` at the latest.
     #[inline]
@@ -322,22 +297,12 @@ impl ChannelState {
             return;
         }
         calls.endpoint.handle_timeout(now);
-        while let Some((waiter, failure)) = self.poll_failure() {
+        while let Some((waiter, failure)) = self.calls.poll_failure() {
             let outcome = Outcome::Failed(failure);
             self.waiters
                 .deliver(waiter, outcome)
                 .inspect(WakeHandle::wake);
         }
         self.wake_blocked();
-    }
-
-    /// Returns a call over datagrams that ended without an answer.
-    #[inline]
-    pub(super) fn poll_failure(&mut self) -> Option<(WaiterId, CallFailure)> {
-        let Calls::Datagram(calls) = &mut self.calls else {
-            return None;
-        };
-        let FailedCall { waiter, failure } = calls.endpoint.poll_failure()?;
-        Some((waiter, failure))
     }
 }

@@ -3,70 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tenon_core::error::{CallError, ConnectionFailure};
-use tenon_core::profile::Note;
+use tenon_core::client::{CallId, Outcome};
 use tenon_core::wait::Waiting;
-use tenon_proto::connection::StartedCall;
-use tenon_proto::connection::framing::Detached;
-use tenon_proto::endpoint::{CallFailure, DatagramCallId};
-use tenon_proto::lean::ByteOrder;
-use tenon_wire::Buffer;
 
 use super::wait_handle::{WaitHandle, WakeHandle};
 
 /// Names a waiter as long as it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WaiterId(usize);
-
-/// What identifies a call in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallId {
-    Stream(StartedCall),
-    Datagram(DatagramCallId),
-}
-
-/// What has become of a call that another caller has read about.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    /// It is answered.
-    Answered(Result<Results, CallError>),
-    /// Its connection was lost, after it was sent whole or not.
-    Lost(ConnectionFailure, bool),
-    /// It went in datagrams, and ended without an answer.
-    Failed(CallFailure),
-}
-
-/// The encoded results of a call, away from where they were received.
-#[derive(Debug)]
-pub(super) struct Results {
-    pub(super) bytes: ResultBytes,
-    /// The order of their bytes.
-    pub(super) order: ByteOrder,
-    /// What the caller that received them has seen, if the server says something of the call's way.
-    pub(super) note: Option<Box<Note>>,
-}
-
-/// Where results are.
-#[derive(Debug)]
-pub(super) enum ResultBytes {
-    /// Copied, as short ones are.
-    Copied(Buffer),
-    /// At the end of a message that was taken out of what was received, and how many bytes they have.
-    Detached(Box<Detached>, usize),
-}
-
-impl ResultBytes {
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Copied(buffer) => buffer.as_slice(),
-            Self::Detached(message, length) => {
-                let content = message.content();
-                &content[content.len() - length..]
-            }
-        }
-    }
-}
 
 #[derive(Debug)]
 struct WaiterSlot {

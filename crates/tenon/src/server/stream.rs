@@ -151,7 +151,11 @@ impl StreamTurn<'_> {
         }
         let signals = self.slot.take_signals();
         state.is_readable |= signals & READY != 0;
-        state.has_ended |= signals & ENDED != 0;
+        if signals & ENDED != 0 {
+            state.has_ended = true;
+            // Memory does not show by itself that a peer was killed.
+            stream.refresh();
+        }
         if signals & ANSWERS != 0 {
             self.take_answers(state);
         }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::time::Instant;
 
 use tenon_net::{Came, Carrier};
 use tenon_proto::config::{ConnectionConfig, Role};
@@ -9,9 +10,10 @@ use tenon_proto::endpoint::exchange::{Whole, is_one_of_many};
 
 /// Room for the largest datagram there is, or for several that come together, and what of it is filled.
 #[derive(Debug)]
-pub(super) struct DatagramInput {
+pub struct DatagramInput {
     room: Box<[u8]>,
     length: usize,
+    received_at: Instant,
     /// Bytes of each datagram but the last.
     size: usize,
     /// The datagram that was handed out last.
@@ -19,14 +21,15 @@ pub(super) struct DatagramInput {
     /// Whether there is another behind it.
     has_next: bool,
     /// Where the packet exchange joins an answer of several packets.
-    pub(super) whole: Whole,
+    pub whole: Whole,
 }
 
 impl DatagramInput {
-    pub(super) fn new(config: &ConnectionConfig) -> Self {
+    pub fn new(config: &ConnectionConfig) -> Self {
         Self {
             room: vec![0; Carrier::RECEIVE_MAX].into(),
             length: 0,
+            received_at: Instant::now(),
             size: 0,
             datagram: 0..0,
             has_next: false,
@@ -36,23 +39,30 @@ impl DatagramInput {
 
     /// Returns where to put what is received.
     #[inline]
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    pub fn room(&mut self) -> &mut [u8] {
         &mut self.room
     }
 
     /// Takes in what was received.
     #[inline]
-    pub(super) fn handle_received(&mut self, came: io::Result<Came>) -> io::Result<()> {
+    pub fn handle_received(&mut self, came: io::Result<Came>) -> io::Result<()> {
         let came = came?;
         (self.length, self.size) = (came.length, came.size);
         self.datagram = 0..0;
         self.has_next = true;
+        self.received_at = Instant::now();
         Ok(())
+    }
+
+    /// Returns when something was received last.
+    #[inline]
+    pub fn received_at(&self) -> Instant {
+        self.received_at
     }
 
     /// Goes on to the next datagram; returns whether there is one. An empty one is one, too.
     #[inline]
-    pub(super) fn advance(&mut self) -> bool {
+    pub fn advance(&mut self) -> bool {
         if !self.has_next {
             return false;
         }
@@ -70,26 +80,26 @@ impl DatagramInput {
 
     /// Whether datagrams have come that were not handed out.
     #[inline]
-    pub(super) fn has_next(&self) -> bool {
+    pub fn has_next(&self) -> bool {
         self.has_next
     }
 
     /// Returns the datagram that was handed out last, and where an answer is joined.
     #[inline]
-    pub(super) fn last_datagram(&mut self) -> (&[u8], &mut Whole) {
+    pub fn last_datagram(&mut self) -> (&[u8], &mut Whole) {
         (&self.room[self.datagram.clone()], &mut self.whole)
     }
 
     /// Returns the bytes of the datagram that was handed out last, if several of that length are likely to come
     /// together.
-    pub(super) fn likely_train(&self) -> Option<usize> {
+    pub fn likely_train(&self) -> Option<usize> {
         let datagram = &self.room[self.datagram.clone()];
         is_one_of_many(datagram).then_some(datagram.len())
     }
 
     /// Returns the message that an answer was found in last: what was joined, or the datagram.
     #[inline]
-    pub(super) fn message(&self) -> &[u8] {
+    pub fn message(&self) -> &[u8] {
         match self.whole.message() {
             [] => &self.room[self.datagram.clone()],
             joined => joined,

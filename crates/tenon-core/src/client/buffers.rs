@@ -11,13 +11,13 @@ thread_local! {
 
 /// Takes this thread's spare buffer, if it has one.
 #[inline]
-pub(super) fn take_spare() -> Option<Buffer> {
+pub fn take_spare() -> Option<Buffer> {
     SPARE.try_with(Cell::take).ok().flatten()
 }
 
 /// Keeps a buffer for this thread's next call, and returns the one that the thread had, if it had one.
 #[inline]
-pub(super) fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
+pub fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
     buffer.clear();
     buffer.shrink_to(Buffers::SIZE_MAX);
     // A thread that ends keeps nothing.
@@ -27,7 +27,7 @@ pub(super) fn keep_spare(mut buffer: Buffer) -> Option<Buffer> {
 
 /// Buffers of a channel, for any thread.
 #[derive(Debug, Default)]
-pub(super) struct Buffers(Vec<Buffer>);
+pub struct Buffers(Vec<Buffer>);
 
 impl Buffers {
     /// Most buffers kept.
@@ -37,7 +37,7 @@ impl Buffers {
 
     /// Keeps a buffer: for this thread if it has none, or for all.
     #[inline]
-    pub(super) fn keep(&mut self, buffer: Buffer) {
+    pub fn keep(&mut self, buffer: Buffer) {
         if let Some(buffer) = keep_spare(buffer) {
             self.put(buffer);
         }
@@ -45,12 +45,12 @@ impl Buffers {
 
     /// Returns an empty buffer.
     #[inline]
-    pub(super) fn take(&mut self) -> Buffer {
+    pub fn take(&mut self) -> Buffer {
         self.0.pop().unwrap_or_default()
     }
 
     /// Keeps a buffer for any thread, if there are not many.
-    pub(super) fn put(&mut self, mut buffer: Buffer) {
+    pub fn put(&mut self, mut buffer: Buffer) {
         if self.0.len() < Self::COUNT_MAX {
             buffer.clear();
             buffer.shrink_to(Self::SIZE_MAX);

@@ -1,0 +1,172 @@
+//! Finding the answers to the calls of a channel in what was received.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tenon_proto::connection::framing::Receiver;
+use tenon_proto::connection::{
+    Answer, Connection, ConnectionError, Event, PeerClosing, ServiceTable,
+};
+use tenon_proto::lean::{CloseReason, Stamps};
+
+use super::calls::{CallId, Calls, DatagramCalls};
+use super::datagram_input::DatagramInput;
+use super::input::{Input, ReplyPlace};
+use crate::error::{CallError, ConnectionFailure};
+
+/// What was found out of an answer before its message was touched again.
+#[derive(Debug)]
+pub struct Found<W> {
+    /// The caller that waits for it.
+    pub waiter: W,
+    /// Bytes of the results, or what the answer is instead.
+    pub outcome: Result<usize, CallError>,
+    /// Where the results are in the message.
+    pub reply: ReplyPlace,
+}
+
+/// What was taken out of what was received.
+#[derive(Debug)]
+pub enum Taken<W> {
+    /// There is no whole message.
+    Nothing,
+    /// An answer.
+    Answered(Found<W>),
+    /// The peer begins nothing any more, and has not begun the calls of these waiters, which end with this error.
+    Closing(CallError, Vec<W>),
+    /// A message that says nothing to a caller.
+    Other,
+}
+
+impl Input {
+    /// Takes the next message out of what was received, and finds the call that it answers. `own` is the call of the
+    /// caller that reads, which is looked for first.
+    ///
+    /// # Errors
+    /// The connection has failed.
+    #[inline]
+    pub fn take_next<W: Copy + PartialEq>(
+        &mut self,
+        calls: &mut Calls<W>,
+        own: Option<(W, CallId)>,
+    ) -> Result<Taken<W>, ConnectionFailure> {
+        match (self, calls) {
+            (Self::Stream(receiver), Calls::Stream(connection)) => {
+                next_message(connection, receiver)
+            }
+            (Self::Datagram(input), Calls::Datagram(calls)) => {
+                if !input.advance() {
+                    return Ok(Taken::Nothing);
+                }
+                Ok(next_answer(calls, input, own).map_or(Taken::Other, Taken::Answered))
+            }
+            _ => Ok(Taken::Nothing),
+        }
+    }
+}
+
+/// Takes the next message of a stream in.
+#[inline]
+fn next_message<W: Copy + PartialEq>(
+    connection: &mut Connection<W>,
+    receiver: &mut Receiver,
+) -> Result<Taken<W>, ConnectionFailure> {
+    let services = ServiceTable::default();
+    let frame = receiver.next_frame();
+    let Some(frame) = frame.map_err(ConnectionError::from)? else {
+        return Ok(Taken::Nothing);
+    };
+    Ok(match connection.handle_frame(frame, &services)? {
+        Event::Answered(answer) => {
+            let length = answer.outcome.as_ref().map_or(0, |results| results.len());
+            let mut found = Found::of(answer, 0..length);
+            // The results end the message.
+            let end = receiver.last_content().len();
+            found.reply.place = end - length..end;
+            Taken::Answered(found)
+        }
+        Event::PeerClosing(closing) => closing_event(closing)?,
+        _ => Taken::Other,
+    })
+}
+
+#[cold]
+fn closing_event<W>(closing: PeerClosing<'_, W>) -> Result<Taken<W>, ConnectionFailure> {
+    let cause = io::Error::new(
+        io::ErrorKind::ConnectionAborted,
+        format!("the peer closed the connection: {}", closing.close),
+    );
+    // What the peer takes for a violation ends everything.
+    if closing.close.reason == CloseReason::VIOLATION {
+        return Err(cause.into());
+    }
+    let unbegun = closing.unbegun.into_iter().map(|call| call.waiter);
+    Ok(Taken::Closing(
+        CallError::Disconnected {
+            cause: Arc::new(cause),
+            may_have_executed: false,
+        },
+        unbegun.collect(),
+    ))
+}
+
+/// Takes in the datagram that was handed out last; returns the answer, if that makes one whole.
+fn next_answer<W: Copy + PartialEq>(
+    calls: &mut DatagramCalls<W>,
+    input: &mut DatagramInput,
+    own: Option<(W, CallId)>,
+) -> Option<Found<W>> {
+    calls.fault = None;
+    let now = input.received_at();
+    let (datagram, whole) = input.last_datagram();
+    if let Some((waiter, CallId::Datagram(id))) = own
+        && let Some(place) = calls.endpoint.take_common(now, datagram, id)
+    {
+        return Some(Found {
+            waiter,
+            outcome: Ok(place.len()),
+            reply: ReplyPlace {
+                place,
+                ..ReplyPlace::default()
+            },
+        });
+    }
+    let datagram_start = datagram.as_ptr() as usize;
+    let answer = calls.endpoint.handle_datagram(now, datagram, whole)?;
+    let results = answer.outcome.as_ref().map_or(&[][..], |results| results);
+    let (start, length) = (results.as_ptr() as usize, results.len());
+    let mut found = Found::of(answer, 0..length);
+    let message = input.message();
+    // What was joined lies elsewhere than the datagram.
+    let begin = match message.as_ptr() as usize {
+        joined if joined != datagram_start && length > 0 => start - joined,
+        _ if length > 0 => start - datagram_start,
+        _ => 0,
+    };
+    found.reply.place = begin..begin + length;
+    Some(found)
+}
+
+impl<W> Found<W> {
+    #[inline]
+    fn of(answer: Answer<'_, W>, place: Range<usize>) -> Self {
+        let stamps = if answer.extensions.is_empty() {
+            None
+        } else {
+            Stamps::find(answer.extensions)
+        };
+        Self {
+            waiter: answer.waiter,
+            outcome: match answer.outcome {
+                Ok(results) => Ok(results.len()),
+                Err(error) => Err(error.into()),
+            },
+            reply: ReplyPlace {
+                place,
+                order: answer.order,
+                stamps,
+            },
+        }
+    }
+}

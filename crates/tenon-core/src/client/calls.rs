@@ -1,0 +1,237 @@
+//! The calls of a channel, whatever carries them.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tenon_net::{Address, Protocol, Transport};
+use tenon_proto::connection::framing::Receiver;
+use tenon_proto::connection::{
+    CallDraft, Connection, OutgoingCounters, StartError, StartedCall, WireProtocol,
+};
+use tenon_proto::endpoint::exchange::client::{ClientLimits, ClientSecrets};
+use tenon_proto::endpoint::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
+use tenon_proto::endpoint::{CallFailure, ClientEndpoint, DatagramCallId, FailedCall};
+use tenon_proto::lean::Features;
+use tenon_wire::Buffer;
+
+use crate::error::ConnectionFailure;
+use crate::options::ChannelOptions;
+use crate::timer::CallTimer;
+
+/// The calls of a channel. `W` names the caller that waits for one.
+#[derive(Debug)]
+pub enum Calls<W> {
+    /// They go over a stream.
+    Stream(Box<Connection<W>>),
+    /// They go in datagrams.
+    Datagram(Box<DatagramCalls<W>>),
+}
+
+/// The calls of a channel that go in datagrams.
+#[derive(Debug)]
+pub struct DatagramCalls<W> {
+    /// Puts calls in datagrams and finds their answers.
+    pub endpoint: ClientEndpoint<W>,
+    /// Why something could not be sent since something was received.
+    pub fault: Option<Arc<io::Error>>,
+}
+
+/// Returns the number of a channel's first call: a client that was started again does not repeat those of its former
+/// life.
+fn seed() -> u32 {
+    RandomState::new().hash_one(Instant::now()) as u32
+}
+
+/// Returns what no attacker may foresee. The standard library's hashers have keys from the system's randomness.
+fn secrets() -> ClientSecrets {
+    let word = || RandomState::new().build_hasher().finish();
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&word().to_ne_bytes());
+    key[8..].copy_from_slice(&word().to_ne_bytes());
+    ClientSecrets { key, seed: word() }
+}
+
+/// What identifies a call in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallId {
+    /// One that goes over a stream.
+    Stream(StartedCall),
+    /// One that goes in datagrams.
+    Datagram(DatagramCallId),
+}
+
+impl<W: Copy + PartialEq> Calls<W> {
+    /// The calls of a channel to `address`, and the receiver of its first connection if that is a stream.
+    pub fn new(address: &Address, options: &ChannelOptions) -> Self {
+        let config = options.connection_config();
+        let is_datagram = matches!(address.transport(), Transport::Udp | Transport::Xdp);
+        match (address.protocol(), is_datagram) {
+            (protocol, false) => {
+                let protocol = match protocol {
+                    Protocol::Onc => WireProtocol::Onc,
+                    Protocol::Lean => WireProtocol::Lean,
+                };
+                let (connection, _) = Connection::client(config, protocol, seed());
+                Self::Stream(Box::new(connection))
+            }
+            (Protocol::Onc, true) => {
+                Self::datagram(ClientEndpoint::onc(seed(), options.retransmission))
+            }
+            (Protocol::Lean, true) => {
+                let limits = ClientLimits::default();
+                Self::datagram(ClientEndpoint::exchange(&config, limits, secrets()))
+            }
+        }
+    }
+
+    fn datagram(endpoint: ClientEndpoint<W>) -> Self {
+        Self::Datagram(Box::new(DatagramCalls {
+            endpoint,
+            fault: None,
+        }))
+    }
+
+    /// Goes on over a new socket, which leads to another process of this machine if it `is_here`. Returns the receiver
+    /// of a stream.
+    pub fn renew(&mut self, is_here: bool) -> Option<Receiver> {
+        match self {
+            Self::Stream(connection) => Some(connection.renew()),
+            Self::Datagram(calls) => {
+                let most = if is_here {
+                    DATAGRAM_HERE
+                } else {
+                    DATAGRAM_DEFAULT
+                };
+                calls.endpoint.set_datagram_max(most);
+                None
+            }
+        }
+    }
+
+    /// Number of calls in flight.
+    #[inline]
+    pub fn in_flight(&self) -> usize {
+        match self {
+            Self::Stream(connection) => connection.in_flight(),
+            Self::Datagram(calls) => calls.endpoint.in_flight(),
+        }
+    }
+
+    /// What has become of the calls.
+    pub fn counters(&self) -> OutgoingCounters {
+        match self {
+            Self::Stream(connection) => connection.outgoing_counters(),
+            Self::Datagram(calls) => calls.endpoint.counters(),
+        }
+    }
+
+    /// Whether the peer says when a call passed it, if it is asked for that.
+    pub fn gives_stamps(&self) -> bool {
+        let features = match self {
+            Self::Stream(connection) => connection.features(),
+            Self::Datagram(calls) => calls.endpoint.features(),
+        };
+        features.has(Features::STAMPS)
+    }
+
+    /// Whether something waits to be sent.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        match self {
+            Self::Stream(connection) => connection.has_transmit(),
+            Self::Datagram(calls) => calls.endpoint.has_transmit(),
+        }
+    }
+
+    /// Gives a call up; the peer is told if it has a part of it.
+    pub fn cancel(&mut self, call: CallId) {
+        match (self, call) {
+            (Self::Stream(connection), CallId::Stream(call)) => {
+                drop(connection.cancel_call(call.number));
+            }
+            (Self::Datagram(calls), CallId::Datagram(id)) => {
+                calls.endpoint.cancel(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts a call in flight and behind what waits to be sent. The call takes `message`, and is not waited for after
+    /// the end of `timer`.
+    ///
+    /// # Errors
+    /// The peer does not take it, or not now.
+    #[inline]
+    pub fn start(
+        &mut self,
+        draft: &CallDraft<'_>,
+        message: &mut Buffer,
+        timer: &CallTimer,
+        waiter: W,
+    ) -> Result<CallId, StartError> {
+        let deadline = timer.deadline();
+        match self {
+            Self::Stream(connection) => {
+                let call = connection.start_call(draft, message, deadline, waiter)?;
+                connection.push_call(&call, message);
+                Ok(CallId::Stream(call))
+            }
+            Self::Datagram(calls) => {
+                let now = timer.started();
+                let endpoint = &mut calls.endpoint;
+                let started = endpoint.start_call(now, draft, message, deadline, waiter)?;
+                Ok(CallId::Datagram(started))
+            }
+        }
+    }
+
+    /// Returns a call over datagrams that ended without an answer.
+    #[inline]
+    pub fn poll_failure(&mut self) -> Option<(W, CallFailure)> {
+        let Self::Datagram(calls) = self else {
+            return None;
+        };
+        let FailedCall { waiter, failure } = calls.endpoint.poll_failure()?;
+        Some((waiter, failure))
+    }
+
+    /// Why nothing could be sent lately, of calls in datagrams.
+    pub fn fault(&self) -> Option<Arc<io::Error>> {
+        match self {
+            Self::Stream(_) => None,
+            Self::Datagram(calls) => calls.fault.clone(),
+        }
+    }
+
+    /// Notes why something could not be sent, which counts as lost.
+    #[cold]
+    pub fn note_fault(&mut self, error: io::Error) {
+        tracing::debug!(%error, "a datagram could not be sent");
+        if let Self::Datagram(calls) = self {
+            calls.fault = Some(Arc::new(error));
+        }
+    }
+
+    /// Takes in that nothing listens at the peer's port. The packet exchange outlives its server: there calls
+    /// [fail](Self::poll_failure), not the link.
+    ///
+    /// # Errors
+    /// The link has failed.
+    #[cold]
+    pub fn handle_refusal(
+        &mut self,
+        error: io::Error,
+        now: Instant,
+    ) -> Result<(), ConnectionFailure> {
+        match self {
+            Self::Datagram(calls) if calls.endpoint.is_exchange() => {
+                calls.fault = Some(Arc::new(error));
+                calls.endpoint.handle_refusal(now);
+                Ok(())
+            }
+            _ => Err(error.into()),
+        }
+    }
+}

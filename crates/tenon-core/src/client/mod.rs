@@ -1,0 +1,18 @@
+//! What clients of threads and of tasks share: the calls of a channel and what is sent of them, what was received and
+//! whose answers are in it, and how calls end. The drivers decide who sends, who receives and who waits.
+
+mod answers;
+pub mod buffers;
+mod calls;
+mod datagram_input;
+mod input;
+mod outcome;
+mod outgoing;
+mod seal;
+
+pub use answers::{Found, Taken};
+pub use calls::{CallId, Calls, DatagramCalls};
+pub use input::{Input, ReplyPlace, handle_stream, may_have_more};
+pub use outcome::{Outcome, ResultBytes, Results};
+pub use outgoing::Outgoing;
+pub use seal::seal;

@@ -1,0 +1,120 @@
+//! What has become of a call.
+
+use std::io;
+use std::sync::Arc;
+
+use tenon_proto::connection::framing::Detached;
+use tenon_proto::endpoint::CallFailure;
+use tenon_proto::lean::{ByteOrder, Status};
+use tenon_wire::Buffer;
+
+use super::input::{Input, ReplyPlace};
+use crate::datagram_error;
+use crate::error::{CallError, ConnectionFailure};
+use crate::profile::Note;
+use crate::timer::CallTimer;
+
+/// Bytes of the longest results that are copied for their caller. Of longer ones the whole message is taken out of what
+/// was received.
+const COPIED_MAX: usize = 16 << 10;
+
+/// What has become of a call that another caller has read about.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is answered.
+    Answered(Result<Results, CallError>),
+    /// Its connection was lost, after it was sent whole or not.
+    Lost(ConnectionFailure, bool),
+    /// It went in datagrams, and ended without an answer.
+    Failed(CallFailure),
+}
+
+/// The encoded results of a call, away from where they were received.
+#[derive(Debug)]
+pub struct Results {
+    /// Where they are.
+    pub bytes: ResultBytes,
+    /// The order of their bytes.
+    pub order: ByteOrder,
+    /// What the caller that received them has seen, if the server says something of the call's way.
+    pub note: Option<Box<Note>>,
+}
+
+/// Where results are.
+#[derive(Debug)]
+pub enum ResultBytes {
+    /// Copied, as short ones are.
+    Copied(Buffer),
+    /// At the end of a message that was taken out of what was received, and how many bytes they have.
+    Detached(Box<Detached>, usize),
+}
+
+impl ResultBytes {
+    /// Returns the results.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Copied(buffer) => buffer.as_slice(),
+            Self::Detached(message, length) => {
+                let content = message.content();
+                &content[content.len() - length..]
+            }
+        }
+    }
+}
+
+impl Results {
+    /// Results that are `length` bytes at the end of the last message of `input`, away from there: short ones are
+    /// copied into `buffer`, of longer ones the message is taken out. `None` if it is gone already.
+    #[inline]
+    pub fn take(
+        input: &mut Input,
+        reply: &ReplyPlace,
+        buffer: impl FnOnce() -> Buffer,
+    ) -> Option<Self> {
+        let length = reply.place.len();
+        let bytes = if length <= COPIED_MAX || !input.is_stream() {
+            let mut copy = buffer();
+            copy.extend(input.results(&reply.place));
+            ResultBytes::Copied(copy)
+        } else {
+            ResultBytes::Detached(Box::new(input.detach()?), length)
+        };
+        Some(Self {
+            bytes,
+            order: reply.order,
+            note: reply.stamps.map(Note::now),
+        })
+    }
+}
+
+impl Outcome {
+    /// Returns the results. `fault` is why nothing could be sent lately.
+    ///
+    /// # Errors
+    /// Why the call has none.
+    #[inline]
+    pub fn into_results(
+        self,
+        timer: &CallTimer,
+        fault: impl FnOnce() -> Option<Arc<io::Error>>,
+    ) -> Result<Results, CallError> {
+        match self {
+            Self::Answered(Ok(results)) => Ok(results),
+            Self::Answered(Err(error)) => Err(answered_error(error, timer)),
+            Self::Lost(failure, was_sent) => Err(failure.into_error(was_sent)),
+            Self::Failed(failure) => Err(datagram_error(failure, timer, fault())),
+        }
+    }
+}
+
+/// If the time that the peer was told ran out there first, it would have run out here.
+#[cold]
+fn answered_error(error: CallError, timer: &CallTimer) -> CallError {
+    match error {
+        CallError::Exception(exception) if exception.status == Status::DEADLINE => {
+            timer.error(true)
+        }
+        error => error,
+    }
+}
