@@ -55,7 +55,7 @@
 //! | call, from any number of threads | [`Client`], or the client that was generated; [`PendingCall`] where calls overlap, [`Batch`] where they go out together |
 //! | say how a connection is made and how large messages may be | [`ChannelOptions`] |
 //! | serve several programs at several addresses | [`Server`], [`ServerBuilder`], [`ServerLimits`] |
-//! | serve from an event loop of your own, without threads | [`SteppedServer`] |
+//! | serve and call from an event loop of your own | [`SteppedServer`], [`ChannelStepper`] |
 //! | refuse a call, or know who calls | [`Refusal`], [`CallInfo`] |
 //! | know whose fault it was, and whether the call may have been executed | [`CallError`] |
 //! | choose between waking up late and keeping a processor busy | [`Waiting`] |
@@ -83,7 +83,8 @@ mod server;
 pub const DEFAULT_RESOLVER: &dyn resolve::Resolver = &rpcbind::HostRpcbind;
 
 pub use client::{
-    Batch, Channel, ChannelCounters, Client, ClientView, LeanCalls, OncCalls, PendingCall,
+    Batch, Channel, ChannelCounters, ChannelStepper, Client, ClientView, LeanCalls, OncCalls,
+    PendingCall,
 };
 pub use server::{Server, ServerBuilder, SteppedServer};
 pub use tenon_core::LeanInput;
