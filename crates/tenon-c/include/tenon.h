@@ -249,6 +249,25 @@ bool tenon_ready(tenon_pending *pending, uint64_t limit_ms);
 /* Gives a call up instead of finishing it; a lean server is told so. NULL is nothing to do. */
 void tenon_cancel(tenon_pending *pending);
 
+/* -- clients: for programs with an event loop of their own -- */
+
+/* What poll, epoll, libuv or libev is to watch for something to read, level-triggered, as they do by default: while it
+ * is readable, there is something to do for tenon_channel_step. It stays the same until tenon_close, also when the
+ * connection is made again, and is the library's. From now on tenon_start does not wait for room in the socket, and no
+ * other thread may wait for calls over the connection; one of the channels that share it is stepped for all. -1 and an
+ * error: the process has too many descriptors. */
+int tenon_channel_descriptor(tenon_channel *channel, tenon_error *error);
+
+/* Milliseconds after which tenon_channel_step is to be called even if the descriptor has not become readable: a call is
+ * given up or sent again then. As poll wants it: -1 is never. */
+int tenon_channel_next_timeout(tenon_channel *channel);
+
+/* Sends what waits and receives what has come, without waiting. To be called behind each tenon_start, too. Afterwards
+ * tenon_ready(pending, 0) says which calls have ended; look at all of them, as some end by their time. What still waits:
+ * a tenon_start or tenon_ready that has to connect again, and over lean+udp:// a tenon_start that the server has no room
+ * for. */
+bool tenon_channel_step(tenon_channel *channel, tenon_error *error);
+
 /* Gives back what a value owns, if it owns something, and zeroes it. NULL is nothing to do. */
 void tenon_clear(const tenon_message *message, void *value);
 

@@ -44,6 +44,8 @@ pub enum Report {
     Arguments(Reason<EncodeError>),
     /// A call whose result a routine did not decode.
     Result(Reason<DecodeError>),
+    /// What the system does not give.
+    System(io::Error),
     /// A text that is no address.
     Address(AddressError),
     /// A credential that cannot be sent.
@@ -63,6 +65,7 @@ impl Report {
             Self::Arguments(reason) => kind_of_reason(reason, Kind::Caller),
             Self::Result(reason) => kind_of_reason(reason, Kind::Peer),
             Self::Address(_) | Self::Credential(_) | Self::Caller(_) => Kind::Caller,
+            Self::System(_) => Kind::System,
             Self::Bug(_) => Kind::Bug,
         }
     }
@@ -74,6 +77,7 @@ impl Report {
             Self::Start(StartError::Listen { cause, .. } | StartError::System(cause)) => {
                 errno(cause)
             }
+            Self::System(cause) => errno(cause),
             Self::Start(_)
             | Self::Arguments(_)
             | Self::Result(_)
@@ -104,6 +108,7 @@ impl Report {
             Self::Call(error) => error.may_have_executed(),
             Self::Result(_) | Self::Bug(_) => true,
             Self::Start(_)
+            | Self::System(_)
             | Self::Arguments(_)
             | Self::Address(_)
             | Self::Credential(_)
@@ -217,6 +222,7 @@ impl fmt::Display for Report {
                 write!(f, "cannot register the services: {cause}")
             }
             Self::Start(error) => error.fmt(f),
+            Self::System(error) => write!(f, "the system refuses: {error}"),
             Self::Address(error) => error.fmt(f),
             Self::Credential(error) => error.fmt(f),
             Self::Arguments(reason) => write!(f, "the arguments cannot be sent: {reason}"),

@@ -251,6 +251,16 @@ fn an_event_loop_steps_a_server() {
     assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
 }
 
+/// Connecting waits for nothing but the system there, so that one thread can be both ends.
+#[test]
+fn an_event_loop_steps_a_server_and_its_clients() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "loops", &SANITIZED, false);
+    let unix = format!("unix://{}", installed.prefix.join("loops.socket").display());
+    let said = succeeds(Command::new(program).args(["tcp://127.0.0.1:0", &unix]));
+    assert_eq!(said, "fine\n");
+}
+
 #[test]
 fn the_header_is_one_of_cpp_too() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");

@@ -18,7 +18,7 @@ use super::raw::{RawHandler, RawService};
 use super::request::in_handler;
 use super::service::{CService, Handler};
 use super::types::CInterface;
-use super::words;
+use super::{poll_timeout, words};
 use crate::presence::{Absence, Presence};
 use crate::report::Report;
 use crate::text::c_text;
@@ -202,17 +202,6 @@ impl Serving {
             server,
             stepped,
             addresses,
-        }
-    }
-}
-
-/// Milliseconds for `poll`, not fewer than there are.
-fn poll_timeout(limit: Option<Duration>) -> c_int {
-    match limit {
-        None => -1,
-        Some(limit) => {
-            let millis = limit.as_micros().div_ceil(1000);
-            c_int::try_from(millis).unwrap_or(c_int::MAX)
         }
     }
 }
