@@ -26,7 +26,7 @@
 //!         arguments: &mut Decoder<'_>,
 //!         result: &mut Encoder<'_>,
 //!     ) -> Result<(), Refusal> {
-//!         match call.procedure {
+//!         match call.procedure() {
 //!             1 => result.put(2 * arguments.get::<u32>()?),
 //!             _ => return Err(Refusal::ProcedureUnavailable),
 //!         }
@@ -46,7 +46,7 @@
 //!             out.put(number);
 //!             Ok(())
 //!         };
-//!         client.call(1, encode, |input| input.get::<u32>()).await
+//!         client.onc().call(1, encode, |input| input.get::<u32>()).await
 //!     };
 //!     // Both are in flight at the same time, over one connection.
 //!     let (small, large) = tokio::join!(double(21), double(2100));
@@ -73,12 +73,11 @@
 //! `handle.block_on(client.call(...))`, from a thread that is not one of the run time's. It pays for
 //! waking the driver's thread and its own; where all of a program blocks, `tenon::Client` is faster.
 
-mod channel;
 mod client;
 mod server;
 mod watch;
 
-pub use channel::Channel;
-pub use client::Client;
+pub use client::{Channel, ChannelCounters, Client, ClientView, LeanCalls, OncCalls, PendingCall};
 pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
 pub use tenon::Protocol;
+pub use tenon_core::options::{CallOptions, ChannelOptions};

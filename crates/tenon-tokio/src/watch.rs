@@ -1,14 +1,14 @@
 //! Having the run time watch a socket.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tenon::runtime::Socket;
+use tenon_core::ClientSocket;
 use tenon_net::Stream;
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
@@ -26,12 +26,25 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
     reason = "what replaces it is unsafe, as the descriptor must be the same and open until the \
               end: it is for the sockets that come here, which own theirs and never change it"
 )]
-pub(crate) fn watch<T: AsRawFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<T>> {
-    AsyncFd::with_interest(socket, interest)
+pub(crate) fn watch<T: AsFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<Owned<T>>> {
+    AsyncFd::with_interest(Owned(socket), interest)
 }
 
+/// A socket that owns its descriptor, as the run time wants it.
+#[derive(Debug)]
+pub(crate) struct Owned<T>(pub(crate) T);
+
+impl<T: AsFd> AsRawFd for Owned<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+/// A socket of a channel that the run time watches.
+pub(crate) type WatchedSocket = Watched<ClientSocket>;
+
 /// What carries messages and can be watched.
-pub(crate) trait Carrier: AsRawFd {
+pub(crate) trait Carrier: AsFd {
     /// The stream that it is, if it is one.
     fn stream(&self) -> Option<&Stream>;
 }
@@ -42,20 +55,28 @@ impl Carrier for Stream {
     }
 }
 
-impl Carrier for Socket {
+impl Carrier for tenon_net::Carrier {
     fn stream(&self) -> Option<&Stream> {
-        Socket::stream(self)
+        None
     }
 }
 
-/// A carrier of messages that the run time watches, whether the system knows when it is ready or, as with
-/// shared memory, only the peer does, who rings if it was told that somebody sleeps.
-pub(crate) struct Watched<C: AsRawFd> {
-    room: Room,
-    carrier: AsyncFd<C>,
+impl Carrier for ClientSocket {
+    fn stream(&self) -> Option<&Stream> {
+        ClientSocket::stream(self)
+    }
 }
 
-/// Who says that there is room to send.
+/// A carrier of messages that the run time watches, whether the system knows when it is ready or, as with shared memory,
+/// only the peer does, which says so if it was told that no task looks.
+#[derive(Debug)]
+pub(crate) struct Watched<C: AsFd> {
+    room: Room,
+    carrier: AsyncFd<Owned<C>>,
+}
+
+/// What says that there is room to send.
+#[derive(Debug)]
 enum Room {
     /// The system, of the stream.
     System,
@@ -66,13 +87,14 @@ enum Room {
     Nobody(Again),
 }
 
+#[derive(Debug)]
 struct RoomBell {
-    watched: AsyncFd<OwnedFd>,
+    watched: AsyncFd<Owned<OwnedFd>>,
     /// Whether the last attempt to send found no room.
     is_awaited: AtomicBool,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Again {
     /// Whether the last attempt to send found no room.
     is_full: AtomicBool,
@@ -80,15 +102,15 @@ struct Again {
 }
 
 /// That something may be attempted. Whoever did in vain says so.
-pub(crate) enum Readiness<'w, C: AsRawFd> {
-    Socket(AsyncFdReadyGuard<'w, C>),
+pub(crate) enum Readiness<'w, C: AsFd> {
+    Socket(AsyncFdReadyGuard<'w, Owned<C>>),
     /// To receive from shared memory.
     Bytes,
     /// To send into shared memory, or packets.
     Room(&'w AtomicBool),
 }
 
-impl<C: AsRawFd> Readiness<'_, C> {
+impl<C: AsFd> Readiness<'_, C> {
     /// There was nothing, or no room.
     pub(crate) fn clear_ready(&mut self) {
         match self {
@@ -125,11 +147,11 @@ impl<C: Carrier> Watched<C> {
     }
 
     pub(crate) fn get_ref(&self) -> &C {
-        self.carrier.get_ref()
+        &self.carrier.get_ref().0
     }
 
-    /// Waits until the system has something to report of packets that were sent: of that alone whoever waits
-    /// to receive is not told.
+    /// Waits until the system has something to report of datagrams that were sent: a task that waits to receive is not
+    /// told of that alone.
     ///
     /// # Errors
     /// The run time has ended.

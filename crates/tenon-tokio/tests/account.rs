@@ -80,7 +80,7 @@ async fn check(address: &str, calls: usize) {
 #[tokio::test]
 async fn calls_of_tasks_are_accounted_for_at_a_server_of_threads() {
     let builder = listening().listen("udp://127.0.0.1:0").unwrap();
-    let server = builder.service_on_workers(obliging()).start().unwrap();
+    let server = builder.service(obliging()).start().unwrap();
     for address in every_way(server.addresses()) {
         in_time(check(&address, 50)).await;
     }
@@ -91,7 +91,7 @@ async fn calls_of_tasks_are_accounted_for_at_a_server_of_tasks() {
     let listening = || listening().listen("udp://127.0.0.1:0").unwrap();
     for builder in [
         ServerBuilder::from(listening().service(obliging())),
-        listening().service_on_workers(obliging()).into(),
+        listening().service(obliging()).into(),
         ServerBuilder::from(listening()).service(Patient::default()),
     ] {
         let server = builder.start().await.unwrap();

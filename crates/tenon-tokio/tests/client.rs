@@ -21,7 +21,7 @@ fn server() -> Server {
     let udp = format!("udp://{}:0", fresh_host());
     let builder = listening().listen(&udp).unwrap();
     builder
-        .service_on_workers(obliging())
+        .service(obliging())
         .workers(8)
         .start()
         .unwrap()
@@ -83,7 +83,7 @@ async fn a_call_that_is_dropped_is_given_up() {
 async fn the_other_protocol_is_refused_before_anything_is_sent() {
     let server = server();
     let client = connect(&server.addresses()[0].to_string()).await;
-    let refused = client.call_lean(1, |_| Ok(()), |_| Ok(())).await;
+    let refused = client.lean().call(1, |_| Ok(()), |_| Ok(())).await;
     assert!(matches!(refused, Err(CallError::OtherProtocol { .. })));
 }
 

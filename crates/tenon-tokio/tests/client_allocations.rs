@@ -77,7 +77,7 @@ async fn call(client: &Client, number: usize) {
                 Ok(())
             };
             client
-                .call(1, encode, |input| Ok(input.take(input.left())?.len()))
+                .onc().call(1, encode, |input| Ok(input.take(input.left())?.len()))
                 .await
         }
         Protocol::Lean => {
@@ -89,7 +89,7 @@ async fn call(client: &Client, number: usize) {
                 LeanInput::Native(input) => Ok(input.take(input.left())?.len()),
                 LeanInput::Swapped(input) => Ok(input.take(input.left())?.len()),
             };
-            client.call_lean(1, encode, decode).await
+            client.lean().call(1, encode, decode).await
         }
     };
     assert_eq!(length.unwrap(), size);

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 fn server(workers: usize) -> Server {
     let builder = Server::builder().listen("udp://127.0.0.1:0").unwrap();
-    let builder = builder.service_on_workers(obliging()).workers(workers);
+    let builder = builder.service(obliging()).workers(workers);
     builder.start().unwrap()
 }
 

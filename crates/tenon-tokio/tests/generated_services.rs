@@ -196,11 +196,11 @@ async fn call_with_four_bytes(
     match client.protocol() {
         Protocol::Onc => {
             client
-                .call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()))
+                .onc().call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()))
                 .await
         }
         Protocol::Lean => {
-            let call = client.call_lean(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()));
+            let call = client.lean().call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()));
             call.await
         }
     }

@@ -23,7 +23,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 /// One server of each kind of execution, and its name.
 async fn servers() -> Vec<(&'static str, Server)> {
     let limits = ServerLimits {
-        record_bytes: 16 << 20,
+        message_bytes: 16 << 20,
         ..ServerLimits::default()
     };
     let listening = || listening().limits(limits.clone());
@@ -37,7 +37,7 @@ async fn servers() -> Vec<(&'static str, Server)> {
         ),
         (
             "threads",
-            Server::start(listening().service_on_workers(obliging()))
+            Server::start(listening().service(obliging()))
                 .await
                 .unwrap(),
         ),
@@ -225,7 +225,7 @@ async fn a_lean_call_whose_time_has_run_out_leaves_its_room_to_others() {
     let patient = Patient::default();
     let held = Arc::clone(&patient.held);
     let limits = ServerLimits {
-        calls_in_flight: 1,
+        calls: 1,
         ..ServerLimits::default()
     };
     let builder = ServerBuilder::from(listening().limits(limits));
@@ -429,9 +429,9 @@ async fn limits_hold() {
     let limits = ServerLimits {
         connections: 2,
         // Long enough for a client that waits for a core not to be taken for a silent one.
-        idle: Duration::from_secs(2),
-        calls_in_flight: 3,
-        connection_calls_in_flight: 2,
+        idle_timeout: Some(Duration::from_secs(2)),
+        calls: 3,
+        connection_calls: 2,
         ..ServerLimits::default()
     };
     let builder = ServerBuilder::from(listening().limits(limits));

@@ -87,9 +87,9 @@ fn a_peer_whose_bytes_never_end_leaves_other_tasks_their_turn() {
     let serving = serve_in_one_thread(&path);
     let mut peer = Raw::connect(&format!("shm://{}", path.display()));
     let service = peer.bind(interface());
-    peer.call(service, HOLD, 1, &gate.to_be_bytes());
+    peer.onc().call(service, HOLD, 1, &gate.to_be_bytes());
     peer.cancel_nothing(service, 2 << 20);
-    peer.call(service, TURNS as u16, 2, b"");
+    peer.onc().call(service, TURNS as u16, 2, b"");
     peer.send();
     open(gate);
     let turns = peer.result(2);
@@ -107,7 +107,7 @@ const LARGE: usize = 40 * (64 << 10);
 async fn is_closed_for(at_a_time: usize, limit: Duration) -> bool {
     let address = format!("unix://{}", fresh_path().display());
     let limits = ServerLimits {
-        send: limit,
+        send_timeout: Some(limit),
         idle: limit.saturating_mul(1000),
         ..ServerLimits::default()
     };
@@ -118,7 +118,7 @@ async fn is_closed_for(at_a_time: usize, limit: Duration) -> bool {
     let reading = spawn_blocking(move || {
         let mut peer = Raw::connect(&format!("lean+{address}"));
         let service = peer.bind(interface());
-        peer.call(service, ECHO, 1, b"");
+        peer.onc().call(service, ECHO, 1, b"");
         peer.send();
         let (mut room, mut left, until) = (vec![0; at_a_time], LARGE, Instant::now() + PATIENCE);
         while left > 0 && !is_closed() {
@@ -263,8 +263,8 @@ fn a_run_time_ends_that_has_yet_to_begin_a_call() {
     let address = format!("lean+{}", server.addresses()[0]);
     let mut peer = Raw::connect(&address);
     let (first, second) = (peer.bind(other), peer.bind(interface()));
-    peer.call(first, 1, 1, b"");
-    peer.call(second, ECHO, 2, b"four");
+    peer.onc().call(first, 1, 1, b"");
+    peer.onc().call(second, ECHO, 2, b"four");
     peer.send();
     has_begun.recv_timeout(PATIENCE).unwrap();
     let (ended, has_ended) = mpsc::channel();
@@ -285,7 +285,7 @@ async fn what_needs_no_room_is_answered_though_there_is_none() {
         body: |_, arguments: &[u8]| Ok(arguments.to_vec()),
     };
     let limits = ServerLimits {
-        calls_in_flight: 1,
+        calls: 1,
         ..ServerLimits::default()
     };
     let builder = ServerBuilder::from(listening().limits(limits).service(inline));
@@ -305,9 +305,9 @@ async fn what_needs_no_room_is_answered_though_there_is_none() {
     let answered = spawn_blocking(move || {
         let mut peer = Raw::connect(&address);
         let (inline, tasks) = (peer.bind(other), peer.bind(interface()));
-        peer.call(inline, ECHO, 1, b"in front");
-        peer.call(tasks, ECHO, 2, b"held");
-        peer.call(inline, ECHO, 3, b"behind");
+        peer.onc().call(inline, ECHO, 1, b"in front");
+        peer.onc().call(tasks, ECHO, 2, b"held");
+        peer.onc().call(inline, ECHO, 3, b"behind");
         peer.send();
         let first = peer.result(1);
         open(gate);

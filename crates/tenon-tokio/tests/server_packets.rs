@@ -48,7 +48,7 @@ async fn serve(kind: Kind, builder: tenon::ServerBuilder) -> (Arc<Server>, Arc<H
     let tasks = ServerBuilder::from;
     let builder = match kind {
         Kind::Inline => tasks(builder.service(obliging())),
-        Kind::Threads => tasks(builder.service_on_workers(obliging())),
+        Kind::Threads => tasks(builder.service(obliging())),
         Kind::Tasks => tasks(builder).service(patient),
         Kind::InOrder => tasks(builder).service_in_order(patient),
     };
@@ -159,7 +159,7 @@ async fn serve_counting(kind: Kind) -> (Server, Counting) {
     let tasks = ServerBuilder::from;
     let builder = match kind {
         Kind::Inline => tasks(builder.service(counting.clone())),
-        Kind::Threads => tasks(builder.service_on_workers(counting.clone())),
+        Kind::Threads => tasks(builder.service(counting.clone())),
         Kind::Tasks => tasks(builder).service(CountingTasks(counting.clone())),
         Kind::InOrder => tasks(builder).service_in_order(CountingTasks(counting.clone())),
     };
@@ -227,7 +227,7 @@ async fn a_reply_that_does_not_fit_into_a_datagram_is_refused() {
 async fn what_there_is_no_room_for_is_dropped_or_refused_and_the_server_serves_on() {
     for kind in WAITING {
         let limits = ServerLimits {
-            calls_in_flight: 1,
+            calls: 1,
             ..ServerLimits::default()
         };
         let (server, _) = serve(kind, at_port().limits(limits)).await;

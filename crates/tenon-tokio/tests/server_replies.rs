@@ -40,7 +40,7 @@ fn call_on(address: &str) {
     let mut peer = Raw::connect(address);
     let service = peer.bind(interface());
     for id in 0..CALLS {
-        peer.call(service, ECHO, id as u32 + 1, b"");
+        peer.onc().call(service, ECHO, id as u32 + 1, b"");
     }
     peer.send();
     let mut room = [0; 8 << 10];

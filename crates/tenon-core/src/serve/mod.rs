@@ -5,7 +5,9 @@ mod counters;
 mod end_reason;
 mod limits;
 mod memory;
+mod port;
 mod procedure_times;
+mod random;
 mod registry;
 mod settings;
 mod slow_reader;
@@ -16,6 +18,7 @@ pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
 pub use end_reason::EndReason;
 pub use limits::{PROGRESS_BYTES, ServerLimits};
 pub use memory::{MemoryBudget, MemoryShare};
+pub use port::{FoundCall, ServedPort};
 pub use procedure_times::{ProcedureTimes, QUICK};
 pub use registry::{
     CallContext, CallToServe, ServiceRegistry, note_panic, note_refusal, panic_text, refuse_by,

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// A handler that takes no longer is quick, measured where it runs on a thread of its own.
 pub const QUICK: Duration = Duration::from_micros(200);
 
+/// A handler that takes longer is slow where others wait for it.
+pub const SLOW: Duration = Duration::from_micros(500);
+
 /// Times that a handler has to be slow before its procedure is handed to another thread.
 const STRIKES: u8 = 2;
 
@@ -34,6 +37,15 @@ impl ProcedureTimes {
         }
     }
 
+    /// The same, where nothing can be done about a handler that takes long once it runs: a procedure of which nothing
+    /// is known is taken for slow.
+    pub fn cautious(services: usize) -> Self {
+        let unknown = || Box::new([const { AtomicU8::new(STRIKES) }; PROCEDURES]);
+        Self {
+            services: (0..services).map(|_| unknown()).collect(),
+        }
+    }
+
     #[inline]
     fn entry(&self, service: usize, procedure: u32) -> Option<&AtomicU8> {
         let service = self.services.get(service)?;
@@ -54,6 +66,16 @@ impl ProcedureTimes {
             if strikes < STRIKES {
                 entry.store(strikes + 1, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Notes how long a handler took where its call was received, and where others had to wait for it.
+    #[inline]
+    pub fn note_inline(&self, service: usize, procedure: u32, took: Duration) {
+        if took > SLOW
+            && let Some(entry) = self.entry(service, procedure)
+        {
+            entry.store(STRIKES, Ordering::Relaxed);
         }
     }
 

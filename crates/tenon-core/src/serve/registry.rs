@@ -101,6 +101,36 @@ impl CallToServe {
         self.deadline.is_some_and(|at| at <= Instant::now())
     }
 
+    /// Begins a reply, behind what is in `out`.
+    #[inline]
+    pub fn begin_reply(&self, out: &mut Buffer) -> ReplyDraft {
+        if self.found_at.is_some() {
+            ReplyDraft::begin_stamped(out, self.caller)
+        } else {
+            ReplyDraft::begin(out, self.caller)
+        }
+    }
+
+    /// Makes a reply whole to which the result was appended. The handler was begun at `dispatched`, which counts if the
+    /// client asks when its call passed which place.
+    #[inline]
+    pub fn seal_reply(&self, draft: ReplyDraft, dispatched: u64, out: &mut Buffer) {
+        let Some(received) = self.found_at else {
+            return draft.seal(out);
+        };
+        let clock = profile::clock();
+        let (scale, done) = (clock.scale(), clock.now());
+        let stamps = Stamps {
+            clock: scale.identity,
+            rate: scale.rate,
+            received,
+            dispatched,
+            done,
+            sent: done,
+        };
+        draft.seal_stamped(out, &stamps);
+    }
+
     /// Appends an answer that the call was not begun.
     #[cold]
     pub fn refuse(&self, status: Status, text: &str, out: &mut Buffer) {
@@ -185,21 +215,11 @@ impl ServiceRegistry {
         out: &mut Buffer,
     ) {
         let dispatched = profile::now();
-        let mut draft = ReplyDraft::begin_stamped(out, call.caller);
+        let mut draft = call.begin_reply(out);
         if call.procedure != 0 {
             draft = self.run(call, context, arguments, draft, tally, out);
         }
-        let clock = profile::clock();
-        let (scale, done) = (clock.scale(), clock.now());
-        let stamps = Stamps {
-            clock: scale.identity,
-            rate: scale.rate,
-            received: call.found_at.unwrap_or(dispatched),
-            dispatched,
-            done,
-            sent: done,
-        };
-        draft.seal_stamped(out, &stamps);
+        call.seal_reply(draft, dispatched, out);
     }
 
     /// Runs a handler whose reply was begun, and appends its result; the reply is not sealed yet.

@@ -183,6 +183,13 @@ impl Waiter {
         }
     }
 
+    /// Notes that a wait was slept through that took so long.
+    pub fn note_slept(&mut self, took: Duration) {
+        if self.policy == Waiting::Adaptive {
+            self.learned.slept(took);
+        }
+    }
+
     /// Waits in `receive`, which sleeps.
     #[inline]
     pub fn sleep<T>(

@@ -1,476 +1,444 @@
-//! The task of a connection: it receives, executes what answers at once, gives tasks to what waits, and
-//! sends the replies that are there together.
+//! The task of a connection: it receives, carries calls out, and sends the replies that are there together.
 
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tenon::lean::Reason as Farewell;
-use tenon::runtime::{
-    Arrival, Grace, LeanJob, Reason, Reception, Request, Share, execute_inline, refuse_for_number,
-    stamp_replies,
-};
-use tenon::wire::Buffer;
+use tenon_core::serve::{CallToServe, EndReason, Sending, ServedStream};
+use tenon_core::service::CancelFlag;
+use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter, Waiting};
 use tenon_net::Stream;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit};
+use tenon_proto::connection::framing::ReceiveMemory;
+use tenon_proto::connection::{ReceivedCall, TransmitBatch};
+use tenon_wire::Buffer;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Sleep, sleep_until};
 
-use super::alarm::Alarm;
-use super::begin::Errand;
-use super::line::{Line, To, lock};
-use super::service::Asked;
-use super::shared::{Handler, Shared};
+use super::call::CallMessage;
+use super::dispatch::{Elsewhere, Tried};
+use super::mailbox::{Mailbox, To};
+use super::state::ServerState;
+use crate::client::LOOK_MAX;
 use crate::watch::{Watched, is_for_now};
 
-/// Bytes of replies that are sent before further calls are executed.
-const REPLIES_MAX: usize = 64 << 10;
-
-/// Receives at a time; then other tasks have their turn. The system's poller would give it to them, but of shared
-/// memory, into which a peer may write for ever, it knows nothing.
+/// Receives at a time; then other tasks have their turn.
 const RECEIVES_MAX: usize = 16;
 
-/// Silence after which a connection gives back the memory that it does not need.
-const LINGER: Duration = Duration::from_millis(100);
+/// Calls that are carried out at a time before the replies are sent.
+const CALLS_MAX: usize = 64;
 
-/// Waiting for room among the calls of the server.
-type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
-
-/// A call that waits for room.
-struct Held {
-    /// By the number of the service.
-    handler: usize,
-    asked: Asked,
-    /// The message of an ONC call, the arguments of a lean one.
-    received: Vec<u8>,
-    room: Waiting,
+thread_local! {
+    /// What connections without a message that has begun receive into.
+    static MEMORY: RefCell<ReceiveMemory> = RefCell::default();
 }
 
-pub(super) struct Connection {
-    shared: Arc<Shared>,
-    line: Arc<Line>,
+/// Room among the calls that are carried out elsewhere, once there is some.
+type Room = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+
+/// The task of a connection.
+pub(super) struct ConnectionTask {
+    state: Arc<ServerState>,
+    mailbox: Arc<Mailbox>,
     socket: Watched<Stream>,
-    reception: Reception,
-    /// The memory that the reader has beyond its first.
-    share: Share,
-    replies: Buffer,
-    /// Bytes of the replies that are sent.
-    sent: usize,
-    /// Whether the client has asked for stamps, so that there may be some among the replies.
-    gives_stamps: bool,
-    /// For a peer that does not make room for the replies.
-    grace: Grace,
-    /// Since when no complete request has come.
-    silent_since: Instant,
-    /// Of a request that takes memory of all.
-    arrival: Arrival,
-    has_memory: bool,
-    /// Whether no call is begun before those that were are answered.
-    is_in_order: bool,
-    /// A call for which there is no room yet.
-    held: Option<Held>,
-    alarm: Alarm,
+    served: ServedStream,
+    reply: Buffer,
+    /// Answers that were carried out elsewhere, in memory that is used again.
+    answers: Vec<(To, Buffer)>,
+    waiter: Waiter,
+    /// The number of the last poll of a connection of this server, if that was of this one.
+    last_poll: usize,
+    /// Since when the task waits for a call for which it has looked in vain.
+    slept_since: Option<Instant>,
+    /// Room that a call waits for.
+    awaited_room: Option<Room>,
+    /// Room for the call that has waited for it.
+    room: Option<OwnedSemaphorePermit>,
+    alarm: Pin<Box<Sleep>>,
+    is_set_for: Option<Instant>,
     /// Why the connection ends once everything is answered.
-    ending: Option<Reason>,
+    ends: Option<EndReason>,
 }
 
-/// Why no further request is looked at.
-enum Pause {
-    /// There is none.
-    Nothing,
-    /// Replies are to be sent first.
-    Replies,
-    /// Other calls are to be answered first; the task is called when one is.
-    Calls,
-}
-
-impl Connection {
-    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, socket: Watched<Stream>) -> Self {
-        let offer = &shared.offer;
+impl ConnectionTask {
+    pub(super) fn new(
+        state: Arc<ServerState>,
+        mailbox: Arc<Mailbox>,
+        socket: Watched<Stream>,
+    ) -> Self {
+        let now = Instant::now();
         Self {
-            reception: Reception::new(offer.limits.record_bytes),
-            share: Share::new(&offer.memory),
-            shared,
-            line,
+            served: ServedStream::new(&state.shared, now),
+            waiter: Waiter::new(state.waiting),
+            state,
+            mailbox,
             socket,
-            replies: Buffer::default(),
-            sent: 0,
-            gives_stamps: false,
-            grace: Grace::default(),
-            silent_since: Instant::now(),
-            arrival: Arrival::default(),
-            has_memory: true,
-            is_in_order: false,
-            held: None,
-            alarm: Alarm::new(),
-            ending: None,
+            reply: Buffer::default(),
+            answers: Vec::new(),
+            last_poll: 0,
+            slept_since: None,
+            awaited_room: None,
+            room: None,
+            alarm: Box::pin(sleep_until(now.into())),
+            is_set_for: None,
+            ends: None,
         }
     }
 
     /// Serves the connection until it ends.
-    pub(super) async fn serve(mut self) {
-        let reason = std::future::poll_fn(|cx| self.poll(cx)).await;
-        reason.report(
-            self.line.id,
-            self.line.origin.peer,
-            &self.shared.offer.tally,
-        );
-        let _ = self.socket.get_ref().shutdown();
+    pub(super) async fn run(mut self) {
+        let reason = poll_fn(|cx| self.poll(cx)).await;
+        self.end(&reason);
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Reason> {
-        self.line.attend(cx.waker());
-        if self.line.is_abandoned() {
-            return Poll::Ready(Reason::Stopping);
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<EndReason> {
+        if self.mailbox.is_abandoned() {
+            return Poll::Ready(EndReason::Stopping);
         }
-        match self.turn(cx) {
-            Err(reason) => Poll::Ready(reason),
-            Ok(()) => match self.is_over() {
-                true => Poll::Ready(self.ending.take().unwrap_or(Reason::PeerClosed)),
-                false => Poll::Pending,
+        self.take_answers(cx);
+        let served = MEMORY.with_borrow_mut(|memory| {
+            self.served.lend(memory);
+            let served = self.serve(cx, memory);
+            self.served.reclaim(memory);
+            served
+        });
+        (self.mailbox.tally).publish(&self.served.counters());
+        match served {
+            Ok(Progress::More) => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Ok(Progress::Waits) => match self.park(cx) {
+                Ok(true) => {
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                Ok(false) => Poll::Pending,
+                Err(reason) => Poll::Ready(reason),
             },
+            Ok(Progress::Over(reason)) | Err(reason) => Poll::Ready(reason),
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.ending.is_some() && self.replies.is_empty() && self.line.is_quiet()
-    }
-
-    /// Does what can be done now.
-    fn turn(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
-        let mut received = 0;
-        loop {
-            let pause = self.execute_what_came(cx);
-            // All answers that were there before the task looks whether it is over.
-            self.collect();
-            let has_room = self.send(cx)?;
-            self.mind_time(cx)?;
-            match pause {
-                _ if self.ending.is_some() || !has_room => break,
-                Pause::Replies => {}
-                Pause::Calls => break,
-                Pause::Nothing => match self.receive(cx) {
-                    Ok(true) if received == RECEIVES_MAX => {
-                        cx.waker().wake_by_ref();
-                        return Ok(());
-                    }
-                    Ok(true) => received += 1,
-                    Ok(false) => return self.wait_for_more(cx),
-                    Err(reason) => self.ending = Some(reason),
-                },
+    /// Takes the answers to calls that were carried out elsewhere.
+    fn take_answers(&mut self, cx: &Context<'_>) {
+        self.mailbox.take_answers(cx.waker(), &mut self.answers);
+        for (to, mut reply) in self.answers.drain(..) {
+            if let To::Stream(id) = to {
+                self.served.answer_deferred(id, &mut reply);
             }
         }
-        // Nothing is waited for.
-        self.arrival.clear();
+    }
+
+    /// Serves what has come, up to a limit.
+    fn serve(
+        &mut self,
+        cx: &mut Context<'_>,
+        memory: &mut ReceiveMemory,
+    ) -> Result<Progress, EndReason> {
+        let is_lone = self.is_lone();
+        for _ in 0..RECEIVES_MAX {
+            self.carry_out(cx)?;
+            if self.transmit(cx)? == Sending::Blocked {
+                return Ok(Progress::Waits);
+            }
+            if self.served.has_unread() && !self.served.is_held() {
+                continue;
+            }
+            if let Some(reason) = self.end_if_done() {
+                return Ok(Progress::Over(reason));
+            }
+            if self.served.is_held() || self.ends.is_some() {
+                return Ok(Progress::Waits);
+            }
+            self.served.lend(memory);
+            if !self.receive(cx, is_lone)? {
+                return Ok(Progress::Waits);
+            }
+        }
+        Ok(Progress::More)
+    }
+
+    /// Whether this is the only connection of the server that says something.
+    fn is_lone(&mut self) -> bool {
+        let last = self.state.polls.fetch_add(1, Ordering::Relaxed);
+        let is_lone = last == self.last_poll;
+        self.last_poll = last.wrapping_add(1);
+        is_lone
+    }
+
+    // ---- Calls ----
+
+    /// Carries the calls out that have come whole, up to a limit.
+    fn carry_out(&mut self, cx: &mut Context<'_>) -> Result<(), EndReason> {
+        for _ in 0..CALLS_MAX {
+            if self.served.is_held() && !self.may_go_on(cx) {
+                return Ok(());
+            }
+            let Some(received) = self.served.next_call(&self.state.shared)? else {
+                return Ok(());
+            };
+            let call = CallToServe::received(&received);
+            let registry = &self.state.shared.registry;
+            let deferred = self.served.deferred();
+            let waits = registry.keeps_order(call.service) && deferred > 0;
+            if waits || !self.has_room_for(&call, deferred) {
+                self.served.hold(received);
+                return Ok(());
+            }
+            self.begin(call, received);
+        }
         Ok(())
     }
 
-    /// A large request that has begun to come has its time.
-    fn wait_for_more(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
-        if self.share.is_empty() {
-            self.arrival.clear();
-            return Ok(());
-        }
-        let limit = self.shared.offer.limits.receive;
-        self.arrival.note_waiting(self.reception.kept(), limit);
-        self.mind_time(cx)
-    }
-
-    /// Takes the answers that tasks have left.
-    fn collect(&mut self) {
-        self.line.collect(&mut self.replies);
-    }
-
-    /// Answers requests that are complete, or begins to. Those before one that breaks the protocol are
-    /// answered, too.
-    fn execute_what_came(&mut self, cx: &mut Context<'_>) -> Pause {
-        loop {
-            // A call that is held was accepted.
-            if self.shared.is_stopping() && self.ending.is_none() && self.held.is_none() {
-                self.reception
-                    .goodbye(Farewell::STOPPING, &mut self.replies);
-                self.ending = Some(Reason::Stopping);
-            }
-            if self.ending.is_some() {
-                return Pause::Nothing;
-            }
-            if !self.may_begin() || !self.begin_held(cx) {
-                return Pause::Calls;
-            }
-            // What is sent of the replies is kept until all are: a peer that reads but a part at a time must not
-            // have them grow without end.
-            if self.grace.end().is_some() || self.replies.len() > REPLIES_MAX {
-                return Pause::Replies;
-            }
-            match self.next_request() {
-                Ok(true) => self.note_request(),
-                Ok(false) => return Pause::Nothing,
-                Err(reason) => self.ending = Some(reason),
-            }
-        }
-    }
-
-    fn note_request(&mut self) {
-        self.silent_since = Instant::now();
-        self.arrival.clear();
-        self.has_memory = true;
-    }
-
-    /// Whether a further call may be begun beside those that have tasks.
-    fn may_begin(&mut self) -> bool {
-        if !self.shared.has_tasks {
+    /// Whether a call may be carried out that may have to be so elsewhere. Room for it is taken.
+    #[inline]
+    fn has_room_for(&mut self, call: &CallToServe, deferred: usize) -> bool {
+        let state = &self.state;
+        let is_quick = matches!(state.handlers[call.service], super::dispatch::Handler::Sync)
+            && !state.is_slow(call);
+        if is_quick || call.procedure == 0 {
             return true;
         }
-        let in_flight = self.line.in_flight();
-        self.is_in_order &= in_flight > 0;
-        let is_full = match &self.reception {
-            // Such a client is told the limit, and what goes beyond is refused.
-            Reception::Lean(_) => false,
-            Reception::Onc(_) | Reception::Unknown(_) => {
-                in_flight >= self.shared.offer.limits.connection_calls_in_flight.max(1)
-            }
-        };
-        !self.is_in_order && !is_full
-    }
-
-    /// Begins the call that is held, if there is one and there is room for it by now. Whether none is held.
-    fn begin_held(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(held) = &mut self.held else {
-            return true;
-        };
-        let Poll::Ready(acquired) = held.room.as_mut().poll(cx) else {
+        if deferred >= state.shared.limits.connection_calls.max(1) {
             return false;
-        };
-        // The semaphore is never closed.
-        if let (Some(held), Ok(room)) = (self.held.take(), acquired) {
-            let (shared, line) = (&self.shared, &self.line);
-            let call = (held.handler, held.asked);
-            begin(shared, line, call, &held.received, room, &mut self.replies);
-            self.is_in_order |= shared.handlers[held.handler].is_in_order();
-            self.note_request();
         }
-        true
+        if self.room.is_none() {
+            self.room = state.room_now();
+        }
+        self.room.is_some()
     }
 
-    /// Answers the next request, or begins to; says whether there was one.
-    fn next_request(&mut self) -> Result<bool, Reason> {
-        let (shared, line, replies) = (&self.shared, &self.line, &mut self.replies);
-        let offer = &shared.offer;
-        let (handler, asked, received) = match self.reception.next_request(offer, replies)? {
-            Request::None => return Ok(false),
-            Request::Handled => return Ok(true),
-            Request::HandledStamped => {
-                self.gives_stamps = true;
-                return Ok(true);
-            }
-            Request::Cancel(id) => {
-                line.cancel(id);
-                return Ok(true);
-            }
-            Request::Onc(call, record) => {
-                if let Handler::Inline = &shared.handlers[call.service] {
-                    let services = &offer.services;
-                    let reply = services.execute(&call, line.origin, replies, &offer.tally);
-                    reply.seal(replies, offer.fragment_max);
-                    return Ok(true);
-                }
-                (call.service, Asked::Onc(call.xid, call.procedure), record)
-            }
-            Request::Lean(call) => {
-                self.gives_stamps |= call.wants_stamps;
-                let handler = offer.services.lean_service(call.service);
-                if let Handler::Inline = &shared.handlers[handler] {
-                    execute_inline(&call, offer, line.origin, replies);
-                    return Ok(true);
-                }
-                let asked = Asked::Lean(LeanJob::received_now(&call));
-                (handler, asked, call.arguments)
-            }
-        };
-        match shared.room_at_once() {
-            Some(room) => begin(shared, line, (handler, asked), received, room, replies),
-            None => {
-                self.held = Some(Held {
-                    handler,
-                    asked,
-                    received: received.to_vec(),
-                    room: Box::pin(Arc::clone(&shared.room).acquire_owned()),
-                });
-            }
+    /// Whether the call that waits may be carried out by now; otherwise the task is woken when it may.
+    #[cold]
+    fn may_go_on(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.served.deferred() >= self.state.shared.limits.connection_calls.max(1) {
+            // Each answer wakes the task.
+            return false;
         }
-        self.is_in_order |= shared.handlers[handler].is_in_order();
-        Ok(true)
+        if self.room.is_some() {
+            return true;
+        }
+        let state = &self.state;
+        let room = (self.awaited_room).get_or_insert_with(|| Box::pin(Arc::clone(state).room()));
+        match room.as_mut().poll(cx) {
+            Poll::Ready(room) => {
+                (self.room, self.awaited_room) = (room, None);
+                true
+            }
+            Poll::Pending => false,
+        }
     }
 
-    /// Sends what there is room for; says whether that was all.
-    fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, Reason> {
-        // What comes behind replies that are sent in part keeps the time at which it was done.
-        if self.gives_stamps && self.sent == 0 && !self.replies.is_empty() {
-            stamp_replies(&mut self.replies);
+    /// Carries a call out, here or elsewhere.
+    #[inline]
+    fn begin(&mut self, call: CallToServe, received: ReceivedCall) {
+        let origin = self.mailbox.origin;
+        let message = CallMessage::Stream(received);
+        if call.procedure != 0 && self.state.is_slow(&call) {
+            if let Some(elsewhere) = self.elsewhere(call) {
+                elsewhere.carry_out(message);
+            }
+            return;
         }
-        while self.sent < self.replies.len() {
+        match (self.state).try_call(call, origin, message, &mut self.reply) {
+            Tried::Finished(mut finished) => {
+                match finished.message {
+                    Some(message) => self.served.finish_call(message, &mut finished.reply),
+                    None => self.served.push_reply(&mut finished.reply),
+                }
+                self.reply = finished.reply;
+                self.reply.clear();
+            }
+            Tried::Waits(future) => {
+                if let Some(elsewhere) = self.elsewhere(call) {
+                    elsewhere.carry_on(future);
+                }
+            }
+        }
+    }
+
+    /// Notes that a call is carried out elsewhere; `None` if its client has used its number twice.
+    fn elsewhere(&mut self, call: CallToServe) -> Option<Elsewhere> {
+        let room = self.room.take().or_else(|| self.state.room_now())?;
+        let (id, cancelled): (_, CancelFlag) = self.served.defer(&call)?;
+        Some(Elsewhere {
+            state: Arc::clone(&self.state),
+            mailbox: Arc::clone(&self.mailbox),
+            to: To::Stream(id),
+            call,
+            origin: self.mailbox.origin,
+            cancelled,
+            room,
+        })
+    }
+
+    // ---- Sending and receiving ----
+
+    /// Sends the replies that are there. If there is no room the task is woken when there is.
+    fn transmit(&mut self, cx: &mut Context<'_>) -> Result<Sending, EndReason> {
+        while self.served.has_transmit() {
             let Poll::Ready(ready) = self.socket.poll_write_ready(cx) else {
-                self.grace.note_blocked(self.shared.offer.limits.send);
-                return Ok(false);
+                return Ok(Sending::Blocked);
             };
-            let mut ready = ready.map_err(Reason::Socket)?;
-            let bytes = self.replies.as_slice();
-            match self.socket.get_ref().try_send(&bytes[self.sent..]) {
-                Ok(sent) => {
-                    self.sent += sent;
-                    self.grace.note_sent(sent);
-                }
-                Err(error) if is_for_now(&error) => ready.clear_ready(),
-                Err(error) => return Err(Reason::of_sending(error)),
+            let mut ready = ready.map_err(EndReason::Socket)?;
+            (self.mailbox.tally).publish(&self.served.counters());
+            let stream = self.socket.get_ref();
+            match self.served.transmit(|batch| send(stream, batch))? {
+                Sending::Done => return Ok(Sending::Done),
+                Sending::Blocked => ready.clear_ready(),
             }
         }
-        self.replies.clear();
-        (self.sent, self.grace) = (0, Grace::default());
-        Ok(true)
+        Ok(Sending::Done)
     }
 
-    /// Receives what is there; says whether something was.
-    fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, Reason> {
+    /// Receives what is there, and looks a moment for more if this is a `lone` connection; returns whether something has
+    /// come. If not, the task is woken when something does.
+    fn receive(&mut self, cx: &mut Context<'_>, is_lone: bool) -> Result<bool, EndReason> {
+        if self.state.is_stopping() {
+            return Ok(false);
+        }
+        if is_lone && let Some(received) = self.look()? {
+            return self.handle_received(received);
+        }
         loop {
             let Poll::Ready(ready) = self.socket.poll_read_ready(cx) else {
+                self.slept_since = is_lone.then(Instant::now);
                 return Ok(false);
             };
-            let mut ready = ready.map_err(Reason::Socket)?;
-            let share = &mut self.share;
-            let Some(room) = self.reception.room_within(|bytes| share.fit(bytes)) else {
-                self.reception.goodbye(Farewell::LIMITS, &mut self.replies);
-                return Err(Reason::Memory);
-            };
-            let most = room.len();
+            let mut ready = ready.map_err(EndReason::Socket)?;
+            let room = self.served.room()?;
+            let length = room.len();
             match self.socket.get_ref().try_recv(room) {
-                Ok(0) => {
-                    return Err(match self.reception.may_end() {
-                        true => Reason::PeerClosed,
-                        false => Reason::CutOff,
-                    });
-                }
                 Ok(bytes) => {
-                    if bytes < most {
+                    let transport = self.mailbox.origin.transport;
+                    if !tenon_core::client::may_have_more(transport, bytes, length) {
                         ready.clear_ready();
                     }
-                    self.reception.filled(bytes, &self.shared.offer.limits)?;
-                    self.has_memory = true;
-                    return Ok(true);
+                    if let Some(since) = self.slept_since.take() {
+                        self.waiter.note_slept(since.elapsed());
+                    }
+                    return self.handle_received(bytes);
                 }
                 Err(error) if is_for_now(&error) => ready.clear_ready(),
-                Err(error) => return Err(Reason::Socket(error)),
+                Err(error) => return Err(EndReason::Socket(error)),
             }
         }
     }
 
-    /// Ends a connection whose peer is silent or does not read, and sets the timer for when that is to
-    /// be looked at again.
-    fn mind_time(&mut self, cx: &mut Context<'_>) -> Result<(), Reason> {
-        while self.alarm.poll(self.next_duty(), cx).is_ready() {
-            self.do_duties(Instant::now())?;
+    /// Looks for what the peer says next, not longer than was learned. `None` if nothing has come.
+    fn look(&mut self) -> Result<Option<usize>, EndReason> {
+        if self.waiter.always_sleeps() {
+            return Ok(None);
         }
-        Ok(())
+        let stream = self.socket.get_ref();
+        let company = Company {
+            spinners: &self.state.spinners,
+            looking: Looking::at(stream.transport()),
+            tally: &self.state.shared.tally.waits,
+        };
+        let room = self.served.room()?;
+        let mut looks = 0;
+        let look = || {
+            stream.look(looks);
+            looks = LOOKS;
+            stream.try_recv(room)
+        };
+        let end = |begin| begin + LOOK_MAX;
+        match self.waiter.look(&company, end, || true, look) {
+            Spun::Came(Ok(bytes)) => Ok(Some(bytes)),
+            Spun::Came(Err(error)) if !is_for_now(&error) => Err(EndReason::Socket(error)),
+            Spun::Came(Err(_)) | Spun::Late | Spun::Sleep => Ok(None),
+        }
     }
 
-    /// When something is to be done even if nothing happens.
-    fn next_duty(&self) -> Option<Instant> {
-        let limits = &self.shared.offer.limits;
-        let linger = self.has_memory.then(|| self.silent_since + LINGER);
-        let idle = (!limits.idle.is_zero()).then(|| self.silent_since + limits.idle);
-        let has_tasks = self.shared.has_tasks;
-        let expiry = has_tasks.then(|| self.line.next_expiry()).flatten();
-        [self.grace.end(), self.arrival.end(), linger, idle, expiry]
-            .into_iter()
-            .flatten()
-            .min()
+    fn handle_received(&mut self, bytes: usize) -> Result<bool, EndReason> {
+        if bytes == 0 {
+            self.ends = Some(self.served.end_of_stream());
+        } else {
+            self.served.handle_received(bytes)?;
+        }
+        Ok(true)
     }
 
-    fn do_duties(&mut self, now: Instant) -> Result<(), Reason> {
-        let limits = &self.shared.offer.limits;
-        if self.grace.end().is_some_and(|end| now >= end) {
-            return Err(Reason::SlowReader);
+    // ---- The end ----
+
+    /// Returns why the connection ends, if everything is answered and it is to end.
+    fn end_if_done(&mut self) -> Option<EndReason> {
+        if self.served.deferred() > 0 || self.served.is_held() {
+            return None;
         }
-        if self.arrival.end().is_some_and(|end| now >= end) {
-            self.arrival.clear();
-            // Whoever does not read has a time for that.
-            if self.replies.is_empty() {
-                return Err(self.farewell(Reason::SlowSender));
+        if self.state.is_stopping() && self.ends.is_none() {
+            return Some(EndReason::Stopping);
+        }
+        self.ends.take()
+    }
+
+    /// Has the task woken when time runs out; returns whether there is something to do already.
+    fn park(&mut self, cx: &mut Context<'_>) -> Result<bool, EndReason> {
+        let (limits, now) = (&self.state.shared.limits, Instant::now());
+        self.served.park(limits, now);
+        let idle = limits.idle_timeout.map(|limit| now + limit);
+        let next = [self.served.deadline(), idle].into_iter().flatten().min();
+        let is_set = (self.is_set_for).is_some_and(|set| next.is_none_or(|next| set <= next));
+        if !is_set && let Some(next) = next {
+            self.is_set_for = Some(next);
+            self.alarm.as_mut().reset(next.into());
+        }
+        while self.is_set_for.is_some() && self.alarm.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            if let Some(reason) = self.served.overdue(limits, now) {
+                return Err(reason);
+            }
+            // Something has come since it was set.
+            let idle = limits.idle_timeout.map(|limit| now + limit / 4);
+            self.is_set_for = [self.served.deadline(), idle].into_iter().flatten().min();
+            if let Some(next) = self.is_set_for {
+                self.alarm.as_mut().reset(next.into());
             }
         }
-        self.line.give_up_expired(now);
-        let silence = now.saturating_duration_since(self.silent_since);
-        if silence < LINGER {
-            return Ok(());
-        }
-        // What is held takes as much as it took there, and is counted there.
-        if self.held.is_none() {
-            self.reception.shrink_to(0);
-            self.share.fit(self.reception.capacity());
-        }
-        if self.replies.is_empty() {
-            self.replies.shrink_to(0);
-        }
-        self.has_memory = false;
-        if limits.idle.is_zero() || silence < limits.idle {
-            return Ok(());
-        }
-        if self.line.in_flight() > 0 || self.held.is_some() || !self.replies.is_empty() {
-            self.silent_since = now;
-            return Ok(());
-        }
-        Err(self.farewell(Reason::Idle))
+        Ok(self.state.waiting == Waiting::Spin && self.slept_since.is_some())
     }
 
-    /// Tells a peer that can be told why nothing further is accepted. What does not fit at once is
-    /// not said.
-    fn farewell(&mut self, reason: Reason) -> Reason {
-        self.reception.goodbye(reason.farewell(), &mut self.replies);
-        // Whoever has gone need not be told.
-        let _ = self.socket.get_ref().try_send(self.replies.as_slice());
-        self.replies.clear();
-        reason
+    /// Says what can be said to the peer, and closes the connection.
+    fn end(&mut self, reason: &EndReason) {
+        if !matches!(reason, EndReason::Socket(_) | EndReason::Protocol(_)) {
+            self.served.close(reason.close_reason());
+        }
+        let stream = self.socket.get_ref();
+        // A peer that has gone need not be told.
+        let _ = self.served.transmit(|batch| send(stream, batch));
+        self.served.cancel_all();
+        let _ = stream.shutdown();
+        (self.mailbox.tally).publish(&self.served.counters());
+        let (id, peer) = (self.mailbox.id, self.mailbox.origin.peer);
+        reason.report(id, peer, &self.state.shared.tally);
     }
 }
 
-impl Drop for Connection {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
-        // First: whoever finds the connection gone finds its memory there again.
-        self.share.clear();
-        self.shared.left(self.line.id);
+        self.state.remove_connection(self.mailbox.id);
     }
 }
 
-/// Gives a call of the service of a handler a task or a thread; a lean one not if there are too many.
-fn begin(
-    shared: &Shared,
-    line: &Arc<Line>,
-    (handler, asked): (usize, Asked),
-    received: &[u8],
-    room: OwnedSemaphorePermit,
-    replies: &mut Buffer,
-) {
-    let lean = match &asked {
-        Asked::Onc(..) => None,
-        Asked::Lean(job) => Some(*job),
-    };
-    if let Some(job) = lean {
-        let (id, deadline) = (job.caller.id, job.deadline);
-        if lock(&line.lean_calls).begin(id, deadline, None).is_err() {
-            return refuse_for_number(job.caller, &line.offer, replies);
-        }
-    }
-    let errand = Errand {
-        origin: line.origin,
-        asked,
-        received,
-        to: To::Stream,
-        room,
-    };
-    // Not under the lock: a run time that ends drops the task where it would have been begun, and so answers
-    // the call, which takes the lock.
-    let task = errand.begin(&shared.handlers[handler], line);
-    if let Some(job) = lean
-        && let Some(begun) = lock(&line.lean_calls).worker(job.caller.id)
-    {
-        *begun = Some(task);
+/// What is to be done next for a connection.
+enum Progress {
+    /// There is more to do.
+    More,
+    /// Something has to happen first.
+    Waits,
+    /// Nothing: it is over.
+    Over(EndReason),
+}
+
+fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
+    match batch.single_slice() {
+        Some(bytes) => stream.try_send(bytes),
+        None => stream.try_send_pieces(&batch.slices().map(IoSlice::new)),
     }
 }

@@ -1,333 +1,325 @@
-//! The task of a UDP port: it receives, executes what answers at once, gives tasks to what waits, and sends. Which
-//! packet of the exchange is sent when is the engine's to say, and which message of ONC RPC is carried out that of
-//! the memory of those that were, as at a port that threads attend.
+//! The task of a port for datagrams: it receives, carries calls out and sends. One socket serves all clients.
 
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tenon::DuplicateLimits;
-use tenon::lean::server::Call as LeanCall;
-use tenon::runtime::{
-    Duplicates, Exchange, LeanJob, Origin, Wanted, execute_inline, note_sent, preamble,
-    refuse_for_number, stamp_replies,
-};
-use tenon::wire::Buffer;
-use tenon_net::{Came, Carrier};
-use tenon_proto::exchange::server::{CallKey as ExchangeKey, Farewell};
-use tenon_proto::exchange::{Whole, is_packet};
-use tenon_proto::onc::duplicates::CallKey;
-use tenon_proto::onc::record;
-use tenon_proto::onc::server::Call as OncCall;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::sync::OwnedSemaphorePermit;
+use tenon_core::serve::{FoundCall, ServedPort};
+use tenon_core::service::{CancelFlag, Origin};
+use tenon_net::Carrier;
+use tenon_proto::endpoint::DatagramCallKey;
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tenon_proto::endpoint::exchange::server::Farewell;
+use tenon_wire::Buffer;
+use tokio::time::{Sleep, sleep_until};
 
-use super::alarm::Alarm;
-use super::begin::Errand;
-use super::line::{Letter, Line, To};
-use super::outgoing::Outgoing;
-use super::service::Asked;
-use super::shared::{Handler, Shared};
-use super::tasks::Tasks;
-use crate::watch::{is_for_now, watch};
+use super::call::CallMessage;
+use super::dispatch::{Elsewhere, Handler, Tried};
+use super::mailbox::{Mailbox, To};
+use super::state::ServerState;
+use crate::watch::{Watched, is_for_now};
 
-/// Receives at a time, before what there is to say is sent.
-const RECEIVES_MAX: usize = 16;
+/// Receives at a time; then other tasks have their turn.
+const RECEIVES_MAX: usize = 32;
 
-pub(super) struct Port {
-    shared: Arc<Shared>,
-    line: Arc<Line>,
-    carrier: AsyncFd<Carrier>,
-    exchange: Exchange,
-    duplicates: Duplicates,
-    /// Where packets are received.
-    room: Vec<u8>,
-    /// Where requests of the packet exchange are put together.
-    whole: Whole,
+/// How long replies wait for room in the socket before they are dropped; their peers repeat the calls.
+const SEND_PATIENCE: Duration = Duration::from_millis(100);
+
+/// The task of a port.
+pub(super) struct PortTask {
+    state: Arc<ServerState>,
+    mailbox: Arc<Mailbox>,
+    socket: Arc<Watched<Carrier>>,
+    served: ServedPort,
     reply: Buffer,
-    outgoing: Outgoing,
-    tasks: Tasks,
-    /// Answers that were left. Its storage and that of the line are used by turns.
-    letters: Vec<Letter>,
-    alarm: Alarm,
-    /// Whether nothing new is begun any more.
-    is_leaving: bool,
+    answers: Vec<(To, Buffer)>,
+    /// Calls that are carried out elsewhere, to be told when they are cancelled.
+    running: Vec<(DatagramCallKey<SocketAddr>, CancelFlag)>,
+    /// A call of a service that keeps order is carried out elsewhere: others of such services wait behind it.
+    ordered: Option<DatagramCallKey<SocketAddr>>,
+    waiting: VecDeque<OrderedCall>,
+    /// Since when replies wait for room.
+    blocked_since: Option<Instant>,
+    alarm: Pin<Box<Sleep>>,
+    is_set_for: Option<Instant>,
+    is_closing: bool,
 }
 
-impl Port {
-    /// A port that is still to be served.
+/// A call of a service that keeps order, which waits for the one before it.
+type OrderedCall = (Elsewhere, CallMessage);
+
+impl PortTask {
+    /// A port that is still to be [served](Self::run).
     ///
     /// # Errors
     /// The system cannot wait for one more.
     pub(super) fn new(
-        shared: &Arc<Shared>,
-        line: Arc<Line>,
+        state: &Arc<ServerState>,
+        mailbox: Arc<Mailbox>,
         carrier: Carrier,
         duplicates: DuplicateLimits,
     ) -> io::Result<Self> {
+        let now = Instant::now();
+        let transport = carrier.transport();
         Ok(Self {
-            exchange: Exchange::new(&shared.offer.limits),
-            duplicates: Duplicates::new(carrier.transport(), duplicates),
-            carrier: watch(carrier, Interest::READABLE)?,
-            shared: Arc::clone(shared),
-            line,
-            room: vec![0; Carrier::RECEIVE_MAX],
-            whole: Whole::new(&preamble(&shared.offer.limits)),
+            socket: Arc::new(Watched::new(carrier)?),
+            served: ServedPort::new(&state.shared, transport, duplicates, now),
+            state: Arc::clone(state),
+            mailbox,
             reply: Buffer::default(),
-            outgoing: Outgoing::default(),
-            tasks: Tasks::default(),
-            letters: Vec::new(),
-            alarm: Alarm::new(),
-            is_leaving: false,
+            answers: Vec::new(),
+            running: Vec::new(),
+            ordered: None,
+            waiting: VecDeque::new(),
+            blocked_since: None,
+            alarm: Box::pin(sleep_until(now.into())),
+            is_set_for: None,
+            is_closing: false,
         })
     }
 
-    /// Serves the port until the server has stopped, and every call that was begun is answered.
-    pub(super) async fn serve(mut self) {
-        std::future::poll_fn(|cx| self.poll(cx)).await;
+    /// Serves the port until the server stops.
+    pub(super) async fn run(mut self) {
+        poll_fn(|cx| self.poll(cx)).await;
+        self.served.close(Farewell::ToAll);
+        self.send_now();
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.line.attend(cx.waker());
-        if self.line.is_abandoned() {
+        if self.mailbox.is_abandoned() {
             return Poll::Ready(());
         }
-        if self.shared.is_stopping() && !self.is_leaving {
-            self.is_leaving = true;
-            self.exchange.say_goodbye(Farewell::ToIdle);
+        if self.state.is_stopping() && !std::mem::replace(&mut self.is_closing, true) {
+            self.served.close(Farewell::ToIdle);
         }
-        loop {
-            let received = self.receive_some(cx);
-            self.collect();
-            self.give_up_cancelled();
-            self.exchange
-                .send(&self.shared.offer, self.carrier.get_ref());
-            if self.is_over() {
-                return Poll::Ready(());
-            }
-            let is_time = self.mind_time(cx);
-            if received == 0 && !is_time {
-                return Poll::Pending;
-            }
-        }
-    }
-
-    /// Whether everything that was begun is answered, and the answers have arrived as far as clients say so.
-    fn is_over(&self) -> bool {
-        self.is_leaving
-            && self.line.is_quiet()
-            && self.outgoing.is_empty()
-            && !self.exchange.has_unarrived()
-    }
-
-    /// Takes in what is there, up to a limit; says of how many receives.
-    fn receive_some(&mut self, cx: &mut Context<'_>) -> usize {
-        let mut received = 0;
-        // Whoever has no room to answer takes nothing in.
-        while received < RECEIVES_MAX && self.outgoing.is_empty() {
-            let Some((came, peer)) = self.receive(cx) else {
+        self.take_answers(cx);
+        self.served.handle_timeout(Instant::now());
+        self.cancel();
+        let mut is_idle = false;
+        for _ in 0..RECEIVES_MAX {
+            self.carry_out();
+            self.send(cx);
+            if !self.receive(cx) {
+                is_idle = true;
                 break;
-            };
-            self.take_in(came, peer);
-            received += 1;
+            }
         }
-        received
+        (self.mailbox.tally).publish_endpoint(&self.served.counters());
+        let is_done = self.running.is_empty() && self.waiting.is_empty();
+        if self.is_closing && is_done && !self.served.has_unarrived() {
+            return Poll::Ready(());
+        }
+        if !is_idle || self.set_alarm(cx) {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 
-    fn receive(&mut self, cx: &mut Context<'_>) -> Option<(Came, SocketAddr)> {
+    /// Takes the answers to calls that were carried out elsewhere.
+    fn take_answers(&mut self, cx: &Context<'_>) {
+        let mut answers = std::mem::take(&mut self.answers);
+        self.mailbox.take_answers(cx.waker(), &mut answers);
+        for (to, mut reply) in answers.drain(..) {
+            let To::Datagram(key) = to else { continue };
+            self.running.retain(|(running, _)| *running != key);
+            self.served.answer(key, &mut reply);
+            if self.ordered == Some(key) {
+                self.ordered = None;
+                self.begin_next();
+            }
+        }
+        self.answers = answers;
+    }
+
+    /// Tells the calls that are not waited for any more.
+    fn cancel(&mut self) {
+        while let Some(key) = self.served.poll_cancelled() {
+            let running = self.running.iter().find(|(running, _)| *running == key);
+            if let Some((_, cancelled)) = running {
+                cancelled.set();
+            }
+        }
+    }
+
+    // ---- Calls ----
+
+    /// Takes in the datagrams that were received, and carries their calls out.
+    fn carry_out(&mut self) {
+        let state = Arc::clone(&self.state);
         loop {
-            let Poll::Ready(Ok(mut ready)) = self.carrier.poll_read_ready(cx) else {
-                return None;
+            let carrier = self.socket.get_ref();
+            let next = (self.served).next_call(&state.shared, |size| carrier.expect_train(size));
+            match next {
+                None => return,
+                Some((None, _)) => {}
+                Some((Some(found), _)) => self.begin(&state, found),
+            }
+        }
+    }
+
+    /// Carries a call out, here or elsewhere.
+    fn begin(&mut self, state: &Arc<ServerState>, found: FoundCall) {
+        let call = found.call;
+        let origin = Origin {
+            peer: Some(found.from),
+            ..self.mailbox.origin
+        };
+        let keeps_order = state.shared.registry.keeps_order(call.service);
+        let is_sync = matches!(state.handlers[call.service], Handler::Sync);
+        let is_tried = !state.is_slow(&call) && !keeps_order;
+        if call.procedure == 0 || is_tried && is_sync {
+            let (message, arguments) = found.copy();
+            let message = CallMessage::Datagram(message, arguments);
+            if let Tried::Finished(mut finished) =
+                state.try_call(call, origin, message, &mut self.reply)
+            {
+                self.served.answer(found.key, &mut finished.reply);
+                self.reply = finished.reply;
+                self.reply.clear();
+            }
+            return self.served.give_back(found);
+        }
+        let Some(room) = state.room_now() else {
+            return self.served.drop_call(&found);
+        };
+        let (message, arguments) = found.copy();
+        let message = CallMessage::Datagram(message, arguments);
+        let elsewhere = Elsewhere {
+            state: Arc::clone(state),
+            mailbox: Arc::clone(&self.mailbox),
+            to: To::Datagram(found.key),
+            call,
+            origin,
+            cancelled: CancelFlag::default(),
+            room,
+        };
+        let cancelled = elsewhere.cancelled.clone();
+        if is_tried {
+            match state.try_call(call, origin, message, &mut self.reply) {
+                Tried::Finished(mut finished) => {
+                    self.served.answer(found.key, &mut finished.reply);
+                    return self.served.give_back(found);
+                }
+                Tried::Waits(future) => elsewhere.carry_on(future),
+            }
+        } else if keeps_order {
+            self.waiting.push_back((elsewhere, message));
+        } else {
+            elsewhere.carry_out(message);
+        }
+        self.running.push((found.key, cancelled));
+        self.served.give_back(found);
+        self.begin_next();
+    }
+
+    /// Carries out the next call of services that keep order, if none is carried out.
+    fn begin_next(&mut self) {
+        if self.ordered.is_none()
+            && let Some((elsewhere, message)) = self.waiting.pop_front()
+        {
+            if let To::Datagram(key) = elsewhere.to {
+                self.ordered = Some(key);
+            }
+            elsewhere.carry_out(message);
+        }
+    }
+
+    // ---- Sending and receiving ----
+
+    /// Sends what there is to say, as far as there is room. What waits for room for too long is dropped.
+    fn send(&mut self, cx: &mut Context<'_>) {
+        let socket = Arc::clone(&self.socket);
+        while self.served.has_transmit() {
+            let Poll::Ready(Ok(mut ready)) = socket.poll_write_ready(cx) else {
+                return;
             };
-            match ready.get_inner().try_recv_ready_from(&mut self.room) {
-                Ok(received) => return Some(received),
+            if self.send_now() {
+                self.blocked_since = None;
+                return;
+            }
+            let since = *self.blocked_since.get_or_insert_with(Instant::now);
+            if since.elapsed() > SEND_PATIENCE {
+                self.drop_train();
+            }
+            ready.clear_ready();
+        }
+    }
+
+    /// Sends what there is to say; returns whether there was room for all.
+    fn send_now(&mut self) -> bool {
+        (self.mailbox.tally).publish_endpoint(&self.served.counters());
+        let carrier = self.socket.get_ref();
+        while let Some((train, to)) = self.served.next_train() {
+            let length = train.bytes.len();
+            match carrier.try_send_to(train, to) {
+                Ok(sent) if sent >= length => {}
+                Ok(sent) => self.served.keep_train(to, sent),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.served.keep_train(to, 0);
+                    return false;
+                }
+                Err(error) => {
+                    self.state.shared.tally.datagrams_dropped.up();
+                    tracing::debug!(peer = %to, %error, "a reply could not be sent");
+                }
+            }
+        }
+        true
+    }
+
+    /// Drops what has waited for room for too long.
+    #[cold]
+    fn drop_train(&mut self) {
+        self.blocked_since = None;
+        if let Some((_, to)) = self.served.next_train() {
+            self.state.shared.tally.datagrams_dropped.up();
+            tracing::debug!(peer = %to, "a reply found no room");
+        }
+    }
+
+    /// Receives what is there; returns whether there was anything. If not, the task is woken when there is.
+    fn receive(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.is_closing && !self.served.has_unarrived() {
+            return false;
+        }
+        while let Poll::Ready(Ok(mut ready)) = self.socket.poll_read_ready(cx) {
+            match self.socket.get_ref().try_recv_from(self.served.room()) {
+                Ok((came, from)) => {
+                    self.served.handle_received(came, from);
+                    return true;
+                }
                 Err(error) if is_for_now(&error) => ready.clear_ready(),
                 // An earlier reply met a closed port, or the like: the error is consumed.
                 Err(error) => tracing::debug!(%error, "receiving a datagram failed"),
             }
         }
+        false
     }
 
-    /// Takes in packets that have come together.
-    fn take_in(&mut self, came: Came, peer: SocketAddr) {
-        let room = std::mem::take(&mut self.room);
-        for packet in came.packets(&room) {
-            self.reply.clear();
-            match is_packet(packet) {
-                true => self.take_packet(packet, peer),
-                // The exchange hears to the end what has become of its packets; nobody else is heard any more.
-                false if self.is_leaving => {}
-                false => self.take_message(packet, peer),
+    /// Has the task woken when something is due; returns whether something is.
+    fn set_alarm(&mut self, cx: &mut Context<'_>) -> bool {
+        let next = self.served.next_timeout();
+        if next != self.is_set_for {
+            self.is_set_for = next;
+            if let Some(at) = next {
+                self.alarm.as_mut().reset(at.into());
             }
         }
-        self.room = room;
-    }
-
-    fn origin(&self, peer: SocketAddr) -> Origin {
-        Origin {
-            peer: Some(peer),
-            ..self.line.origin
-        }
-    }
-
-    fn take_packet(&mut self, packet: &[u8], peer: SocketAddr) {
-        let origin = self.origin(peer);
-        let (shared, line, tasks) = (&self.shared, &self.line, &mut self.tasks);
-        let (offer, carrier) = (&shared.offer, self.carrier.get_ref());
-        let execute = |key, call: &LeanCall<'_>, out: &mut Buffer| {
-            let handler = &shared.handlers[offer.services.lean_service(call.service)];
-            if let Handler::Inline = handler {
-                return execute_inline(call, offer, origin, out);
-            }
-            match shared.room_at_once() {
-                Some(room) => tasks.begin(errand_of(key, call, origin, room), handler, line),
-                None => refuse_for_number(call.caller, offer, out),
-            }
-        };
-        let room = (&mut self.whole, &mut self.reply);
-        self.exchange
-            .take_in_and_carry_out(offer, carrier, packet, peer, room, execute);
-    }
-
-    fn take_message(&mut self, message: &[u8], peer: SocketAddr) {
-        let offer = &self.shared.offer;
-        let wanted = self.duplicates.judge(offer, message, peer, &mut self.reply);
-        match wanted {
-            Wanted::Nothing => {}
-            Wanted::Answered => self.send_reply(peer),
-            Wanted::Call(key, call) => self.execute(message, &key, &call, peer),
-        }
-    }
-
-    fn execute(
-        &mut self,
-        message: &[u8],
-        key: &CallKey<SocketAddr>,
-        call: &OncCall<'_>,
-        peer: SocketAddr,
-    ) {
-        let (shared, origin) = (&self.shared, self.origin(peer));
-        let offer = &shared.offer;
-        let handler = &shared.handlers[call.service];
-        if let Handler::Inline = handler {
-            let services = &offer.services;
-            let _ = services.execute(call, origin, &mut self.reply, &offer.tally);
-            let reply = &mut self.reply;
-            self.duplicates.finish(offer, key, call.xid, peer, reply);
-            return self.send_reply(peer);
-        }
-        let Some(room) = shared.room_at_once() else {
-            return self.duplicates.drop_call(offer, key);
-        };
-        let errand = Errand {
-            origin,
-            asked: Asked::Onc(call.xid, call.procedure),
-            received: message,
-            to: To::Datagram(*key, call.xid, peer),
-            room,
-        };
-        self.tasks.begin(errand, handler, &self.line);
-    }
-
-    fn send_reply(&mut self, peer: SocketAddr) {
-        let reply = std::mem::take(&mut self.reply);
-        self.reply = self.send(reply, peer);
-    }
-
-    /// Sends a message of ONC RPC, now or soon; a buffer that can be used again.
-    fn send(&mut self, reply: Buffer, peer: SocketAddr) -> Buffer {
-        let (offer, carrier) = (&self.shared.offer, self.carrier.get_ref());
-        let message = record::message(&reply);
-        match self.outgoing.try_send(carrier, message, peer) {
-            Err(error) if is_for_now(&error) => {
-                self.outgoing.put_off(reply, peer, Instant::now());
-                Buffer::default()
-            }
-            sent => {
-                note_sent(offer, sent, peer);
-                reply
-            }
-        }
-    }
-
-    /// Answers with what tasks have left.
-    fn collect(&mut self) {
-        let mut letters = std::mem::take(&mut self.letters);
-        self.line.collect_letters(&mut letters);
-        for letter in letters.drain(..) {
-            self.tasks.ended(&letter.to);
-            let used = self.answer(letter);
-            self.line.give_back(used);
-        }
-        self.letters = letters;
-    }
-
-    fn answer(&mut self, letter: Letter) -> Buffer {
-        let mut answer = letter.answer;
-        match letter.to {
-            To::Stream => unreachable!("a port is no stream"),
-            To::Packet(key, gives_stamps) => {
-                if gives_stamps {
-                    stamp_replies(&mut answer);
-                }
-                self.exchange.reply(key, &mut answer);
-                answer
-            }
-            To::Datagram(key, xid, peer) => {
-                let offer = &self.shared.offer;
-                self.duplicates.finish(offer, &key, xid, peer, &mut answer);
-                self.send(answer, peer)
-            }
-        }
-    }
-
-    /// Drops calls where they wait if nobody waits for them any more.
-    fn give_up_cancelled(&mut self) {
-        while let Some(key) = self.exchange.next_cancelled() {
-            self.tasks.cancel(key);
-        }
-    }
-
-    /// Does what is due; says whether anything was.
-    fn mind_time(&mut self, cx: &mut Context<'_>) -> bool {
-        let duties = [self.exchange.next_timeout(), self.outgoing.next_attempt()];
-        let wanted = duties.into_iter().flatten().min();
-        if self.alarm.poll(wanted, cx).is_pending() {
+        if next.is_none() || self.alarm.as_mut().poll(cx).is_pending() {
             return false;
         }
-        let now = Instant::now();
-        self.exchange.look_at_time(now);
-        self.outgoing
-            .try_again(&self.shared.offer, self.carrier.get_ref(), now);
+        self.is_set_for = None;
         true
     }
 }
 
-impl Drop for Port {
-    /// No call will be answered any more.
+impl Drop for PortTask {
     fn drop(&mut self) {
-        let (offer, carrier) = (&self.shared.offer, self.carrier.get_ref());
-        self.exchange.say_goodbye(Farewell::ToAll);
-        self.exchange.send(offer, carrier);
-        self.shared.closed(self.line.id);
-    }
-}
-
-fn errand_of<'m>(
-    key: ExchangeKey,
-    call: &LeanCall<'m>,
-    origin: Origin,
-    room: OwnedSemaphorePermit,
-) -> Errand<'m> {
-    let job = LeanJob::received_now(call);
-    Errand {
-        origin,
-        asked: Asked::Lean(job),
-        received: call.arguments,
-        to: To::Packet(key, job.found_at.is_some()),
-        room,
+        self.state.remove_port(self.mailbox.id);
     }
 }

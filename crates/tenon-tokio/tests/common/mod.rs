@@ -236,7 +236,7 @@ pub async fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u
         Protocol::Onc => client.call(procedure.into(), put(bytes), get).await,
         Protocol::Lean => {
             client
-                .call_lean(procedure.into(), put_lean(bytes), get_lean)
+                .lean().call(procedure.into(), put_lean(bytes), get_lean)
                 .await
         }
     }
@@ -275,7 +275,7 @@ pub fn call_blocking(
 ) -> Result<Vec<u8>, CallError> {
     match client.channel().address().protocol() {
         Protocol::Onc => client.call(procedure.into(), put(bytes), get),
-        Protocol::Lean => client.call_lean(procedure.into(), put_lean(bytes), get_lean),
+        Protocol::Lean => client.lean().call(procedure.into(), put_lean(bytes), get_lean),
     }
 }
 

@@ -9,7 +9,7 @@ use tenon_net::{Address, Poller};
 
 use super::Server;
 use super::poll::PollDuty;
-use super::port::ServedPort;
+use super::port::PortState;
 use super::scheduler::Scheduler;
 use super::slot::{SlotSocket, SlotState};
 use super::slot_table::SlotTable;
@@ -72,8 +72,12 @@ impl ServerBuilder {
         let wakes = (poller.registry()?, poller.waker()?);
         let state = Arc::new(ServerState::new(shared, slots, scheduler, wakes, waiting));
         for carrier in sockets.carriers {
-            let port = ServedPort::new(&state, &carrier, duplicates);
-            debug_assert!(port.next_timeout().is_none_or(|at| at > Instant::now()));
+            let port = PortState::new(&state, &carrier, duplicates);
+            debug_assert!(
+                port.served
+                    .next_timeout()
+                    .is_none_or(|at| at > Instant::now())
+            );
             if let Ok(slot) = state.slots.add(SlotSocket::Port(carrier), usize::MAX) {
                 state.register(&slot, Box::new(SlotState::Port(port)));
             }

@@ -220,7 +220,7 @@ impl Server {
             let mut have_arrived = true;
             self.with_ports(|turn, place| {
                 turn.run(place);
-                have_arrived &= port_of(place).is_some_and(|port| !port.has_unarrived());
+                have_arrived &= port_of(place).is_some_and(|port| !port.served.has_unarrived());
             });
             let left = deadline.saturating_duration_since(Instant::now());
             if have_left && have_arrived || left.is_zero() {

@@ -31,7 +31,6 @@ mod handle;
 mod jobs;
 mod poll;
 mod port;
-mod random;
 mod scheduler;
 mod slot;
 mod slot_table;

@@ -168,7 +168,7 @@ fn look_at_time(
             server.note_deadline(at);
         }
     } else if let Some(port) = port_of(&mut place)
-        && let Some(at) = port.next_timeout()
+        && let Some(at) = port.served.next_timeout()
     {
         if at <= now {
             ready.extend(place.map(|state| (Arc::clone(slot), state)));

@@ -6,25 +6,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, CallToServe};
+use tenon_core::serve::{CallContext, FoundCall, ServedPort};
 use tenon_core::service::Origin;
-use tenon_core::trains::Trains;
 use tenon_core::wait::{LOOKS, Looking, Waiter};
-use tenon_net::{Came, Carrier, Ready, Train, Transport, Watch};
-use tenon_proto::endpoint::exchange::server::{Farewell, ServerLimits as ExchangeLimits};
-use tenon_proto::endpoint::exchange::{DATAGRAM_HERE, Whole, is_one_of_many};
-use tenon_proto::endpoint::{DatagramCallKey, ServerEndpoint};
-use tenon_proto::lean::Status;
-use tenon_wire::Buffer;
+use tenon_net::{Came, Carrier, Ready, Train, Watch};
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tenon_proto::endpoint::exchange::server::Farewell;
 
 use super::jobs::Job;
-use super::random;
 use super::slot::{ANSWERS, LateAnswer, Slot, SlotState};
 use super::state::ServerState;
 use super::stream::TurnEnd;
 use super::thread::Thread;
-use tenon_core::serve::ServerLimits;
-use tenon_proto::endpoint::duplicates::DuplicateLimits;
 
 /// How long a thread stays with a port at which nothing comes, if it has nothing else to serve.
 const LINGER: Duration = Duration::from_millis(100);
@@ -35,127 +28,24 @@ const SEND_PATIENCE: Duration = Duration::from_millis(100);
 /// Receives of a turn, before others have theirs.
 const RECEIVES_PER_TURN: usize = 32;
 
-/// Bytes of memory that the largest request of the exchange takes beside its message.
-const BESIDE_MESSAGE: usize = 64 << 10;
-
 /// What only one thread at a time has of a port.
 #[derive(Debug)]
-pub(super) struct ServedPort {
-    endpoint: ServerEndpoint<SocketAddr>,
-    trains: Trains<SocketAddr>,
-    received: ReceivedPackets,
+pub(super) struct PortState {
+    pub(super) served: ServedPort,
     waiter: Waiter,
     looking: Looking,
     watch: Watch,
 }
 
-/// Packets that were received together, and not all of them looked at.
-#[derive(Debug)]
-struct ReceivedPackets {
-    memory: Vec<u8>,
-    came: Came,
-    from: Option<SocketAddr>,
-    /// Where the next packet begins.
-    next: usize,
-    /// What several packets have made whole.
-    whole: Whole,
-}
-
-/// A call that was found in a datagram, with what it was found in.
-struct FoundCall {
-    key: DatagramCallKey<SocketAddr>,
-    call: CallToServe,
-    from: SocketAddr,
-    arguments: usize,
-    /// What the call was found in: the whole of several packets, or a datagram.
-    message: Message,
-}
-
-enum Message {
-    /// All that was received, and where in it the arguments end.
-    Memory(Vec<u8>, usize),
-    /// The same of several packets.
-    Whole(Whole, usize),
-    Copied(Buffer),
-}
-
-impl FoundCall {
-    fn bytes(&self) -> &[u8] {
-        match &self.message {
-            Message::Memory(memory, end) => &memory[..*end],
-            Message::Whole(whole, end) => &whole.message()[..*end],
-            Message::Copied(buffer) => buffer.as_slice(),
-        }
-    }
-
-    fn arguments(&self) -> &[u8] {
-        let bytes = self.bytes();
-        &bytes[bytes.len() - self.arguments..]
-    }
-}
-
-impl ReceivedPackets {
-    fn new(server: &ServerState) -> Self {
-        Self {
-            memory: Vec::new(),
-            came: Came { length: 0, size: 0 },
-            from: None,
-            next: 0,
-            whole: server.new_whole(),
-        }
-    }
-
-    /// Where to receive into.
-    fn room(&mut self) -> &mut [u8] {
-        if self.memory.is_empty() {
-            self.memory = vec![0; Carrier::RECEIVE_MAX];
-        }
-        &mut self.memory
-    }
-
-    fn set(&mut self, came: Came, from: SocketAddr) {
-        (self.came, self.from, self.next) = (came, Some(from), 0);
-    }
-
-    /// The place of the next packet, and whether it is the last. A packet without bytes is one, too.
-    fn next(&mut self) -> Option<(std::ops::Range<usize>, SocketAddr, bool)> {
-        let from = self.from?;
-        let start = self.next;
-        let end = self
-            .came
-            .length
-            .min(start + self.came.size)
-            .min(self.memory.len());
-        self.next = end;
-        let is_last = end >= self.came.length || self.came.size == 0;
-        if is_last {
-            self.from = None;
-        }
-        Some((start..end, from, is_last))
-    }
-}
-
-impl ServedPort {
+impl PortState {
     pub(super) fn new(
         server: &ServerState,
         carrier: &Carrier,
         duplicates: DuplicateLimits,
     ) -> Self {
-        let shared = &server.shared;
         let transport = carrier.transport();
-        let endpoint = ServerEndpoint::new(
-            &shared.config,
-            exchange_limits(&shared.limits),
-            duplicates,
-            random::server_secrets(),
-            // Messages of ONC RPC have no check of their own, which frames on Ethernet need.
-            transport != Transport::Xdp,
-            Instant::now(),
-        );
         Self {
-            endpoint,
-            trains: Trains::default(),
-            received: ReceivedPackets::new(server),
+            served: ServedPort::new(&server.shared, transport, duplicates, Instant::now()),
             waiter: Waiter::new(server.waiting),
             looking: Looking::at(transport),
             watch: Watch::Receive,
@@ -165,29 +55,6 @@ impl ServedPort {
     /// As [`StreamState::change_watch`](super::stream::StreamState::change_watch).
     pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
         (std::mem::replace(&mut self.watch, watch) != watch).then_some(watch)
-    }
-
-    /// When something is to be done even if nothing comes.
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
-    }
-
-    /// Whether an answer is still to be sent, or one of several packets has not arrived.
-    pub(super) fn has_unarrived(&self) -> bool {
-        self.endpoint.has_unarrived()
-    }
-}
-
-/// What the packet exchange of a port grants. One host leaves others half of the memory, unless a single message needs
-/// more.
-fn exchange_limits(limits: &ServerLimits) -> ExchangeLimits {
-    let of_host = (limits.receive_bytes / 2).max(limits.message_bytes + BESIDE_MESSAGE);
-    ExchangeLimits {
-        datagram_max_here: DATAGRAM_HERE,
-        bytes_of_conversation: of_host,
-        bytes_of_host: of_host,
-        bytes: limits.receive_bytes,
-        ..ExchangeLimits::default()
     }
 }
 
@@ -210,9 +77,9 @@ impl PortTurn<'_> {
             let Some(port) = port_of(place) else {
                 return TurnEnd::Taken;
             };
-            if port.received.from.is_none() && !self.receive(port) {
+            if !port.served.has_received() && !self.receive(port) {
                 self.send(port);
-                self.slot.tally.publish_endpoint(&port.endpoint.counters());
+                self.slot.tally.publish_endpoint(&port.served.counters());
                 return TurnEnd::Idle;
             }
             self.serve_received(place);
@@ -227,27 +94,27 @@ impl PortTurn<'_> {
     }
 
     /// Takes what other threads have left, and does what is due.
-    fn prepare(&mut self, port: &mut ServedPort) {
+    fn prepare(&mut self, port: &mut PortState) {
         if self.slot.take_signals() & ANSWERS != 0 {
             for answer in self.slot.take_answers() {
                 if let LateAnswer::Datagram(key, mut reply) = answer {
-                    port.endpoint.answer(Instant::now(), key, &mut reply);
+                    port.served.answer(key, &mut reply);
                 }
             }
         }
-        port.endpoint.handle_timeout(Instant::now());
+        port.served.handle_timeout(Instant::now());
         self.send(port);
     }
 
     /// Receives what is there; returns whether there was anything.
-    fn receive(&self, port: &mut ServedPort) -> bool {
-        if self.server.is_stopping() && !port.endpoint.has_unarrived() {
+    fn receive(&self, port: &mut PortState) -> bool {
+        if self.server.is_stopping() && !port.served.has_unarrived() {
             return false;
         }
         loop {
-            match self.carrier.try_recv_from(port.received.room()) {
+            match self.carrier.try_recv_from(port.served.room()) {
                 Ok((came, from)) => {
-                    port.received.set(came, from);
+                    port.served.handle_received(came, from);
                     return true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -260,7 +127,9 @@ impl PortTurn<'_> {
     /// Takes in the packets that were received, and carries their calls out.
     fn serve_received(&mut self, place: &mut Option<Box<SlotState>>) {
         while let Some(port) = port_of(place) {
-            let Some((found, is_last)) = self.take_in(port) else {
+            let next = (port.served)
+                .next_call(&self.server.shared, |size| self.carrier.expect_train(size));
+            let Some((found, is_last)) = next else {
                 return;
             };
             match found {
@@ -281,57 +150,6 @@ impl PortTurn<'_> {
         }
     }
 
-    /// Takes in the next packet; returns the call that it has made whole, if it has, and whether it was the last.
-    fn take_in(&self, port: &mut ServedPort) -> Option<(Option<FoundCall>, bool)> {
-        let (place, from, is_last) = port.received.next()?;
-        let ServedPort {
-            endpoint, received, ..
-        } = port;
-        let packet = &received.memory[place.clone()];
-        if is_one_of_many(packet) {
-            self.carrier.expect_train(packet.len());
-        }
-        let table = self.server.shared.registry.table();
-        let whole = &mut received.whole;
-        whole.clear();
-        let now = Instant::now();
-        let Some(found) = endpoint.handle_datagram(now, from, packet, table, whole) else {
-            return Some((None, is_last));
-        };
-        let (key, call) = (found.key, CallToServe::incoming(&found.call));
-        let arguments = found.call.arguments.len();
-        let begin = found.call.arguments.as_ptr();
-        let end_in = |bytes: &[u8]| {
-            let is_inside = bytes.as_ptr_range().contains(&begin);
-            is_inside.then(|| begin as usize - bytes.as_ptr() as usize + arguments)
-        };
-        let end = end_in(packet);
-        let message = match (end, whole.message().is_empty()) {
-            (_, false) => {
-                // Behind the arguments is what pads the last packet.
-                let end = end_in(whole.message()).unwrap_or(whole.message().len());
-                let spare = self.server.new_whole();
-                Message::Whole(std::mem::replace(whole, spare), end)
-            }
-            (Some(end), true) if is_last && place.start == 0 => {
-                Message::Memory(std::mem::take(&mut received.memory), end)
-            }
-            (end, true) => {
-                let mut copy = Buffer::default();
-                copy.extend(&packet[..end.unwrap_or(packet.len())]);
-                Message::Copied(copy)
-            }
-        };
-        let found = FoundCall {
-            key,
-            call,
-            from,
-            arguments,
-            message,
-        };
-        Some((Some(found), is_last))
-    }
-
     fn is_slow(&self, found: &FoundCall) -> bool {
         let times = &self.server.shared.times;
         times.is_slow(found.call.service, found.call.procedure)
@@ -339,25 +157,12 @@ impl PortTurn<'_> {
 
     /// Has a call carried out by another thread, if there is room for it.
     #[cold]
-    fn hand_over(&self, port: &mut ServedPort, found: FoundCall) {
+    fn hand_over(&self, port: &mut PortState, found: FoundCall) {
         if !self.server.scheduler.has_room() {
-            if let DatagramCallKey::Exchange(_) = found.key {
-                let mut reply = Buffer::default();
-                found.call.refuse(Status::OVERLOADED, "", &mut reply);
-                port.endpoint.answer(Instant::now(), found.key, &mut reply);
-            }
-            return port.endpoint.drop_call(found.key);
+            return port.served.drop_call(&found);
         }
-        let mut message = Buffer::default();
-        message.extend(found.bytes());
-        let (call, arguments) = (found.call, found.arguments);
-        let job = Job::of_port(
-            self.slot,
-            call,
-            (found.key, found.from),
-            (message, arguments),
-        );
-        self.give_back(port, found.message);
+        let job = Job::of_port(self.slot, found.call, (found.key, found.from), found.copy());
+        port.served.give_back(found);
         self.server.scheduler.push_job(self.server, job);
     }
 
@@ -368,7 +173,7 @@ impl PortTurn<'_> {
             self.slot.lend(state);
         }
         let context = CallContext {
-            credential: found.call.credential_in(found.bytes()),
+            credential: found.call.credential_in(found.message()),
             origin: Origin {
                 peer: Some(found.from),
                 ..self.slot.origin()
@@ -387,8 +192,8 @@ impl PortTurn<'_> {
         *place = self.slot.claim();
         match port_of(place) {
             Some(port) => {
-                port.endpoint.answer(Instant::now(), found.key, reply);
-                self.give_back(port, found.message);
+                port.served.answer(found.key, reply);
+                port.served.give_back(found);
             }
             None => {
                 let answer = LateAnswer::Datagram(found.key, std::mem::take(reply));
@@ -397,37 +202,15 @@ impl PortTurn<'_> {
         }
     }
 
-    /// Gives the memory back that a call was found in.
-    fn give_back(&self, port: &mut ServedPort, message: Message) {
-        match message {
-            Message::Memory(memory, _) if port.received.memory.is_empty() => {
-                port.received.memory = memory;
-            }
-            Message::Whole(mut whole, _) if port.received.whole.message().is_empty() => {
-                whole.clear();
-                port.received.whole = whole;
-            }
-            Message::Memory(..) | Message::Whole(..) | Message::Copied(_) => {}
-        }
-    }
-
     /// Sends what there is to say.
-    fn send(&self, port: &mut ServedPort) {
+    fn send(&self, port: &mut PortState) {
         // Handlers are not told that their calls are not waited for any more.
-        while port.endpoint.poll_cancelled().is_some() {}
-        if !port.endpoint.has_transmit() && !port.trains.has_next() {
+        while port.served.poll_cancelled().is_some() {}
+        if !port.served.has_transmit() {
             return;
         }
-        self.slot.tally.publish_endpoint(&port.endpoint.counters());
-        let ServedPort {
-            endpoint, trains, ..
-        } = port;
-        let mut poll = |packet: &mut Buffer| {
-            // The clock is not read for nothing.
-            let has_transmit = endpoint.has_transmit();
-            has_transmit.then(|| endpoint.poll_transmit(Instant::now(), packet))?
-        };
-        while let Some((train, to)) = trains.next(&mut poll) {
+        self.slot.tally.publish_endpoint(&port.served.counters());
+        while let Some((train, to)) = port.served.next_train() {
             if let Err(error) = self.send_patiently(train, to) {
                 self.server.shared.tally.datagrams_dropped.up();
                 tracing::debug!(peer = %to, %error, "a reply could not be sent");
@@ -454,10 +237,10 @@ impl PortTurn<'_> {
                 return TurnEnd::Taken;
             };
             match self.wait_for_more(port) {
-                Ok((came, from)) => port.received.set(came, from),
+                Ok((came, from)) => port.served.handle_received(came, from),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let is_due = |at: Instant| at <= Instant::now();
-                    if !port.endpoint.next_repeat().is_some_and(is_due) {
+                    if !port.served.next_repeat().is_some_and(is_due) {
                         return TurnEnd::Idle;
                     }
                     self.prepare(port);
@@ -485,13 +268,13 @@ impl PortTurn<'_> {
     }
 
     /// Waits for packets: not beyond the time at which an answer is sent again.
-    fn wait_for_more(&self, port: &mut ServedPort) -> io::Result<(Came, SocketAddr)> {
-        let limit = match port.endpoint.next_repeat() {
+    fn wait_for_more(&self, port: &mut PortState) -> io::Result<(Came, SocketAddr)> {
+        let limit = match port.served.next_repeat() {
             None => LINGER,
             Some(at) => limit_until(at, Instant::now()),
         };
         let carrier = self.carrier;
-        let room = port.received.room();
+        let room = port.served.room();
         let mut looks = 0;
         let receive = |limit| match limit {
             None => {
@@ -506,8 +289,8 @@ impl PortTurn<'_> {
     }
 
     /// Tells clients that the server stops.
-    pub(super) fn close(&self, port: &mut ServedPort, to: Farewell) {
-        port.endpoint.close(to);
+    pub(super) fn close(&self, port: &mut PortState, to: Farewell) {
+        port.served.close(to);
         self.send(port);
     }
 }
@@ -521,7 +304,7 @@ fn limit_until(at: Instant, now: Instant) -> Duration {
 }
 
 /// The state of a port, if the thread has it.
-pub(super) fn port_of(place: &mut Option<Box<SlotState>>) -> Option<&mut ServedPort> {
+pub(super) fn port_of(place: &mut Option<Box<SlotState>>) -> Option<&mut PortState> {
     match place.as_deref_mut() {
         Some(SlotState::Port(port)) => Some(port),
         Some(SlotState::Stream(_)) | None => None,

@@ -20,7 +20,7 @@ use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
 
 use super::lock;
-use super::port::ServedPort;
+use super::port::PortState;
 use super::stream::StreamState;
 
 /// Something may have come, or there may be room to send.
@@ -57,7 +57,7 @@ pub(super) enum SlotSocket {
 #[derive(Debug)]
 pub(super) enum SlotState {
     Stream(StreamState),
-    Port(ServedPort),
+    Port(PortState),
 }
 
 /// The answer to a call that was not answered by the thread that has the state.

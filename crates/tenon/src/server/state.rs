@@ -7,8 +7,6 @@ use std::time::Instant;
 use tenon_core::serve::ServerShared;
 use tenon_core::wait::{Spinners, Waiting};
 use tenon_net::{PollRegistry, PollWaker, Stream, Watch};
-use tenon_proto::config::Role;
-use tenon_proto::endpoint::exchange::Whole;
 
 use super::lock;
 use super::scheduler::Scheduler;
@@ -94,11 +92,6 @@ impl ServerState {
     /// Takes that time if it has come; what is still to be looked at later is noted anew.
     pub(super) fn take_deadline(&self, now: Instant) -> bool {
         lock(&self.next_deadline).take_if(|at| *at <= now).is_some()
-    }
-
-    /// Where messages of several packets are put together.
-    pub(super) fn new_whole(&self) -> Whole {
-        Whole::of(&self.shared.config, Role::Server)
     }
 
     /// Takes a new connection in, unless there are too many.

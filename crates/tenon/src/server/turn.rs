@@ -165,7 +165,7 @@ impl Turn<'_> {
             }
             self.slot.tally.publish(&state.served.counters());
         } else if let Some(port) = port_of(place)
-            && let Some(at) = port.next_timeout()
+            && let Some(at) = port.served.next_timeout()
         {
             self.server.note_deadline(at);
         }

@@ -1,0 +1,277 @@
+//! A channel: the way to one peer, shared by all tasks that call it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use tenon_core::error::{CallError, ConnectError};
+use tenon_core::options::ChannelOptions;
+use tenon_core::timer::CallTimer;
+use tenon_core::wait::{WaitCounters, WaitTally};
+use tenon_net::Address;
+use tenon_proto::connection::OutgoingCounters;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout_at;
+
+use super::connect;
+use super::driver::Driver;
+use super::state::{Calls, ChannelState, Phase};
+
+/// The way to one peer. Clones are the same channel; any number of tasks may use it, and any number of clients.
+///
+/// The connection is closed when the last clone is dropped, or when it is [closed](Self::close). It is looked after by a
+/// task of the run time in which it was [made](Self::connect), and works as long as that one does.
+#[derive(Clone)]
+pub struct Channel {
+    handle: Arc<Handle>,
+}
+
+/// What the clones of a channel share. The driver has none of it, so that it sees when all are gone.
+struct Handle {
+    shared: Arc<Shared>,
+    /// One for each call that may be in flight.
+    room: Semaphore,
+}
+
+/// What the clones of a channel share with its driver.
+pub(super) struct Shared {
+    pub(super) address: Address,
+    pub(super) options: ChannelOptions,
+    pub(super) waits: WaitTally,
+    state: Mutex<ChannelState>,
+}
+
+/// What a channel of tasks has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChannelCounters {
+    /// Calls, by what became of them.
+    pub calls: OutgoingCounters,
+    /// Calls that wait for their replies now.
+    pub in_flight: usize,
+    /// Connections made.
+    pub connections: u64,
+    /// How futures have looked for their replies.
+    pub waits: WaitCounters,
+}
+
+impl Channel {
+    /// Connects to `address`, such as `tcp://host:port` or `lean+unix:///path`, with the default options.
+    ///
+    /// # Errors
+    /// The text is no address, it lacks a port, or the peer cannot be reached.
+    ///
+    /// # Panics
+    /// Outside of a tokio run time with input, output and time.
+    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
+        Self::connect_with(&address.parse()?, ChannelOptions::default()).await
+    }
+
+    /// Connects to `address` within the limits of `options`.
+    ///
+    /// # Errors
+    /// The address lacks a port, or the peer cannot be reached.
+    ///
+    /// # Panics
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        address: &Address,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        if address.needs_port() {
+            return Err(ConnectError::NoPort(address.clone()));
+        }
+        let deadline = CallTimer::start(options.connect_timeout).deadline();
+        let unreachable = |error| ConnectError::unreachable(address, error);
+        let socket = connect::socket(address, deadline).await;
+        let socket = socket.and_then(connect::watch).map_err(unreachable)?;
+        let mut state = ChannelState::new(address, &options);
+        state.handle_connected(Arc::clone(&socket), &options);
+        let room = options.calls_max.min(Semaphore::MAX_PERMITS);
+        let shared = Arc::new(Shared {
+            address: address.clone(),
+            options,
+            waits: WaitTally::default(),
+            state: Mutex::new(state),
+        });
+        tokio::spawn(Driver::new(Arc::clone(&shared), socket).run());
+        let room = Semaphore::new(room);
+        let channel = Self {
+            handle: Arc::new(Handle { shared, room }),
+        };
+        let greeted = timeout_at(deadline.into(), channel.greet()).await;
+        let greeted = greeted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        greeted.map_err(unreachable)?;
+        Ok(channel)
+    }
+
+    /// Waits until a server of the packet exchange was heard: so what is no server is found out when a channel is made.
+    async fn greet(&self) -> Result<(), io::Error> {
+        {
+            let mut state = self.shared().lock();
+            let Calls::Datagram(calls) = &mut state.calls else {
+                return Ok(());
+            };
+            calls.endpoint.greet(std::time::Instant::now());
+            state.wake_driver();
+            self.shared().wake(state);
+        }
+        poll_fn(|cx| {
+            let mut state = self.shared().lock();
+            let Calls::Datagram(calls) = &state.calls else {
+                return Poll::Ready(Ok(()));
+            };
+            match (calls.endpoint.is_greeting(), &calls.fault) {
+                (true, _) => {
+                    state.greeters.push(cx.waker().clone());
+                    Poll::Pending
+                }
+                (false, None) => Poll::Ready(Ok(())),
+                (false, Some(fault)) => {
+                    Poll::Ready(Err(io::Error::new(fault.kind(), Arc::clone(fault))))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Returns where the peer is.
+    pub fn address(&self) -> &Address {
+        &self.shared().address
+    }
+
+    /// Returns the limits.
+    pub fn options(&self) -> &ChannelOptions {
+        &self.shared().options
+    }
+
+    /// Returns what has happened so far.
+    pub fn counters(&self) -> ChannelCounters {
+        let state = self.shared().lock();
+        ChannelCounters {
+            calls: state.calls.counters(),
+            in_flight: state.calls.in_flight(),
+            connections: state.connections,
+            waits: self.shared().waits.snapshot(),
+        }
+    }
+
+    /// Waits until fewer calls are in flight than [`ChannelOptions::calls_max`]. Calls wait for that themselves; this is
+    /// for a caller that wants to know before it has its arguments.
+    pub async fn ready(&self) {
+        // The semaphore is never closed.
+        let _ = self.handle.room.acquire().await;
+    }
+
+    /// Takes no further calls, waits until those that there are have ended, and closes the connection. A server that
+    /// speaks the lean protocol is told.
+    pub async fn close(&self) {
+        self.shared().begin_to_close();
+        poll_fn(|cx| {
+            let mut state = self.shared().lock();
+            match state.phase {
+                Phase::Closed => Poll::Ready(()),
+                Phase::Open | Phase::Closing => {
+                    state.closers.push(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Waits for room for one more call, for no longer than the call has time.
+    #[inline]
+    pub(super) async fn admit(&self, timer: &CallTimer) -> Result<SemaphorePermit<'_>, CallError> {
+        if let Ok(permit) = self.handle.room.try_acquire() {
+            return Ok(permit);
+        }
+        let acquired = timeout_at(timer.deadline().into(), self.handle.room.acquire()).await;
+        match acquired {
+            Ok(Ok(permit)) => Ok(permit),
+            // The semaphore is never closed.
+            Ok(Err(_)) | Err(_) => Err(timer.error(false)),
+        }
+    }
+
+    /// Takes room for one more call, if there is some.
+    pub(super) fn try_admit(&self) -> Result<(), CallError> {
+        match self.handle.room.try_acquire() {
+            Ok(permit) => {
+                permit.forget();
+                Ok(())
+            }
+            Err(_) => Err(CallError::TooManyCalls {
+                limit: self.options().calls_max,
+            }),
+        }
+    }
+
+    /// Gives the room for a call back.
+    pub(super) fn release_room(&self) {
+        self.handle.room.add_permits(1);
+    }
+
+    /// Whether the peer says when a call passed it, if it is asked for that.
+    pub(super) fn gives_stamps(&self) -> bool {
+        self.shared().lock().calls.gives_stamps()
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+}
+
+impl Shared {
+    #[inline]
+    pub(super) fn lock(&self) -> MutexGuard<'_, ChannelState> {
+        // What it guards is left in order at every point where something could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Releases the lock, and wakes the tasks that are to be woken.
+    #[inline]
+    pub(super) fn wake(&self, mut state: MutexGuard<'_, ChannelState>) {
+        if state.woken.len() <= 1 {
+            let woken = state.woken.pop();
+            drop(state);
+            return woken.into_iter().for_each(Waker::wake);
+        }
+        let mut woken = std::mem::take(&mut state.woken);
+        drop(state);
+        woken.drain(..).for_each(Waker::wake);
+        // Its memory is used again.
+        let mut state = self.lock();
+        if state.woken.capacity() == 0 {
+            state.woken = woken;
+        }
+    }
+
+    /// Takes no further calls.
+    fn begin_to_close(&self) {
+        let mut state = self.lock();
+        if state.phase == Phase::Open {
+            state.phase = Phase::Closing;
+        }
+        state.wake_driver();
+        self.wake(state);
+    }
+}
+
+impl Drop for Handle {
+    /// There are no callers any more.
+    fn drop(&mut self) {
+        self.shared.begin_to_close();
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("address", self.address())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,431 @@
+//! A client: one version of a program, at the other end of a channel.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenon_core::LeanInput;
+use tenon_core::caller::{Caller, Decoding};
+use tenon_core::client::{Results, buffers, seal};
+use tenon_core::error::{CallError, ConnectError};
+use tenon_core::options::{CallOptions, ChannelOptions};
+use tenon_core::procedure::{ProcedureCall, decode_in_order};
+use tenon_core::profile::{Account, Followed, Step};
+use tenon_core::resolve::locate;
+use tenon_core::timer::CallTimer;
+use tenon_net::{Address, Protocol};
+use tenon_proto::connection::CallDraft;
+use tenon_proto::lean::{ByteOrder, Extension, Interface, Stamps};
+use tenon_proto::onc::auth::Credential;
+use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
+use tokio::task::spawn_blocking;
+
+use super::channel::Channel;
+use super::ticket::{PendingCall, Ticket, recycle};
+
+/// Calls one version of a program from tasks. Clones and the copies that the `with_` methods make share the channel;
+/// any number of tasks may call at once. Generated clients wrap one of these.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tenon_tokio::{CallOptions, Client};
+///
+/// # async fn ping() -> Result<(), Box<dyn std::error::Error>> {
+/// let nfs = Client::connect("tcp://localhost:2049", 100_003, 3).await?;
+/// // Procedure 0 takes nothing, returns nothing, and shows that the server is there.
+/// let hurried = CallOptions::new().timeout(Duration::from_secs(2));
+/// nfs.with_options(hurried).onc().call(0, |_arguments| Ok(()), |_result| Ok(())).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    channel: Channel,
+    caller: Caller,
+    account: Option<Account>,
+}
+
+/// A client as some calls use it, with options of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientView<'c> {
+    client: &'c Client,
+    options: CallOptions,
+}
+
+/// Calls by ONC RPC whose arguments and results are moved by hand.
+#[derive(Debug, Clone, Copy)]
+pub struct OncCalls<'c>(ClientView<'c>);
+
+/// Calls by the lean protocol whose arguments and results are moved by hand.
+#[derive(Debug, Clone, Copy)]
+pub struct LeanCalls<'c>(ClientView<'c>);
+
+impl Client {
+    /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or `unix:///path` for
+    /// calls by ONC RPC, `lean+tcp://host:port`, `lean+udp://host:port` or `lean+unix:///path` for calls by the lean
+    /// protocol. Without a port a [resolver](ChannelOptions::resolver) is asked for it.
+    ///
+    /// # Errors
+    /// The text is no address, the peer cannot be reached, or the resolver does not know the program.
+    ///
+    /// # Panics
+    /// Outside of a tokio run time with input, output and time.
+    pub async fn connect(address: &str, program: u32, version: u32) -> Result<Self, ConnectError> {
+        Self::connect_with(address, program, version, ChannelOptions::default()).await
+    }
+
+    /// Connects as [`connect`](Self::connect) does, within the limits of `options`; the resolver has as much time as
+    /// the peer.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    ///
+    /// # Panics
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        address: &str,
+        program: u32,
+        version: u32,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let address = resolved(address.parse()?, program, version, &options).await?;
+        let channel = Channel::connect_with(&address, options).await?;
+        Ok(Self::over(channel, program, version))
+    }
+
+    /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have 25 seconds, and read
+    /// results leniently.
+    pub fn over(channel: Channel, program: u32, version: u32) -> Self {
+        let caller = Caller::new(channel.address().protocol(), program, version);
+        Self {
+            channel,
+            caller,
+            account: None,
+        }
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Caller)) -> Self {
+        let mut client = self.clone();
+        change(&mut client.caller);
+        client
+    }
+
+    /// The same with `timeout` for every call, connecting again included. A lean call tells the server how much of it
+    /// is left, which does not begin what is not waited for any more.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        self.with(|caller| caller.set_timeout(timeout))
+    }
+
+    /// The same, built from `interface`: lean calls are calls of its program and version, and the server compares it
+    /// with its own before it takes the first. Otherwise nothing is compared.
+    #[must_use]
+    pub fn with_interface(&self, interface: Arc<Interface>) -> Self {
+        self.with(|caller| caller.set_interface(interface))
+    }
+
+    /// The same with `credential` on every call.
+    #[must_use]
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        self.with(|caller| caller.set_credential(credential))
+    }
+
+    /// The same, forgiving as much as `mode` says.
+    #[must_use]
+    pub fn with_decode_mode(&self, mode: DecodeMode) -> Self {
+        self.with(|caller| caller.set_decode_mode(mode))
+    }
+
+    /// The same with `limits` on what a result may cost.
+    #[must_use]
+    pub fn with_decode_limits(&self, limits: Limits) -> Self {
+        self.with(|caller| caller.set_decode_limits(limits))
+    }
+
+    /// The same with an account of where the time of its calls goes.
+    #[must_use]
+    pub fn with_account(&self, account: &Account) -> Self {
+        Self {
+            account: Some(account.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the channel that the calls go over.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Returns the protocol of the calls.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.caller.protocol()
+    }
+
+    /// The program's number.
+    pub fn program(&self) -> u32 {
+        self.caller.program()
+    }
+
+    /// The version's number.
+    pub fn version(&self) -> u32 {
+        self.caller.version()
+    }
+
+    /// Returns this client for calls with `options`, at no cost.
+    #[inline]
+    pub fn with_options(&self, options: CallOptions) -> ClientView<'_> {
+        ClientView {
+            client: self,
+            options,
+        }
+    }
+
+    /// Makes a call and returns its result. The call is started when the future is polled first, and given up when that
+    /// is dropped.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub async fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+        self.with_options(CallOptions::new()).call(call).await
+    }
+
+    /// Starts a call at once; its result is awaited later, in any order and by any task.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`]. As many calls are in flight as the channel allows.
+    pub fn start<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+        self.with_options(CallOptions::new()).start(call)
+    }
+
+    /// Returns the calls by ONC RPC whose arguments and results are moved by hand.
+    #[inline]
+    pub fn onc(&self) -> OncCalls<'_> {
+        self.with_options(CallOptions::new()).onc()
+    }
+
+    /// Returns the calls by the lean protocol whose arguments and results are moved by hand.
+    #[inline]
+    pub fn lean(&self) -> LeanCalls<'_> {
+        self.with_options(CallOptions::new()).lean()
+    }
+
+    /// Follows the call that begins now, if the account is to follow it.
+    #[inline]
+    fn follow(&self) -> Option<Arc<Followed>> {
+        match &self.account {
+            None => None,
+            Some(account) => account.begin().map(Arc::new),
+        }
+    }
+
+    /// What a call asks the server for beside.
+    #[inline]
+    fn asked_of_server(&self, followed: Option<&Arc<Followed>>) -> &'static [Extension<'static>] {
+        if followed.is_some() && self.channel.gives_stamps() {
+            &[Stamps::REQUEST]
+        } else {
+            &[]
+        }
+    }
+}
+
+/// Returns the address with a port, on a thread that may wait for the resolver.
+async fn resolved(
+    address: Address,
+    program: u32,
+    version: u32,
+    options: &ChannelOptions,
+) -> Result<Address, ConnectError> {
+    if !address.needs_port() {
+        return Ok(address);
+    }
+    let (resolver, timeout) = (options.resolver.clone(), options.connect_timeout);
+    let located = spawn_blocking(move || {
+        let resolver = resolver.as_deref().unwrap_or(tenon::DEFAULT_RESOLVER);
+        locate(resolver, address, program, version, timeout)
+    });
+    match located.await {
+        Ok(located) => located,
+        Err(gone) => std::panic::resume_unwind(gone.into_panic()),
+    }
+}
+
+impl<'c> ClientView<'c> {
+    /// As [`Client::call`].
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub async fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, CallError> {
+        let caller = &self.client.caller;
+        let write = |message: &mut Buffer, extensions: &[Extension<'_>]| {
+            let (encoded, draft) = caller.write(message, call, &self.options, extensions)?;
+            encoded?;
+            Ok(draft)
+        };
+        self.run(write, |bytes, order| caller.read::<C>(bytes, order))
+            .await
+    }
+
+    /// As [`Client::start`].
+    ///
+    /// # Errors
+    /// As [`Client::start`].
+    pub fn start<C: ProcedureCall>(self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+        let caller = &self.client.caller;
+        let write = |message: &mut Buffer| {
+            let (encoded, draft) = caller.write(message, call, &self.options, &[])?;
+            encoded?;
+            Ok(draft)
+        };
+        let decode = match caller.protocol() {
+            Protocol::Onc => {
+                |decoding: Decoding, bytes: &[u8], _: ByteOrder| decoding.decode(bytes, C::decode)
+            }
+            Protocol::Lean => |decoding: Decoding, bytes: &[u8], order: ByteOrder| {
+                decoding.decode_lean(bytes, order, decode_in_order::<C>)
+            },
+        };
+        let channel = &self.client.channel;
+        let timer = CallTimer::start(caller.timeout(&self.options));
+        let written = self.written(write, None)?;
+        channel.try_admit()?;
+        PendingCall::start(channel, written, timer, (caller.decoding(), decode))
+            .inspect_err(|_| channel.release_room())
+    }
+
+    /// As [`Client::onc`].
+    #[inline]
+    pub fn onc(self) -> OncCalls<'c> {
+        OncCalls(self)
+    }
+
+    /// As [`Client::lean`].
+    #[inline]
+    pub fn lean(self) -> LeanCalls<'c> {
+        LeanCalls(self)
+    }
+
+    /// Makes the call that `write` writes, and returns the result that `read` reads.
+    #[inline]
+    async fn run<T>(
+        self,
+        write: impl FnOnce(&mut Buffer, &[Extension<'_>]) -> Result<CallDraft<'c>, CallError>,
+        read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let client = self.client;
+        let followed = client.follow();
+        let timer = CallTimer::start(client.caller.timeout(&self.options));
+        let _room = client.channel.admit(&timer).await?;
+        let extensions = client.asked_of_server(followed.as_ref());
+        let write = |message: &mut Buffer| write(message, extensions);
+        let written = self.written(write, followed.as_ref())?;
+        let ticket = Ticket::new(&client.channel, written, timer, followed.clone());
+        let results = ticket.await?;
+        finish(results, followed, read)
+    }
+
+    /// Writes a call and makes it whole.
+    #[inline]
+    fn written(
+        &self,
+        write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
+        followed: Option<&Arc<Followed>>,
+    ) -> Result<(Buffer, CallDraft<'c>), CallError> {
+        let channel = &self.client.channel;
+        let mut message = buffers::take_spare().unwrap_or_default();
+        let sealed = write(&mut message).and_then(|draft| {
+            seal(&mut message, &draft, channel.address(), channel.options())?;
+            Ok(draft)
+        });
+        if let Some(followed) = followed {
+            followed.at(Step::Encoded);
+        }
+        match sealed {
+            Ok(draft) => Ok((message, draft)),
+            Err(error) => {
+                buffers::keep_spare(message);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Reads results and gives their memory back.
+#[inline]
+fn finish<T>(
+    results: Results,
+    followed: Option<Arc<Followed>>,
+    read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
+) -> Result<T, CallError> {
+    if let Some(followed) = &followed {
+        followed.fetched(results.note.as_deref());
+    }
+    let value = read(results.bytes.as_slice(), results.order);
+    if let Some(followed) = &followed {
+        followed.at(Step::Decoded);
+    }
+    recycle(results);
+    if let (Some(followed), Ok(_)) = (&followed, &value) {
+        followed.keep();
+    }
+    value
+}
+
+impl OncCalls<'_> {
+    /// Calls a procedure and returns its result as `decode` reads it.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub async fn call<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let caller = &self.0.client.caller;
+        let write = |message: &mut Buffer, _: &[Extension<'_>]| {
+            caller.begin(message, procedure);
+            encode(&mut Encoder::new(message))?;
+            Ok(CallDraft::Onc)
+        };
+        let read = |bytes: &[u8], _| caller.decoding().decode(bytes, decode);
+        self.0.run(write, read).await
+    }
+}
+
+impl LeanCalls<'_> {
+    /// Calls a procedure, whose number has 16 bits, and returns its result as `decode` reads it.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    #[inline]
+    pub async fn call<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let caller = &self.0.client.caller;
+        let write = |message: &mut Buffer, extensions: &[Extension<'_>]| {
+            let call = caller.begin_lean(message, procedure, &self.0.options, extensions)?;
+            encode(&mut Encoder::over(message))?;
+            Ok(CallDraft::Lean(call))
+        };
+        let read =
+            |bytes: &[u8], order: ByteOrder| caller.decoding().decode_lean(bytes, order, decode);
+        self.0.run(write, read).await
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("channel", &self.channel)
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
+    }
+}

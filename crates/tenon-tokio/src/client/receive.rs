@@ -1,0 +1,137 @@
+//! Receiving: everything that has come is taken in under one lock, and each task that waits for a part of it is woken
+//! once.
+
+use std::io;
+
+use tenon_core::client::{Found, Input, Outcome, Results, Taken};
+use tenon_core::error::ConnectionFailure;
+use tenon_net::Came;
+
+use super::channel::Shared;
+use super::state::{ChannelState, ReadHalf};
+use super::waiters::WaiterId;
+use crate::watch::is_for_now;
+
+impl ReadHalf {
+    /// Receives once what is there; returns whether there may be more.
+    ///
+    /// # Errors
+    /// `WouldBlock` if nothing is there; what the socket reports.
+    pub(super) fn receive(&mut self) -> io::Result<bool> {
+        let room = self.input.room();
+        let length = room.len();
+        let came = self.socket.get_ref().try_recv(room);
+        self.handle_received(came, length)
+    }
+
+    /// Takes in what a receive into a room of so many bytes has reported; returns whether there may be more.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub(super) fn handle_received(
+        &mut self,
+        came: io::Result<Came>,
+        room: usize,
+    ) -> io::Result<bool> {
+        let received = came.as_ref().map_or(0, |came| came.length);
+        self.input.handle_received(came)?;
+        let transport = self.socket.get_ref().transport();
+        Ok(tenon_core::client::may_have_more(transport, received, room))
+    }
+}
+
+impl ChannelState {
+    /// Takes in all messages that have come whole.
+    ///
+    /// # Errors
+    /// The connection has failed.
+    pub(super) fn take_all(&mut self, half: &mut ReadHalf) -> Result<(), ConnectionFailure> {
+        // What came over a connection that is given up says nothing of the one that follows it.
+        if self.link_over(&half.socket).is_none() {
+            return Ok(());
+        }
+        loop {
+            let taken = half.input.take_next(&mut self.calls, None)?;
+            if let Some(size) = half.input.likely_train() {
+                half.socket.get_ref().expect_train(size);
+            }
+            match taken {
+                Taken::Nothing => break,
+                Taken::Answered(found) => self.hand_out(&mut half.input, found),
+                Taken::Closing(error, unbegun) => {
+                    for waiter in unbegun {
+                        self.end(waiter, Outcome::Answered(Err(error.clone())));
+                    }
+                }
+                Taken::Other => {}
+            }
+        }
+        if !half.input.is_stream() {
+            self.end_failed_calls();
+        }
+        Ok(())
+    }
+
+    fn hand_out(&mut self, input: &mut Input, found: Found<WaiterId>) {
+        self.note_answer();
+        let results = match found.outcome {
+            Ok(_) => Results::take(input, &found.reply, || self.buffers.take()),
+            Err(error) => return self.end(found.waiter, Outcome::Answered(Err(error))),
+        };
+        if let Some(results) = results {
+            self.end(found.waiter, Outcome::Answered(Ok(results)));
+        }
+    }
+}
+
+impl Shared {
+    /// Receives once over `half` and hands out what has come; returns whether there may be more.
+    ///
+    /// # Errors
+    /// The connection has failed.
+    pub(super) fn receive(&self, half: &mut ReadHalf) -> Result<Received, ConnectionFailure> {
+        let received = half.receive();
+        self.handle_received(half, received)
+    }
+
+    /// Hands out what a receive has brought.
+    ///
+    /// # Errors
+    /// The connection has failed.
+    pub(super) fn handle_received(
+        &self,
+        half: &mut ReadHalf,
+        received: io::Result<bool>,
+    ) -> Result<Received, ConnectionFailure> {
+        match received {
+            Ok(may_have_more) => {
+                self.lock().take_all(half)?;
+                Ok(if may_have_more {
+                    Received::MayHaveMore
+                } else {
+                    Received::All
+                })
+            }
+            Err(error) if is_for_now(&error) => Ok(Received::All),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                let mut state = self.lock();
+                state
+                    .calls
+                    .handle_refusal(error, std::time::Instant::now())?;
+                state.end_failed_calls();
+                // Of what is behind the report nothing was said.
+                Ok(Received::MayHaveMore)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What has come of a receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Received {
+    /// There may be more to receive.
+    MayHaveMore,
+    /// That was all for now.
+    All,
+}

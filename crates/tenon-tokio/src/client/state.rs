@@ -1,0 +1,499 @@
+//! What the futures of a channel and its driver share, under its one lock. Nothing here waits.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use tenon_core::back_off::BackOff;
+use tenon_core::client::buffers::Buffers;
+use tenon_core::client::{CallId, Input, Outcome, Outgoing, ResultBytes};
+use tenon_core::error::{CallError, ConnectionFailure};
+use tenon_core::options::ChannelOptions;
+use tenon_core::wait::Waiter;
+use tenon_net::Address;
+use tenon_proto::connection::{StartError, TransmitBatch};
+
+use super::waiters::{QueuedCall, Stage, WaiterId, Waiters};
+use crate::watch::WatchedSocket;
+
+/// The calls of a channel.
+pub(super) type Calls = tenon_core::client::Calls<WaiterId>;
+
+/// Whether a channel takes calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// Those that it has are still answered.
+    Closing,
+    Closed,
+}
+
+#[derive(Debug)]
+pub(super) struct ChannelState {
+    pub(super) address: Address,
+    pub(super) calls: Calls,
+    pub(super) link: Option<Link>,
+    pub(super) waiters: Waiters,
+    /// Calls that wait for a connection or for the peer to take them, in their order.
+    pub(super) queue: VecDeque<WaiterId>,
+    pub(super) buffers: Buffers,
+    pub(super) back_off: BackOff,
+    /// Why the last connection was lost, until an answer comes over another.
+    lost: Option<Arc<io::Error>>,
+    /// When there is something to do even if nothing comes, or later.
+    pub(super) alarm: Option<Instant>,
+    pub(super) phase: Phase,
+    pub(super) connections: u64,
+    /// Whether the driver is to receive whatever the system says.
+    pub(super) must_receive: bool,
+    /// Whether the driver was to read while another task did.
+    pub(super) wants_reader: bool,
+    /// Whether the system tells the driver of what comes, as the peer was told that no task looks.
+    pub(super) is_parked: bool,
+    /// The driver, while it was not woken since its last poll.
+    pub(super) driver: Option<Waker>,
+    /// Tasks that are to be woken when the lock is free.
+    pub(super) woken: Vec<Waker>,
+    /// Tasks that wait for the server to be heard.
+    pub(super) greeters: Vec<Waker>,
+    /// Tasks that wait for the end.
+    pub(super) closers: Vec<Waker>,
+}
+
+/// The connection of a channel.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) socket: Arc<WatchedSocket>,
+    /// What its reader works with; `None` while a task reads.
+    pub(super) reader: Option<Box<ReadHalf>>,
+    /// What its sender works with; `None` while a task sends.
+    pub(super) outgoing: Option<Outgoing>,
+    pub(super) used_at: Instant,
+    /// Why it has failed, while a task still sends over it.
+    failure: Option<ConnectionFailure>,
+}
+
+/// What the reader of a link works with.
+#[derive(Debug)]
+pub(super) struct ReadHalf {
+    pub(super) socket: Arc<WatchedSocket>,
+    pub(super) input: Input,
+    pub(super) waiter: Waiter,
+    /// Since when the driver waits for a reply for which a task has looked in vain.
+    pub(super) slept_since: Option<Instant>,
+}
+
+impl Link {
+    /// Whether it has failed, and a task still sends over it.
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+}
+
+impl ChannelState {
+    pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
+        Self {
+            address: address.clone(),
+            calls: Calls::new(address, options),
+            link: None,
+            waiters: Waiters::default(),
+            queue: VecDeque::new(),
+            buffers: Buffers::default(),
+            back_off: BackOff::default(),
+            lost: None,
+            alarm: None,
+            phase: Phase::Open,
+            connections: 0,
+            must_receive: false,
+            wants_reader: false,
+            is_parked: false,
+            driver: None,
+            woken: Vec::new(),
+            greeters: Vec::new(),
+            closers: Vec::new(),
+        }
+    }
+
+    /// Goes on over a new connection.
+    pub(super) fn handle_connected(
+        &mut self,
+        socket: Arc<WatchedSocket>,
+        options: &ChannelOptions,
+    ) {
+        self.connections += 1;
+        let receiver = self.calls.renew(socket.get_ref().is_here());
+        let reader = ReadHalf {
+            socket: Arc::clone(&socket),
+            input: Input::new(receiver, &options.connection_config()),
+            waiter: Waiter::new(options.waiting),
+            slept_since: None,
+        };
+        self.link = Some(Link {
+            outgoing: Some(Outgoing::new(socket.get_ref().transport())),
+            socket,
+            reader: Some(Box::new(reader)),
+            used_at: Instant::now(),
+            failure: None,
+        });
+        (self.must_receive, self.wants_reader, self.is_parked) = (false, false, false);
+    }
+
+    /// Returns the link, if it is over this socket and has not failed.
+    #[inline]
+    pub(super) fn link_over(&mut self, socket: &Arc<WatchedSocket>) -> Option<&mut Link> {
+        let link = self.link.as_mut();
+        link.filter(|link| Arc::ptr_eq(&link.socket, socket) && link.failure.is_none())
+    }
+
+    /// Whether something waits that the driver is to send.
+    #[inline]
+    pub(super) fn needs_sender(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| {
+            let has_rest = link.outgoing.as_ref().is_some_and(Outgoing::has_rest);
+            has_rest || self.calls.has_transmit()
+        })
+    }
+
+    /// Has the driver look after the calls at `at` at the latest; returns whether it was to do so later.
+    #[inline]
+    pub(super) fn expect(&mut self, at: Instant) -> bool {
+        let is_earlier = self.alarm.is_none_or(|alarm| at < alarm);
+        if is_earlier {
+            self.alarm = Some(at);
+        }
+        is_earlier
+    }
+
+    /// Takes the driver, which is to be woken, and the other tasks that are.
+    pub(super) fn wake_driver(&mut self) {
+        self.woken.extend(self.driver.take());
+    }
+
+    // ---- Calls ----
+
+    /// Starts the calls of the queue that the peer takes; returns whether the connection takes none any more and has
+    /// answered all it took.
+    pub(super) fn start_queue(&mut self) -> bool {
+        while let Some(waiter) = self.queue.front().copied() {
+            match self.start_queued(waiter) {
+                Ok(()) => {
+                    self.queue.pop_front();
+                }
+                Err(StartError::AwaitsPreamble { .. } | StartError::TooManyCalls { .. }) => break,
+                Err(error) => match final_error(error, &self.address) {
+                    Some(error) => {
+                        self.queue.pop_front();
+                        self.end(waiter, Outcome::Answered(Err(error)));
+                    }
+                    None => return self.calls.in_flight() == 0,
+                },
+            }
+        }
+        false
+    }
+
+    /// Starts a call that waits in the queue.
+    fn start_queued(&mut self, waiter: WaiterId) -> Result<(), StartError> {
+        let slot = self.waiters.get(waiter);
+        let started = match (&mut slot.stage, &mut self.calls) {
+            (Stage::Queued(QueuedCall::Fresh { message, draft }), calls) => {
+                slot.timer.look();
+                let draft = draft.draft();
+                if let tenon_proto::connection::CallDraft::Lean(call) = &draft {
+                    call.draft.set_time_left(message, slot.timer.left());
+                }
+                let started = calls.start(&draft, message, &slot.timer, waiter)?;
+                self.buffers.put(std::mem::take(message));
+                started
+            }
+            (Stage::Queued(QueuedCall::Unsent(call)), Calls::Stream(connection)) => {
+                CallId::Stream(connection.restart_call(call, waiter)?)
+            }
+            // The queue names only calls that wait in it.
+            _ => return Ok(()),
+        };
+        slot.stage = Stage::InFlight(started);
+        Ok(())
+    }
+
+    /// Leaves an outcome for a waiter, whose task is to be woken.
+    pub(super) fn end(&mut self, waiter: WaiterId, outcome: Outcome) {
+        let (before, task) = self.waiters.deliver(waiter, outcome);
+        self.woken.extend(task);
+        self.recycle(before);
+    }
+
+    /// Gives up a call whose future is dropped, whatever it waits for.
+    #[cold]
+    pub(super) fn give_up(&mut self, waiter: WaiterId) {
+        let stage = self.waiters.release(waiter);
+        match &stage {
+            Stage::Queued(_) => self.queue.retain(|queued| *queued != waiter),
+            Stage::InFlight(call) => self.calls.cancel(*call),
+            Stage::Free | Stage::Over(_) => {}
+        }
+        self.recycle(stage);
+    }
+
+    fn recycle(&mut self, stage: Stage) {
+        match stage {
+            Stage::Queued(QueuedCall::Fresh { message, .. }) => self.buffers.put(message),
+            Stage::Over(Outcome::Answered(Ok(results))) => {
+                if let ResultBytes::Copied(bytes) = results.bytes {
+                    self.buffers.put(bytes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The peer has answered, so it is there.
+    #[inline]
+    pub(super) fn note_answer(&mut self) {
+        self.back_off.reset();
+        self.lost = None;
+    }
+
+    /// Ends calls over datagrams that have ended without an answer.
+    pub(super) fn end_failed_calls(&mut self) {
+        while let Some((waiter, failure)) = self.calls.poll_failure() {
+            self.end(waiter, Outcome::Failed(failure));
+        }
+        self.woken.append(&mut self.greeters);
+    }
+
+    // ---- Time ----
+
+    /// Gives up the calls whose time is over by `now`, and does what else is due. Returns whether the peer has taken
+    /// nothing for so long that the connection is of no use.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        self.alarm = None;
+        let mut is_stuck = false;
+        match &mut self.calls {
+            Calls::Stream(connection) => {
+                let mut late = Vec::new();
+                while let Some(call) = connection.poll_late_call(now) {
+                    late.push((call.waiter, call.was_sent));
+                }
+                is_stuck = !late.is_empty() && self.has_stuck_rest();
+                for (waiter, was_sent) in late {
+                    let error = self.waiters.get(waiter).timer.error(was_sent);
+                    self.end(waiter, Outcome::Answered(Err(error)));
+                }
+            }
+            Calls::Datagram(calls) => {
+                calls.endpoint.handle_timeout(now);
+                self.end_failed_calls();
+            }
+        }
+        self.end_late_queued(now);
+        self.expect_next();
+        is_stuck
+    }
+
+    /// Whether the peer has a part of a call that is not waited for any more, and there is no other: nothing else can
+    /// be sent behind it.
+    fn has_stuck_rest(&mut self) -> bool {
+        let (Some(link), Calls::Stream(connection)) = (&mut self.link, &mut self.calls) else {
+            return false;
+        };
+        match link.outgoing.as_mut().and_then(Outgoing::batch_mut) {
+            Some(batch) if !batch.is_sent() => {
+                !connection.put_back(batch) && connection.in_flight() == 0
+            }
+            _ => false,
+        }
+    }
+
+    fn end_late_queued(&mut self, now: Instant) {
+        let mut next = None;
+        let mut late = Vec::new();
+        for waiter in &self.queue {
+            let deadline = self.waiters.get(*waiter).timer.deadline();
+            if deadline <= now {
+                late.push(*waiter);
+            } else {
+                next = next.into_iter().chain([deadline]).min();
+            }
+        }
+        if !late.is_empty() {
+            self.queue.retain(|waiter| !late.contains(waiter));
+        }
+        for waiter in late {
+            let error = self.queued_error(waiter);
+            self.end(waiter, Outcome::Answered(Err(error)));
+        }
+        if let Some(next) = next {
+            self.expect(next);
+        }
+    }
+
+    /// Notes when the calls in flight are to be looked after.
+    pub(super) fn expect_next(&mut self) {
+        let next = match &self.calls {
+            Calls::Stream(connection) => connection.poll_timeout(),
+            Calls::Datagram(calls) => calls.endpoint.poll_timeout(),
+        };
+        if let Some(next) = next {
+            self.expect(next);
+        }
+    }
+
+    /// Returns the error of a call whose time is over in the queue.
+    fn queued_error(&mut self, waiter: WaiterId) -> CallError {
+        let timer = self.waiters.get(waiter).timer;
+        if self.link.is_some() {
+            return timer.error(false);
+        }
+        match (self.back_off.error(&self.address), &self.lost) {
+            (Some(unreachable), _) => unreachable,
+            (None, Some(cause)) => CallError::Disconnected {
+                cause: Arc::clone(cause),
+                may_have_executed: false,
+            },
+            (None, None) => timer.error(false),
+        }
+    }
+
+    /// Returns until when the last call of the queue waits for a connection.
+    pub(super) fn last_deadline(&mut self) -> Option<Instant> {
+        let queue = self.queue.iter();
+        queue
+            .map(|waiter| self.waiters.get(*waiter).timer.deadline())
+            .max()
+    }
+
+    /// An attempt to connect has failed: all calls that wait for it end, if another is hopeless.
+    pub(super) fn handle_not_connected(&mut self, error: io::Error) {
+        tracing::debug!(address = %self.address, %error, "cannot connect");
+        let is_hopeless = self.back_off.failed(error);
+        if is_hopeless && let Some(error) = self.back_off.error(&self.address) {
+            for waiter in std::mem::take(&mut self.queue) {
+                self.end(waiter, Outcome::Answered(Err(error.clone())));
+            }
+        }
+        self.end_late_queued(Instant::now());
+    }
+
+    // ---- The end of a connection ----
+
+    /// Ends the link over `socket`, unless that has been done. A task that sends over it notices that, and
+    /// [ends its calls](Self::end_link): it knows which of them it has sent.
+    #[cold]
+    pub(super) fn break_link(&mut self, socket: &Arc<WatchedSocket>, failure: &ConnectionFailure) {
+        let Some(link) = self.link_over(socket) else {
+            return;
+        };
+        link.failure = Some(failure.clone());
+        socket.get_ref().shutdown();
+        if link.outgoing.is_some() {
+            self.end_link(socket, None);
+        }
+    }
+
+    /// Ends all calls that are in flight on a link that has failed. `batch` is what was not sent whole. Calls that were
+    /// not sent whole wait for the next connection.
+    #[cold]
+    pub(super) fn end_link(
+        &mut self,
+        socket: &Arc<WatchedSocket>,
+        batch: Option<&mut TransmitBatch>,
+    ) {
+        let is_meant = |link: &mut Link| Arc::ptr_eq(&link.socket, socket);
+        let Some(link) = self.link.take_if(is_meant) else {
+            return;
+        };
+        let failure = link
+            .failure
+            .unwrap_or_else(|| io::Error::from(io::ErrorKind::Other).into());
+        let in_flight = self.calls.in_flight();
+        tracing::debug!(?failure, in_flight, "connection lost");
+        let is_lost = match &failure {
+            ConnectionFailure::Io(cause) => {
+                self.lost = Some(Arc::clone(cause));
+                true
+            }
+            _ => false,
+        };
+        match &mut self.calls {
+            Calls::Stream(connection) => {
+                if !is_lost {
+                    connection.count_violation();
+                }
+                if let Some(mut rest) = link.outgoing.and_then(Outgoing::into_batch) {
+                    connection.handle_transmit_failed(&mut rest);
+                }
+                if let Some(batch) = batch {
+                    connection.handle_transmit_failed(batch);
+                }
+                let abandoned = connection.abandon_all();
+                for call in abandoned.into_iter().rev() {
+                    match call.unsent {
+                        Some(unsent) if is_lost && self.phase != Phase::Closed => {
+                            let slot = self.waiters.get(call.waiter);
+                            slot.stage = Stage::Queued(QueuedCall::Unsent(unsent));
+                            self.queue.push_front(call.waiter);
+                        }
+                        _ => {
+                            let lost = Outcome::Lost(failure.clone(), call.was_sent);
+                            self.end(call.waiter, lost);
+                        }
+                    }
+                }
+            }
+            Calls::Datagram(calls) => {
+                for waiter in calls.endpoint.cancel_all() {
+                    self.end(waiter, Outcome::Lost(failure.clone(), true));
+                }
+            }
+        }
+        self.wake_driver();
+    }
+
+    /// Takes no call any more; those that are not over have failed.
+    pub(super) fn end_all(&mut self) {
+        self.phase = Phase::Closed;
+        if let Some(socket) = self.link.as_ref().map(|link| Arc::clone(&link.socket)) {
+            self.break_link(&socket, &closed_failure());
+        }
+        for waiter in std::mem::take(&mut self.queue) {
+            let outcome = Outcome::Answered(Err(closed_error()));
+            self.end(waiter, outcome);
+        }
+        self.woken.append(&mut self.greeters);
+        self.woken.append(&mut self.closers);
+    }
+}
+
+/// Returns the error of a call that no connection to this peer takes, if it is one.
+pub(super) fn final_error(error: StartError, address: &Address) -> Option<CallError> {
+    match error {
+        StartError::TooLarge { size, limit } => Some(CallError::TooLargeForPeer { size, limit }),
+        StartError::OtherProtocol => {
+            let spoken = address.protocol();
+            Some(CallError::OtherProtocol { spoken })
+        }
+        StartError::Bind(error) => Some(CallError::Unbound(error)),
+        // Of the reasons there may be one day all are of this connection.
+        _ => None,
+    }
+}
+
+fn not_connected() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the channel is closed")
+}
+
+fn closed_failure() -> ConnectionFailure {
+    not_connected().into()
+}
+
+/// What a call is told that comes too late.
+pub(super) fn closed_error() -> CallError {
+    CallError::Disconnected {
+        cause: Arc::new(not_connected()),
+        may_have_executed: false,
+    }
+}

@@ -1,0 +1,233 @@
+//! The future of one call.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tenon_core::caller::Decoding;
+use tenon_core::client::{Outcome, ResultBytes, Results};
+use tenon_core::error::CallError;
+use tenon_core::profile::{Followed, Step};
+use tenon_core::timer::CallTimer;
+use tenon_core::wait::Waiting;
+use tenon_proto::connection::CallDraft;
+use tenon_proto::lean::ByteOrder;
+use tenon_wire::Buffer;
+use tokio::task::coop;
+
+use super::channel::{Channel, Shared};
+use super::waiters::{Stage, WaiterId};
+
+/// A call, started when it is polled first. Dropping it gives the call up.
+pub(super) struct Ticket<'c> {
+    channel: &'c Channel,
+    timer: CallTimer,
+    followed: Option<Arc<Followed>>,
+    progress: Progress<'c>,
+}
+
+enum Progress<'c> {
+    Written(Buffer, CallDraft<'c>),
+    /// It is one of the channel's calls.
+    Started(WaiterId),
+    Over,
+}
+
+impl<'c> Ticket<'c> {
+    pub(super) fn new(
+        channel: &'c Channel,
+        (message, draft): (Buffer, CallDraft<'c>),
+        timer: CallTimer,
+        followed: Option<Arc<Followed>>,
+    ) -> Self {
+        Self {
+            channel,
+            timer,
+            followed,
+            progress: Progress::Written(message, draft),
+        }
+    }
+
+    fn at(&self, step: Step) {
+        if let Some(followed) = &self.followed {
+            followed.at(step);
+        }
+    }
+
+    /// Starts the call, and looks for its reply.
+    #[inline]
+    fn start(
+        &mut self,
+        mut message: Buffer,
+        draft: &CallDraft<'_>,
+        cx: &Context<'_>,
+    ) -> Result<WaiterId, CallError> {
+        let shared = self.channel.shared();
+        self.at(Step::Sending);
+        let started = shared.start(&mut message, draft, &self.timer)?;
+        self.at(Step::Sent);
+        self.progress = Progress::Started(started.waiter);
+        if let Some(half) = started.reader
+            && !shared.look(half, started.waiter)
+            && shared.options.waiting == Waiting::Spin
+        {
+            cx.waker().wake_by_ref();
+        }
+        Ok(started.waiter)
+    }
+}
+
+impl Future for Ticket<'_> {
+    type Output = Result<Results, CallError>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // A peer that always answers within a look must not keep other tasks waiting for ever.
+        let coop = ready!(coop::poll_proceed(cx));
+        let waiter = match std::mem::replace(&mut self.progress, Progress::Over) {
+            Progress::Written(message, draft) => self.start(message, &draft, cx)?,
+            Progress::Started(waiter) => waiter,
+            Progress::Over => unreachable!("a call is over once"),
+        };
+        let shared = self.channel.shared();
+        let fetched = shared.fetch(waiter, cx);
+        if let Some(outcome) = fetched {
+            coop.made_progress();
+            self.progress = Progress::Over;
+            let fault = || shared.lock().calls.fault();
+            return Poll::Ready(outcome.into_results(&self.timer, fault));
+        }
+        self.progress = Progress::Started(waiter);
+        Poll::Pending
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if let Progress::Started(waiter) = self.progress {
+            self.channel.shared().give_up(waiter);
+        }
+    }
+}
+
+impl Shared {
+    /// Returns what has become of a call. If it is not over its task is woken when it is.
+    #[inline]
+    fn fetch(&self, waiter: WaiterId, cx: &Context<'_>) -> Option<Outcome> {
+        let mut state = self.lock();
+        if !state.waiters.is_over(waiter) {
+            state.waiters.set_task(waiter, cx.waker());
+            return None;
+        }
+        match state.waiters.release(waiter) {
+            Stage::Over(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// Gives a call up whose future is dropped.
+    fn give_up(&self, waiter: WaiterId) {
+        let mut state = self.lock();
+        state.give_up(waiter);
+        state.wake_driver();
+        self.wake(state);
+    }
+}
+
+/// How a [`PendingCall`] decodes its results.
+pub(super) type Decode<T> = fn(Decoding, &[u8], ByteOrder) -> Result<T, CallError>;
+
+/// A call that was started. It is a future of its result; dropping it gives the call up.
+#[must_use = "dropping a call gives it up"]
+pub struct PendingCall<T> {
+    channel: Channel,
+    waiter: Option<WaiterId>,
+    timer: CallTimer,
+    decoding: Decoding,
+    decode: Decode<T>,
+}
+
+impl<T> PendingCall<T> {
+    /// Starts a call whose room was taken.
+    pub(super) fn start(
+        channel: &Channel,
+        (mut message, draft): (Buffer, CallDraft<'_>),
+        timer: CallTimer,
+        (decoding, decode): (Decoding, Decode<T>),
+    ) -> Result<Self, CallError> {
+        let mut call = Self {
+            channel: channel.clone(),
+            waiter: None,
+            timer,
+            decoding,
+            decode,
+        };
+        let shared = channel.shared();
+        let started = shared.start(&mut message, &draft, &timer)?;
+        call.waiter = Some(started.waiter);
+        if let Some(half) = started.reader {
+            shared.leave_reader(half);
+        }
+        Ok(call)
+    }
+}
+
+impl Shared {
+    /// Gives the reader's role back that is not used: the driver reads.
+    fn leave_reader(&self, half: Box<super::state::ReadHalf>) {
+        let mut state = self.lock();
+        state.put_reader(half);
+        if !state.is_parked {
+            state.wake_driver();
+        }
+        self.wake(state);
+    }
+}
+
+impl<T> Future for PendingCall<T> {
+    type Output = Result<T, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let coop = ready!(coop::poll_proceed(cx));
+        let Some(waiter) = self.waiter else {
+            unreachable!("a call is over once");
+        };
+        let shared = Arc::clone(self.channel.shared());
+        let Some(outcome) = shared.fetch(waiter, cx) else {
+            return Poll::Pending;
+        };
+        coop.made_progress();
+        self.waiter = None;
+        self.channel.release_room();
+        let fault = || shared.lock().calls.fault();
+        let results = outcome.into_results(&self.timer, fault)?;
+        let value = (self.decode)(self.decoding, results.bytes.as_slice(), results.order);
+        recycle(results);
+        Poll::Ready(value)
+    }
+}
+
+/// Keeps the memory of results for the next call of this thread.
+pub(super) fn recycle(results: Results) {
+    if let ResultBytes::Copied(bytes) = results.bytes {
+        tenon_core::client::buffers::keep_spare(bytes);
+    }
+}
+
+impl<T> Drop for PendingCall<T> {
+    fn drop(&mut self) {
+        if let Some(waiter) = self.waiter.take() {
+            self.channel.shared().give_up(waiter);
+            self.channel.release_room();
+        }
+    }
+}
+
+impl<T> fmt::Debug for PendingCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingCall")
+            .field("timer", &self.timer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,108 @@
+//! Building a server: where it listens, what it serves, what it grants.
+
+use std::io;
+use std::sync::Arc;
+
+use tenon_core::resolve::{Registered, Registrar};
+use tenon_core::serve::{ProcedureTimes, ServerSettings, ServerShared, StartError};
+use tenon_core::service::Service;
+use tenon_net::Address;
+use tokio::io::Interest;
+use tokio::task::spawn_blocking;
+
+use super::Server;
+use super::accept::accept;
+use super::call::AsyncService;
+use super::dispatch::Handler;
+use super::running::{BeginCall, Listed};
+use super::state::ServerState;
+use crate::watch::watch;
+
+/// A server of tasks that does not serve yet. [`Server::builder`] makes one.
+#[derive(Default)]
+pub struct ServerBuilder {
+    settings: ServerSettings,
+    /// By the numbers of the services.
+    handlers: Vec<Handler>,
+}
+
+impl ServerBuilder {
+    tenon_core::server_settings!();
+
+    /// Serves `service` too, on every address.
+    #[must_use]
+    pub fn service<S: AsyncService>(self, service: S) -> Self {
+        let service = Arc::new(service);
+        let handler: Arc<dyn BeginCall> = Arc::<S>::clone(&service);
+        self.add(Box::new(Listed(service)), Handler::Async(handler))
+    }
+
+    /// Serves a service of functions too, on every address. One that is quick is called by the task of its connection;
+    /// one that takes long, or of which that is not known yet, by a thread that may block.
+    #[must_use]
+    pub fn sync_service(self, service: impl Service) -> Self {
+        self.add(Box::new(service), Handler::Sync)
+    }
+
+    fn add(mut self, service: Box<dyn Service>, handler: Handler) -> Self {
+        let services = self.settings.registry.len();
+        self.settings.add(service);
+        // One that is served twice is said at the start.
+        if self.settings.registry.len() > services {
+            self.handlers.push(handler);
+        }
+        self
+    }
+
+    /// Listens and begins to serve, by tasks of the present run time.
+    ///
+    /// # Errors
+    /// [`StartError`]. Nothing listens then.
+    ///
+    /// # Panics
+    /// Outside of a tokio run time with input, output and time.
+    pub async fn start(mut self) -> Result<Server, StartError> {
+        let sockets = self.settings.open()?;
+        let programs = self.settings.registry.programs();
+        let registered = match self.settings.registrar.take() {
+            Some(registrar) => {
+                Some(register(registrar, programs, sockets.addresses.clone()).await?)
+            }
+            None => None,
+        };
+        let ServerSettings {
+            registry,
+            limits,
+            duplicates,
+            fragment_max,
+            waiting,
+            ..
+        } = self.settings;
+        let mut shared = ServerShared::new(registry, limits, fragment_max);
+        shared.times = ProcedureTimes::cautious(shared.registry.len());
+        let state = Arc::new(ServerState::new(shared, self.handlers, waiting));
+        let mut listeners = Vec::new();
+        for listener in sockets.listeners {
+            listeners.push(watch(listener, Interest::READABLE)?);
+        }
+        let carriers = sockets.carriers.into_iter();
+        let ports = carriers.map(|carrier| state.open_port(carrier, duplicates));
+        // Those that are open close again if another cannot be opened.
+        for port in ports.collect::<io::Result<Vec<_>>>()? {
+            tokio::spawn(port.run());
+        }
+        let accept = |listener| tokio::spawn(accept(listener, Arc::clone(&state)));
+        let accepting = listeners.into_iter().map(accept).collect();
+        Ok(Server::new(state, sockets.addresses, accepting, registered))
+    }
+}
+
+async fn register(
+    registrar: Box<dyn Registrar>,
+    programs: Vec<(u32, u32)>,
+    addresses: Vec<Address>,
+) -> Result<Box<dyn Registered>, StartError> {
+    let registered = spawn_blocking(move || registrar.register(&programs, &addresses)).await;
+    let registered = registered.map_err(io::Error::other)?;
+    registered.map_err(StartError::Register)
+}

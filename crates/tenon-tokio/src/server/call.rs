@@ -1,0 +1,308 @@
+//! What a server of tasks calls: services whose procedures are asynchronous, and the calls that they are handed.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tenon_core::LeanInput;
+use tenon_core::profile;
+use tenon_core::serve::{CallContext, CallToServe};
+use tenon_core::service::{CallInfo, Origin, Refusal};
+use tenon_net::{Protocol, Transport};
+use tenon_proto::connection::framing::Detached;
+use tenon_proto::connection::{Caller, ReceivedCall};
+use tenon_proto::lean::Interface;
+use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
+
+use super::state::ServerState;
+
+/// One version of a program whose procedures wait for something: timers, other servers, files. Of an interface the
+/// generator makes one of a trait with an asynchronous method for each procedure; this is how to do without.
+///
+/// A call is carried out by the task of its connection as long as it does not wait, and by a task of its own from there
+/// on. So calls of one connection may be carried out at the same time, and their replies may overtake each other, unless
+/// the service [keeps order](Self::keeps_order).
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use tenon::Refusal;
+/// use tenon::lean::Interface;
+/// use tenon_tokio::{Answer, AsyncService, Call, Protocol};
+///
+/// /// Procedure 1 returns its argument after a while.
+/// struct Late;
+///
+/// impl AsyncService for Late {
+///     fn program(&self) -> u32 {
+///         0x2000_0002
+///     }
+///
+///     fn version(&self) -> u32 {
+///         1
+///     }
+///
+///     fn interface(&self) -> Option<Arc<Interface>> {
+///         Some(Arc::new(Interface::unknown(0x2000_0002, 1)))
+///     }
+///
+///     async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+///         if call.procedure() != 1 {
+///             return Err(Refusal::ProcedureUnavailable);
+///         }
+///         match call.protocol() {
+///             Protocol::Onc => {
+///                 let number = call.decode(|arguments| arguments.get::<u32>())?;
+///                 tokio::time::sleep(Duration::from_millis(number.into())).await;
+///                 call.answer(|result| Ok(result.put(number)))
+///             }
+///             Protocol::Lean => call.answer_lean(|_result| Ok(())),
+///         }
+///     }
+/// }
+/// ```
+pub trait AsyncService: Send + Sync + 'static {
+    /// The program's number.
+    fn program(&self) -> u32;
+
+    /// The version's number.
+    fn version(&self) -> u32;
+
+    /// What the service was built from. Clients that speak the lean protocol are told that the program is not there if
+    /// it is `None`.
+    fn interface(&self) -> Option<Arc<Interface>> {
+        None
+    }
+
+    /// Whether the calls of one connection are to be carried out one after the other, in their order. While one is
+    /// carried out, no further request of its connection is looked at, a cancellation neither.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
+    /// Carries a call out. Procedure 0 never comes here. The future is dropped where it waits if the caller gives the
+    /// call up and says so, or has said how much time there is and that has run out: which those that speak the lean
+    /// protocol do.
+    ///
+    /// # Errors
+    /// Why the call is not carried out; the caller is told so.
+    fn call(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+}
+
+/// A call that came in, and its answer to be.
+pub struct Call {
+    state: Arc<ServerState>,
+    origin: Origin,
+    call: CallToServe,
+    message: CallMessage,
+    dispatched: u64,
+}
+
+/// The message of a call, with its memory.
+#[derive(Debug)]
+pub(super) enum CallMessage {
+    /// Of a stream.
+    Stream(ReceivedCall),
+    /// Of datagrams; the arguments are so many bytes at the end.
+    Datagram(Buffer, usize),
+}
+
+impl CallMessage {
+    /// Returns the encoded arguments.
+    #[inline]
+    pub(super) fn arguments(&self) -> &[u8] {
+        match self {
+            Self::Stream(received) => received.arguments(),
+            Self::Datagram(message, arguments) => {
+                let message = message.as_slice();
+                &message[message.len() - arguments..]
+            }
+        }
+    }
+
+    /// Returns what a handler of `call` is told beside the arguments.
+    pub(super) fn context<'m>(&'m self, call: &CallToServe, origin: Origin) -> CallContext<'m> {
+        CallContext {
+            credential: match self {
+                Self::Stream(received) => received.credential(),
+                Self::Datagram(message, _) => call.credential_in(message.as_slice()),
+            },
+            origin,
+            cancelled: None,
+        }
+    }
+
+    /// Returns the memory that was received into, if it came over a stream.
+    pub(super) fn into_detached(self) -> Option<Detached> {
+        match self {
+            Self::Stream(received) => Some(received.message),
+            Self::Datagram(..) => None,
+        }
+    }
+}
+
+/// The answer to a call.
+#[derive(Debug)]
+pub struct Answer {
+    /// A reply that is sealed.
+    pub(super) reply: Buffer,
+    /// What the call came in, whose memory is used again.
+    pub(super) message: CallMessage,
+}
+
+impl Call {
+    pub(super) fn new(
+        state: &Arc<ServerState>,
+        origin: Origin,
+        call: CallToServe,
+        message: CallMessage,
+    ) -> Self {
+        Self {
+            state: Arc::clone(state),
+            origin,
+            call,
+            message,
+            dispatched: if call.found_at.is_some() {
+                profile::now()
+            } else {
+                0
+            },
+        }
+    }
+
+    /// Returns the number of the procedure.
+    #[inline]
+    pub fn procedure(&self) -> u32 {
+        self.call.procedure
+    }
+
+    /// Returns what the caller speaks, and so whether [`decode`](Self::decode) or [`decode_lean`](Self::decode_lean)
+    /// reads the arguments.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        match self.call.caller {
+            Caller::Onc { .. } => Protocol::Onc,
+            Caller::Lean(_) => Protocol::Lean,
+        }
+    }
+
+    /// Returns the address of the caller; `None` on a Unix socket and in shared memory.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.origin.peer
+    }
+
+    /// Returns what the call came over.
+    pub fn transport(&self) -> Transport {
+        self.origin.transport
+    }
+
+    /// Returns all that is known of the call beside its arguments, as the handlers of servers of threads are told.
+    #[inline]
+    pub fn info(&self) -> CallInfo<'_> {
+        let CallContext {
+            credential,
+            origin,
+            cancelled,
+        } = self.message.context(&self.call, self.origin);
+        let CallToServe {
+            procedure,
+            deadline,
+            ..
+        } = self.call;
+        CallInfo::received(procedure, credential, origin, deadline, cancelled)
+    }
+
+    /// Reads the arguments of a call by ONC RPC, all of them.
+    ///
+    /// # Errors
+    /// They cannot be decoded, or the call came by the lean protocol.
+    pub fn decode<'a, T>(
+        &'a self,
+        decode: impl FnOnce(&mut Decoder<'a>) -> Result<T, DecodeError>,
+    ) -> Result<T, Refusal> {
+        if self.protocol() != Protocol::Onc {
+            return Err(other_protocol());
+        }
+        let registry = &self.state.shared.registry;
+        let mut input = registry.input(self.message.arguments());
+        let arguments = decode(&mut input)?;
+        input.finish()?;
+        Ok(arguments)
+    }
+
+    /// Reads the arguments of a call by the lean protocol, all of them.
+    ///
+    /// # Errors
+    /// They cannot be decoded, or the call came by ONC RPC.
+    pub fn decode_lean<'a, T>(
+        &'a self,
+        decode: impl FnOnce(&mut LeanInput<'a>) -> Result<T, DecodeError>,
+    ) -> Result<T, Refusal> {
+        if self.protocol() != Protocol::Lean {
+            return Err(other_protocol());
+        }
+        let registry = &self.state.shared.registry;
+        let mut input = registry.lean_input(self.message.arguments(), self.call.order);
+        let arguments = decode(&mut input)?;
+        input.finish()?;
+        Ok(arguments)
+    }
+
+    /// Answers a call by ONC RPC with a result.
+    ///
+    /// # Errors
+    /// The result cannot be encoded, or the call came by the lean protocol.
+    pub fn answer(
+        self,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Answer, Refusal> {
+        if self.protocol() != Protocol::Onc {
+            return Err(other_protocol());
+        }
+        self.reply_with(|reply| encode(&mut Encoder::new(reply)))
+    }
+
+    /// Answers a call by the lean protocol with a result.
+    ///
+    /// # Errors
+    /// The result cannot be encoded, or the call came by ONC RPC.
+    pub fn answer_lean(
+        self,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+    ) -> Result<Answer, Refusal> {
+        if self.protocol() != Protocol::Lean {
+            return Err(other_protocol());
+        }
+        self.reply_with(|reply| encode(&mut Encoder::over(reply)))
+    }
+
+    #[inline]
+    fn reply_with(
+        self,
+        encode: impl FnOnce(&mut Buffer) -> Result<(), EncodeError>,
+    ) -> Result<Answer, Refusal> {
+        let mut reply = tenon_core::client::buffers::take_spare().unwrap_or_default();
+        let draft = self.call.begin_reply(&mut reply);
+        encode(&mut reply)?;
+        self.call.seal_reply(draft, self.dispatched, &mut reply);
+        Ok(Answer {
+            reply,
+            message: self.message,
+        })
+    }
+}
+
+#[cold]
+fn other_protocol() -> Refusal {
+    Refusal::SystemError("the call came by the other protocol; ask Call::protocol".to_owned())
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("origin", &self.origin)
+            .field("call", &self.call)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,174 @@
+//! Who carries a call out. A call is tried by the task that received it; a procedure that is known to take long is
+//! carried out elsewhere at once, so that no other call waits for it: by a thread that may block, or by a task of its
+//! own.
+//!
+//! A handler that blocks the task which received its call cannot be helped: so a procedure is taken for slow until it
+//! was quick for a while elsewhere, and again as soon as it was slow once.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tenon_core::serve::CallToServe;
+use tenon_core::service::{CancelFlag, Origin};
+use tenon_proto::lean::Status;
+use tenon_wire::Buffer;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::spawn_blocking;
+
+use super::call::{Call, CallMessage};
+use super::mailbox::{Mailbox, To};
+use super::running::{BeginCall, CallFuture, Finished, RunningCall, poll_once};
+use super::state::ServerState;
+
+/// What carries the calls of a service out.
+pub(super) enum Handler {
+    /// A function that may block.
+    Sync,
+    /// A future.
+    Async(Arc<dyn BeginCall>),
+}
+
+/// What has become of a call that was tried where it was received.
+pub(super) enum Tried {
+    Finished(Finished),
+    /// It waits, and is to be [carried on](Elsewhere::carry_on).
+    Waits(CallFuture),
+}
+
+/// A call that is carried out elsewhere than where it was received.
+pub(super) struct Elsewhere {
+    pub(super) state: Arc<ServerState>,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) to: To,
+    pub(super) call: CallToServe,
+    pub(super) origin: Origin,
+    pub(super) cancelled: CancelFlag,
+    /// Room among those calls, which is free again when it is answered.
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+impl ServerState {
+    /// Whether a call is to be carried out elsewhere at once.
+    #[inline]
+    pub(super) fn is_slow(&self, call: &CallToServe) -> bool {
+        self.shared.times.is_slow(call.service, call.procedure)
+    }
+
+    /// Carries a call out where it was received, as far as it does not wait.
+    pub(super) fn try_call(
+        self: &Arc<Self>,
+        call: CallToServe,
+        origin: Origin,
+        message: CallMessage,
+        reply: &mut Buffer,
+    ) -> Tried {
+        let begin = Instant::now();
+        let tried = match &self.handlers[call.service] {
+            // Only the time stamps are asked for.
+            _ if call.procedure == 0 => self.execute(&call, origin, message, reply),
+            Handler::Sync => self.execute(&call, origin, message, reply),
+            Handler::Async(service) => {
+                let asked = Call::new(self, origin, call, message);
+                let mut future = Arc::clone(service).begin(Arc::clone(self), asked, call);
+                match poll_once(&mut future) {
+                    Some(finished) => Tried::Finished(finished),
+                    None => {
+                        (self.shared.times).note_slow(call.service, call.procedure);
+                        Tried::Waits(future)
+                    }
+                }
+            }
+        };
+        (self.shared.times).note_inline(call.service, call.procedure, begin.elapsed());
+        tried
+    }
+
+    fn execute(
+        &self,
+        call: &CallToServe,
+        origin: Origin,
+        message: CallMessage,
+        reply: &mut Buffer,
+    ) -> Tried {
+        let mut reply = std::mem::take(reply);
+        self.run_handler(call, origin, &message, None, &mut reply);
+        Tried::Finished(Finished {
+            reply,
+            message: message.into_detached(),
+        })
+    }
+
+    fn run_handler(
+        &self,
+        call: &CallToServe,
+        origin: Origin,
+        message: &CallMessage,
+        cancelled: Option<&CancelFlag>,
+        reply: &mut Buffer,
+    ) {
+        let mut context = message.context(call, origin);
+        context.cancelled = cancelled;
+        let (registry, tally) = (&self.shared.registry, &self.shared.tally);
+        registry.execute(call, context, message.arguments(), tally, reply);
+    }
+}
+
+impl Elsewhere {
+    /// Carries a call out from its begin on.
+    pub(super) fn carry_out(self, message: CallMessage) {
+        let state = Arc::clone(&self.state);
+        state.shared.tally.calls_handed_over.up();
+        match &state.handlers[self.call.service] {
+            Handler::Sync => drop(spawn_blocking(move || self.block(&message))),
+            Handler::Async(service) => {
+                let asked = Call::new(&state, self.origin, self.call, message);
+                let future = Arc::clone(service).begin(Arc::clone(&state), asked, self.call);
+                self.carry_on(future);
+            }
+        }
+    }
+
+    /// Carries on with a call that waits.
+    pub(super) fn carry_on(self, future: CallFuture) {
+        tokio::spawn(async move {
+            let begin = Instant::now();
+            let reply = match self.refusal() {
+                Some(refusal) => refusal,
+                None => RunningCall::new(future, self.call, self.cancelled.clone()).await,
+            };
+            self.finish(begin, reply);
+        });
+    }
+
+    fn block(self, message: &CallMessage) {
+        let begin = Instant::now();
+        let reply = self.refusal().unwrap_or_else(|| {
+            let mut reply = Buffer::default();
+            let cancelled = Some(&self.cancelled);
+            (self.state).run_handler(&self.call, self.origin, message, cancelled, &mut reply);
+            reply
+        });
+        self.finish(begin, reply);
+    }
+
+    /// Returns the answer to a call that is not waited for any more.
+    fn refusal(&self) -> Option<Buffer> {
+        let status = if self.call.is_late() {
+            Status::DEADLINE
+        } else if self.cancelled.is_set() {
+            Status::CANCELLED
+        } else {
+            return None;
+        };
+        let mut reply = Buffer::default();
+        self.call.refuse(status, "it was not begun", &mut reply);
+        Some(reply)
+    }
+
+    fn finish(self, begin: Instant, reply: Buffer) {
+        let times = &self.state.shared.times;
+        times.note_elsewhere(self.call.service, self.call.procedure, begin.elapsed());
+        drop(self.room);
+        self.mailbox.leave(self.to, reply);
+    }
+}

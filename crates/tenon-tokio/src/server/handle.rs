@@ -1,0 +1,148 @@
+//! A server that serves, and how it ends.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenon_core::resolve::Registered;
+use tenon_core::serve::ServerCounters;
+use tenon_net::Address;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::ServerBuilder;
+use super::state::ServerState;
+
+/// How long what was begun is waited for behind a server that is dropped, as by a server of threads.
+const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
+
+/// A server for any number of programs and versions, over everything that a [`tenon::Server`] listens at, by tasks of
+/// the run time in which it was started. It serves until it is [shut down](Self::shutdown) or dropped.
+///
+/// Its services are [asynchronous](crate::AsyncService), or [functions](tenon::Service) that are called by the task of
+/// their connection while they are quick, and by the threads that the run time has for what blocks otherwise.
+///
+/// ```
+/// # use tenon::wire::{Decoder, Encoder};
+/// # use tenon::{CallInfo, Refusal, Service};
+/// use std::time::Duration;
+/// use tenon_tokio::{Client, Server};
+///
+/// # struct Echo;
+/// # impl Service for Echo {
+/// #     fn program(&self) -> u32 {
+/// #         0x2000_0001
+/// #     }
+/// #     fn version(&self) -> u32 {
+/// #         1
+/// #     }
+/// #     fn call(
+/// #         &self,
+/// #         _call: &CallInfo<'_>,
+/// #         arguments: &mut Decoder<'_>,
+/// #         result: &mut Encoder<'_>,
+/// #     ) -> Result<(), Refusal> {
+/// #         Ok(result.put(arguments.get::<u32>()?))
+/// #     }
+/// # }
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// let builder = Server::builder().listen("tcp://127.0.0.1:0")?;
+/// let server = builder.sync_service(Echo).start().await?;
+/// let address = server.addresses()[0].to_string();
+/// let client = Client::connect(&address, 0x2000_0001, 1).await?;
+/// client.onc().call(0, |_| Ok(()), |_| Ok(())).await?;
+/// assert_eq!(server.counters().pings, 1);
+/// server.shutdown(Duration::from_secs(5)).await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
+pub struct Server {
+    state: Arc<ServerState>,
+    addresses: Vec<Address>,
+    accepting: Mutex<Vec<JoinHandle<()>>>,
+    /// What was told of the services elsewhere.
+    registered: Mutex<Option<Box<dyn Registered>>>,
+    runtime: Handle,
+}
+
+impl Server {
+    /// Returns a server to be put together.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    pub(super) fn new(
+        state: Arc<ServerState>,
+        addresses: Vec<Address>,
+        accepting: Vec<JoinHandle<()>>,
+        registered: Option<Box<dyn Registered>>,
+    ) -> Self {
+        Self {
+            state,
+            addresses,
+            accepting: Mutex::new(accepting),
+            registered: Mutex::new(registered),
+            runtime: Handle::current(),
+        }
+    }
+
+    /// Where the server listens, with real ports, in the order in which the addresses were given.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// What the server has seen so far.
+    pub fn counters(&self) -> ServerCounters {
+        self.state.counters()
+    }
+
+    /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were begun be
+    /// answered for as long as `drain`, and returns when every connection and port is closed. A handler that
+    /// still runs then runs on; its reply goes nowhere.
+    pub async fn shutdown(&self, drain: Duration) {
+        let registered = lock(&self.registered).take();
+        if registered.is_some() {
+            // Whether that could be taken back is logged where it is done.
+            let _ = spawn_blocking(move || drop(registered)).await;
+        }
+        // A connection that is still accepted ends at once.
+        self.state.stop();
+        let accepting = std::mem::take(&mut *lock(&self.accepting));
+        for task in accepting {
+            task.abort();
+            // It ends by being given up.
+            let _ = task.await;
+        }
+        self.state.drain(drain).await;
+    }
+}
+
+impl Drop for Server {
+    /// Stops as [`shutdown`](Self::shutdown) does, with a second for what was begun, and waits for nothing: a task
+    /// of the run time does.
+    fn drop(&mut self) {
+        for task in lock(&self.accepting).drain(..) {
+            task.abort();
+        }
+        self.state.stop();
+        let state = Arc::clone(&self.state);
+        // A run time that has ended drops the task, as it has dropped all that was open.
+        self.runtime
+            .spawn(async move { state.drain(DRAIN_ON_DROP).await });
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("addresses", &self.addresses)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,91 @@
+//! What the task of a connection, or of a port, shares with those that carry out its calls elsewhere.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use tenon_core::serve::CallTally;
+use tenon_core::service::Origin;
+use tenon_proto::connection::DeferredId;
+use tenon_proto::endpoint::DatagramCallKey;
+use tenon_wire::Buffer;
+
+/// A connection or a port as those see it that answer its calls.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    pub(super) id: usize,
+    /// Where calls come from; those at a port have each a peer of its own.
+    pub(super) origin: Origin,
+    pub(super) tally: CallTally,
+    content: Mutex<Content>,
+    /// Whether the server waits for nothing any more.
+    is_abandoned: AtomicBool,
+}
+
+/// Which call an answer is to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum To {
+    /// One of a stream.
+    Stream(DeferredId),
+    /// One of a port.
+    Datagram(DatagramCallKey<SocketAddr>),
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    answers: Vec<(To, Buffer)>,
+    /// The task of the connection, while it was not woken since its last poll.
+    task: Option<Waker>,
+}
+
+impl Mailbox {
+    pub(super) fn new(id: usize, origin: Origin) -> Self {
+        Self {
+            id,
+            origin,
+            tally: CallTally::default(),
+            content: Mutex::default(),
+            is_abandoned: AtomicBool::new(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the answers that were left into `answers`, and has `task` woken when there are more.
+    pub(super) fn take_answers(&self, task: &Waker, answers: &mut Vec<(To, Buffer)>) {
+        let mut content = self.lock();
+        match &mut content.task {
+            Some(known) => known.clone_from(task),
+            none => *none = Some(task.clone()),
+        }
+        answers.append(&mut content.answers);
+    }
+
+    /// Leaves an answer.
+    pub(super) fn leave(&self, to: To, reply: Buffer) {
+        let mut content = self.lock();
+        content.answers.push((to, reply));
+        let task = content.task.take();
+        drop(content);
+        task.into_iter().for_each(Waker::wake);
+    }
+
+    /// Wakes the task of the connection.
+    pub(super) fn wake(&self) {
+        let task = self.lock().task.take();
+        task.into_iter().for_each(Waker::wake);
+    }
+
+    /// Has the connection end, whatever is still carried out.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.is_abandoned.load(Ordering::Acquire)
+    }
+}

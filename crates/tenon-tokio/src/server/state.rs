@@ -1,0 +1,223 @@
+//! What all connections and ports of a server share.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use tenon_core::serve::{ServerCounters, ServerShared};
+use tenon_core::service::Origin;
+use tenon_core::wait::{Spinners, Waiting};
+use tenon_net::{Carrier, Stream};
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::connection::ConnectionTask;
+use super::dispatch::Handler;
+use super::mailbox::Mailbox;
+use super::port::PortTask;
+use crate::watch::Watched;
+
+/// How long connections and ports have to end when nothing is waited for.
+const DEPARTURE: Duration = Duration::from_millis(500);
+
+pub(super) struct ServerState {
+    pub(super) shared: ServerShared,
+    /// By the numbers of the services.
+    pub(super) handlers: Vec<Handler>,
+    /// For the calls that are carried out elsewhere than where they were received.
+    room: Arc<Semaphore>,
+    pub(super) waiting: Waiting,
+    pub(super) spinners: Spinners,
+    /// Polls of connections so far: one whose polls follow each other is the only one that says something.
+    pub(super) polls: AtomicUsize,
+    next_id: AtomicUsize,
+    is_stopping: AtomicBool,
+    open: Mutex<Open>,
+}
+
+/// The connections and ports that are open.
+#[derive(Default)]
+struct Open {
+    connections: HashMap<usize, Arc<Mailbox>>,
+    ports: HashMap<usize, Arc<Mailbox>>,
+    /// Tasks that wait until nothing is open.
+    waiting: Vec<Waker>,
+}
+
+impl Open {
+    fn all(&self) -> impl Iterator<Item = &Arc<Mailbox>> {
+        self.connections.values().chain(self.ports.values())
+    }
+}
+
+impl ServerState {
+    pub(super) fn new(shared: ServerShared, handlers: Vec<Handler>, waiting: Waiting) -> Self {
+        let room = shared.limits.calls.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            shared,
+            handlers,
+            room: Arc::new(Semaphore::new(room)),
+            waiting,
+            spinners: Spinners::new(),
+            polls: AtomicUsize::new(0),
+            next_id: AtomicUsize::new(0),
+            is_stopping: AtomicBool::new(false),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Whether nothing further is to be begun.
+    #[inline]
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Returns what has been counted so far, of all that is open or was, and beside.
+    pub(super) fn counters(&self) -> ServerCounters {
+        let open = self.lock();
+        let counters = self.shared.tally.snapshot();
+        open.all().fold(counters, |counters, mailbox| {
+            counters.with_connection(&mailbox.tally)
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn new_mailbox(&self, origin: Origin) -> Arc<Mailbox> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Mailbox::new(id, origin))
+    }
+
+    /// Takes a new connection in, unless there are too many.
+    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+        let peer = stream.peer();
+        let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
+        let mailbox = self.new_mailbox(Origin {
+            transport: stream.transport(),
+            peer,
+        });
+        let mut open = self.lock();
+        if open.connections.len() >= limit {
+            tally.connections_refused.up();
+            tracing::warn!(?peer, limit, "too many connections: closing the newest");
+            return;
+        }
+        let id = mailbox.id;
+        let socket = match Watched::new(stream) {
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::error!(id, %error, "the system cannot wait for one more: closed");
+                return;
+            }
+        };
+        open.connections.insert(id, Arc::clone(&mailbox));
+        drop(open);
+        tally.connections_accepted.up();
+        tally.connections_open.up();
+        tracing::debug!(id, ?peer, "a connection");
+        tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket).run());
+    }
+
+    /// Opens a port for datagrams, which is still to be served.
+    ///
+    /// # Errors
+    /// The system cannot wait for one more.
+    pub(super) fn open_port(
+        self: &Arc<Self>,
+        carrier: Carrier,
+        duplicates: DuplicateLimits,
+    ) -> io::Result<PortTask> {
+        let mailbox = self.new_mailbox(Origin {
+            transport: carrier.transport(),
+            peer: None,
+        });
+        let port = PortTask::new(self, Arc::clone(&mailbox), carrier, duplicates)?;
+        self.lock().ports.insert(mailbox.id, mailbox);
+        Ok(port)
+    }
+
+    /// A connection has ended.
+    pub(super) fn remove_connection(&self, id: usize) {
+        let mut open = self.lock();
+        if let Some(mailbox) = open.connections.remove(&id) {
+            // Under the lock, so that what it has counted is counted once.
+            self.shared.tally.absorb(&mailbox.tally);
+            self.shared.tally.connections_open.down();
+        }
+        self.wake_if_empty(open);
+    }
+
+    /// A port is closed.
+    pub(super) fn remove_port(&self, id: usize) {
+        let mut open = self.lock();
+        if let Some(mailbox) = open.ports.remove(&id) {
+            self.shared.tally.absorb(&mailbox.tally);
+        }
+        self.wake_if_empty(open);
+    }
+
+    fn wake_if_empty(&self, mut open: MutexGuard<'_, Open>) {
+        if open.all().next().is_none() {
+            let waiting = std::mem::take(&mut open.waiting);
+            drop(open);
+            waiting.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    // ---- Room for calls that are carried out elsewhere ----
+
+    /// Returns room for one more, if there is some.
+    #[inline]
+    pub(super) fn room_now(&self) -> Option<OwnedSemaphorePermit> {
+        Semaphore::try_acquire_owned(Arc::clone(&self.room)).ok()
+    }
+
+    /// Waits for room for one more.
+    pub(super) async fn room(self: Arc<Self>) -> Option<OwnedSemaphorePermit> {
+        self.shared.tally.calls_waited.up();
+        // The semaphore is never closed.
+        Semaphore::acquire_owned(Arc::clone(&self.room)).await.ok()
+    }
+
+    // ---- The end ----
+
+    /// Has every connection and port end when it has answered what it has begun.
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.all().iter().for_each(|mailbox| mailbox.wake());
+    }
+
+    /// Waits until no connection and no port is open; has those end that still are after `limit`.
+    pub(super) async fn drain(&self, limit: Duration) {
+        if timeout(limit, self.wait_until_empty()).await.is_ok() {
+            return;
+        }
+        self.all().iter().for_each(|mailbox| mailbox.abandon());
+        if timeout(DEPARTURE, self.wait_until_empty()).await.is_err() {
+            tracing::warn!("connections are still open behind a server that has stopped");
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<Mailbox>> {
+        self.lock().all().cloned().collect()
+    }
+
+    async fn wait_until_empty(&self) {
+        poll_fn(|cx| {
+            let mut open = self.lock();
+            if open.all().next().is_none() {
+                return Poll::Ready(());
+            }
+            open.waiting.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}
