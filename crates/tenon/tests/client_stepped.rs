@@ -229,7 +229,9 @@ fn a_lost_connection_ends_its_calls_and_the_next_call_makes_another() {
         let gate = gate::fresh_gate();
         let held = start(&client, HOLD, &words(&[gate]));
         stepper.step();
-        eventually("the call arrives", || server.counters().calls % 3 == 0);
+        eventually("the call arrives", || {
+            server.counters().calls.is_multiple_of(3)
+        });
         thread::scope(|scope| {
             scope.spawn(|| gate::open(gate));
             let got = finish(&mut stepper, vec![held]);
