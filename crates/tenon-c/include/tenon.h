@@ -408,7 +408,7 @@ int tenon_server_next_timeout(const tenon_server *server);
  * no handler. */
 bool tenon_server_step(tenon_server *server, tenon_error *error);
 
-/* -- servers: the end -- */
+/* -- servers: stopping -- */
 
 /* Begins to stop: nothing new is taken in, and calls that were begun are answered for up to drain_ms. Returns at
  * once if a handler calls it, otherwise when it is done. A handler that takes longer goes on until it returns, and

@@ -62,7 +62,7 @@ const DRAIN_TICK: Duration = Duration::from_millis(1);
 ///         arguments: &mut Decoder<'_>,
 ///         result: &mut Encoder<'_>,
 ///     ) -> Result<(), Refusal> {
-///         match call.procedure {
+///         match call.procedure() {
 ///             1 => result.put(arguments.get::<u32>()?),
 ///             _ => return Err(Refusal::ProcedureUnavailable),
 ///         }

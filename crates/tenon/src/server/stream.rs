@@ -251,7 +251,9 @@ impl StreamTurn<'_> {
             };
             let call = CallToServe::received(&received);
             let is_slow = shared.times.is_slow(call.service, call.procedure);
-            if is_slow || self.server.scheduler.is_busy() {
+            // Where order is kept, a quick call waits for a slow one that was handed over.
+            let waits = state.served.deferred() > 0 && shared.registry.keeps_order(call.service);
+            if is_slow || waits || self.server.scheduler.is_busy() {
                 if !self.hand_over(state, call, received) {
                     return Ok(());
                 }
