@@ -112,7 +112,7 @@ serve (store *all, int count, char **addresses, tenon_server *server, tenon_erro
 	sigset_t ends;
 	int which;
 
-	if (!store_1_serve (server, &methods, all, TENON_INLINE, error))
+	if (!store_1_serve (server, &methods, all, TENON_ANY_ORDER, error))
 		return false;
 	for (int i = 0; i < count; i++)
 		if (!tenon_server_listen (server, addresses[i], error))

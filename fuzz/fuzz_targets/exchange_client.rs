@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use tenon_fuzz::exchange::{packet, server_facts};
-use tenon_proto::exchange::client::{
+use tenon_proto::endpoint::exchange::client::{
     CallId, ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing,
 };
-use tenon_proto::exchange::is_packet;
-use tenon_proto::lean::{ByteOrder, Draft, Extras, Interface, Preamble};
+use tenon_proto::endpoint::exchange::is_packet;
+use tenon_proto::lean::{ByteOrder, Extras, Interface, MessageDraft, Preamble};
 use tenon_wire::Buffer;
 
 const LIMIT: u32 = 64 << 10;
@@ -111,7 +111,7 @@ impl World {
 
     fn start(&mut self, a: u8, b: u8, body: &[u8]) {
         let mut message = Buffer::default();
-        let draft = Draft::call(&mut message, ByteOrder::NATIVE, 1, &Extras::default());
+        let draft = MessageDraft::call(&mut message, ByteOrder::NATIVE, 1, &Extras::default());
         (0..1 + a % 8).for_each(|_| message.extend(body));
         draft.seal(&mut message);
         let Ok(service) = self.client.bind(&self.interface) else {

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use tenon_fuzz::exchange::{facts, packet};
-use tenon_proto::exchange::is_packet;
-use tenon_proto::exchange::server::{CallKey, ServerEngine, ServerLimits, ServerSecrets};
-use tenon_proto::lean::server::{Caller, Catalog, Reply};
+use tenon_proto::connection::{Caller, ReplyDraft, ServiceTable};
+use tenon_proto::endpoint::exchange::is_packet;
+use tenon_proto::endpoint::exchange::server::{CallKey, ServerEngine, ServerLimits, ServerSecrets};
 use tenon_proto::lean::{Interface, Preamble};
 use tenon_wire::Buffer;
 
@@ -24,7 +24,7 @@ const ROOM: usize = 4 * 16 * (32 << 10);
 struct World {
     now: Instant,
     server: ServerEngine<SocketAddr>,
-    catalog: Catalog,
+    services: ServiceTable,
     cookie: Vec<u8>,
     begun: HashSet<CallKey>,
     running: Vec<(CallKey, Caller)>,
@@ -59,12 +59,12 @@ impl World {
             seed: 1,
         };
         let preamble = Preamble::server(LIMIT as u32, 16);
-        let mut catalog = Catalog::default();
-        catalog.add(Arc::new(Interface::unknown(1, 1)));
+        let mut services = ServiceTable::default();
+        services.add(1, 1, Some(Arc::new(Interface::unknown(1, 1))));
         let mut world = Self {
             now,
             server: ServerEngine::new(preamble, limits, secrets, now),
-            catalog,
+            services,
             cookie: vec![0; 16],
             begun: HashSet::new(),
             running: Vec::new(),
@@ -126,7 +126,7 @@ impl World {
         let is_proven = self.server.conversations() > 0;
         let request = self
             .server
-            .handle_datagram(self.now, from, datagram, &self.catalog);
+            .handle_datagram(self.now, from, datagram, &self.services);
         if let Some(request) = request {
             assert!(self.begun.insert(request.key), "a call twice");
             assert!(request.call.procedure != 0 && request.call.service == 0);
@@ -144,7 +144,7 @@ impl World {
         let index = usize::from(which) % self.running.len();
         let (key, caller) = self.running.swap_remove(index);
         let mut message = Buffer::default();
-        let reply = Reply::begin(&mut message, caller);
+        let reply = ReplyDraft::begin(&mut message, caller);
         message.extend(&vec![7; usize::from(which) * 40]);
         reply.seal(&mut message);
         self.answered += message.len() + 64;

@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tenon_proto::onc::record::{MARK, RecordReader};
+use tenon_proto::connection::framing::RecordReader;
+use tenon_proto::onc::record::MARK;
 
 fuzz_target!(|data: &[u8]| {
     let [limit, piece, stream @ ..] = data else {
@@ -20,11 +21,11 @@ fn read_in_pieces(mut stream: &[u8], limit: usize, piece: usize) -> (Vec<Vec<u8>
     let mut reader = RecordReader::new(limit);
     let mut records = Vec::new();
     while !stream.is_empty() {
-        let room = reader.room();
+        let room = reader.room_within(|_| true).expect("memory may be taken");
         let taken = piece.min(stream.len()).min(room.len());
         assert!(taken > 0, "there is always room");
         room[..taken].copy_from_slice(&stream[..taken]);
-        reader.filled(taken);
+        reader.handle_received(taken);
         stream = &stream[taken..];
         loop {
             match reader.next_record() {

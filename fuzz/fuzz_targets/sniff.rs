@@ -3,8 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tenon_proto::lean::{Incoming, MessageReader};
-use tenon_proto::onc::record::RecordReader;
+use tenon_proto::connection::framing::{Frame, MessageReader, RecordReader};
 use tenon_proto::sniff::{RECORD_MAX, Sniffed, sniff};
 
 fuzz_target!(|data: &[u8]| {
@@ -21,14 +20,16 @@ fuzz_target!(|data: &[u8]| {
     }
     let bytes = &bytes[..bytes.len().min(1000)];
     let mut records = RecordReader::new(record_max.min(RECORD_MAX));
-    records.room()[..bytes.len()].copy_from_slice(bytes);
-    records.filled(bytes.len());
+    records.room_within(|_| true).expect("memory may be taken")[..bytes.len()]
+        .copy_from_slice(bytes);
+    records.handle_received(bytes.len());
     let record = records.next_record().map(|record| record.is_some());
     let mut messages = MessageReader::new(record_max);
-    messages.room()[..bytes.len()].copy_from_slice(bytes);
-    messages.filled(bytes.len());
-    let preamble = messages.next_message();
-    let has_preamble = matches!(preamble, Ok(Some(Incoming::Preamble(_))));
+    messages.room_within(|_| true).expect("memory may be taken")[..bytes.len()]
+        .copy_from_slice(bytes);
+    messages.handle_received(bytes.len());
+    let preamble = messages.next_frame();
+    let has_preamble = matches!(preamble, Ok(Some(Frame::Preamble(_))));
     match sniffed {
         Ok(Sniffed::Onc) => assert!(preamble.is_err()),
         Ok(Sniffed::Lean) => assert_ne!(record, Ok(true)),

@@ -1,5 +1,6 @@
 //! What the fuzz targets share.
 
+pub mod connection;
 pub mod engines;
 pub mod exchange;
 

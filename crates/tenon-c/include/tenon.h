@@ -249,6 +249,25 @@ bool tenon_ready(tenon_pending *pending, uint64_t limit_ms);
 /* Gives a call up instead of finishing it; a lean server is told so. NULL is nothing to do. */
 void tenon_cancel(tenon_pending *pending);
 
+/* -- clients: for programs with an event loop of their own -- */
+
+/* What poll, epoll, libuv or libev is to watch for something to read, level-triggered, as they do by default: while it
+ * is readable, there is something to do for tenon_channel_step. It stays the same until tenon_close, also when the
+ * connection is made again, and is the library's. From now on tenon_start does not wait for room in the socket, and no
+ * other thread may wait for calls over the connection; one of the channels that share it is stepped for all. -1 and an
+ * error: the process has too many descriptors. */
+int tenon_channel_descriptor(tenon_channel *channel, tenon_error *error);
+
+/* Milliseconds after which tenon_channel_step is to be called even if the descriptor has not become readable: a call is
+ * given up or sent again then. As poll wants it: -1 is never. */
+int tenon_channel_next_timeout(tenon_channel *channel);
+
+/* Sends what waits and receives what has come, without waiting. To be called behind each tenon_start, too. Afterwards
+ * tenon_ready(pending, 0) says which calls have ended; look at all of them, as some end by their time. What still waits:
+ * a tenon_start or tenon_ready that has to connect again, and over lean+udp:// a tenon_start that the server has no room
+ * for. */
+bool tenon_channel_step(tenon_channel *channel, tenon_error *error);
+
 /* Gives back what a value owns, if it owns something, and zeroes it. NULL is nothing to do. */
 void tenon_clear(const tenon_message *message, void *value);
 
@@ -311,18 +330,18 @@ size_t tenon_request_ip(const tenon_request *request, unsigned char address[16],
 typedef bool (*tenon_handler)(const void *methods, void *context, void *arguments, void *result,
                               tenon_request *request);
 
-/* What threads execute a service's calls. */
-typedef enum tenon_execution {
-    TENON_INLINE = 0, /* the one that received the call: the fastest for handlers that do not wait */
-    TENON_WORKERS = 1 /* workers: for handlers that wait or take long; calls of one connection run at once */
-} tenon_execution;
+/* In which order the calls of one connection are carried out. */
+typedef enum tenon_order {
+    TENON_ANY_ORDER = 0, /* calls do not wait for one that takes long: another thread goes on with them */
+    TENON_IN_ORDER = 1   /* one after the other, as they came; calls in datagrams have no order */
+} tenon_order;
 
 /* Adds a service to a server that does not serve yet: a handler for each procedure of the interface, in the
  * order in which the interface has them; NULL: it is not there. `handlers` is copied, the interface, `methods` and
  * `context` have to live until tenon_server_free has returned. Handlers run on several threads at once. */
 bool tenon_server_add(tenon_server *server, const tenon_interface *interface,
                       const tenon_handler *handlers, const void *methods, void *context,
-                      tenon_execution execution, tenon_error *error);
+                      tenon_order order, tenon_error *error);
 
 /* Carries a call out whose messages nobody has described: reads the arguments and writes the result. */
 typedef bool (*tenon_raw_handler)(void *context, tenon_decoder *arguments, tenon_encoder *result,
@@ -331,7 +350,7 @@ typedef bool (*tenon_raw_handler)(void *context, tenon_decoder *arguments, tenon
 /* Adds a version of a program all of whose procedures but 0 have one handler, as tenon_server_add does; for
  * ONC RPC only. */
 bool tenon_server_add_raw(tenon_server *server, uint32_t program, uint32_t version,
-                          tenon_raw_handler handler, void *context, tenon_execution execution,
+                          tenon_raw_handler handler, void *context, tenon_order order,
                           tenon_error *error);
 
 /* -- servers: for programs again -- */
@@ -346,8 +365,8 @@ bool tenon_server_listen(tenon_server *server, const char *address, tenon_error 
 /* How its threads wait for peers. */
 void tenon_server_waiting(tenon_server *server, tenon_waiting waiting);
 
-/* How many workers it has; 0: one for each processor. */
-void tenon_server_workers(tenon_server *server, size_t workers);
+/* How many threads it may have, which are started as they are needed; 0: 256. Calls that find all of them busy wait. */
+void tenon_server_threads(tenon_server *server, size_t threads);
 
 /* Whether this host's rpcbind is to be told of it, until it ends. */
 void tenon_server_rpcbind(tenon_server *server, bool is_registered);
@@ -366,9 +385,35 @@ const char *tenon_server_address(const tenon_server *server, size_t index);
  * before it served, it returns at once, and true. Any number of threads may. */
 bool tenon_server_run(tenon_server *server, tenon_error *error);
 
+/* -- servers: for programs with an event loop of their own -- */
+
+/* Listens, and serves within tenon_server_step alone: the library starts no thread. Handlers run within the step, one
+ * after the other; one that takes long delays the program's loop and all other calls. tenon_server_waiting and
+ * tenon_server_threads mean nothing then. */
+bool tenon_server_start_stepped(tenon_server *server, tenon_error *error);
+
+/* What poll, epoll, libuv or libev is to watch for something to read, level-triggered, as they do by default: while it
+ * is readable, there is something to do for tenon_server_step. It stays the same until tenon_server_free, and is the
+ * library's: nothing else may read or close it. -1 if the server is not stepped, or a step runs. */
+int tenon_server_descriptor(const tenon_server *server);
+
+/* Milliseconds after which tenon_server_step is to be called even if the descriptor has not become readable: for
+ * limits on what peers may take, and packets that are sent again. As poll wants it: -1 is never. It is another after
+ * each step. */
+int tenon_server_next_timeout(const tenon_server *server);
+
+/* Serves what has come, without waiting: accepts, and gives every connection that has something to say a turn, of a
+ * bounded number of calls. What is left keeps the descriptor readable. Returns true; false and TENON_OK once the server
+ * was stopped; false and TENON_CALLER if it is not stepped, or a step runs already: one thread at a time may step, and
+ * no handler. */
+bool tenon_server_step(tenon_server *server, tenon_error *error);
+
+/* -- servers: stopping -- */
+
 /* Begins to stop: nothing new is taken in, and calls that were begun are answered for up to drain_ms. Returns at
  * once if a handler calls it, otherwise when it is done. A handler that takes longer goes on until it returns, and
- * its reply goes nowhere: tenon_server_free waits for it. A server that does not serve yet never will. */
+ * its reply goes nowhere: tenon_server_free waits for it. The descriptor of a stepped server becomes readable. A server
+ * that does not serve yet never will. */
 void tenon_server_stop(tenon_server *server, uint64_t drain_ms);
 
 /* What it has seen since it started. */

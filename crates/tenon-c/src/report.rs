@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io;
 
-use tenon::lean::client::BindError;
 use tenon::lean::{BindRefusal, Status};
 use tenon::wire::{DecodeError, EncodeError};
-use tenon::{AddressError, CallError, ConnectError, CredentialError, Refused, StartError};
+use tenon::{
+    AddressError, BindError, CallError, ConnectError, CredentialError, Refused, StartError,
+};
 
 use crate::failure::{Reason, Trouble};
 
@@ -43,6 +44,8 @@ pub enum Report {
     Arguments(Reason<EncodeError>),
     /// A call whose result a routine did not decode.
     Result(Reason<DecodeError>),
+    /// What the system does not give.
+    System(io::Error),
     /// A text that is no address.
     Address(AddressError),
     /// A credential that cannot be sent.
@@ -62,6 +65,7 @@ impl Report {
             Self::Arguments(reason) => kind_of_reason(reason, Kind::Caller),
             Self::Result(reason) => kind_of_reason(reason, Kind::Peer),
             Self::Address(_) | Self::Credential(_) | Self::Caller(_) => Kind::Caller,
+            Self::System(_) => Kind::System,
             Self::Bug(_) => Kind::Bug,
         }
     }
@@ -73,6 +77,7 @@ impl Report {
             Self::Start(StartError::Listen { cause, .. } | StartError::System(cause)) => {
                 errno(cause)
             }
+            Self::System(cause) => errno(cause),
             Self::Start(_)
             | Self::Arguments(_)
             | Self::Result(_)
@@ -103,6 +108,7 @@ impl Report {
             Self::Call(error) => error.may_have_executed(),
             Self::Result(_) | Self::Bug(_) => true,
             Self::Start(_)
+            | Self::System(_)
             | Self::Arguments(_)
             | Self::Address(_)
             | Self::Credential(_)
@@ -212,7 +218,11 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(error) => error.fmt(f),
+            Self::Start(StartError::Register(cause)) => {
+                write!(f, "cannot register the services: {cause}")
+            }
             Self::Start(error) => error.fmt(f),
+            Self::System(error) => write!(f, "the system refuses: {error}"),
             Self::Address(error) => error.fmt(f),
             Self::Credential(error) => error.fmt(f),
             Self::Arguments(reason) => write!(f, "the arguments cannot be sent: {reason}"),

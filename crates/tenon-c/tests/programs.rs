@@ -111,7 +111,7 @@ struct Serving {
 
 impl Serving {
     /// Serves at every kind of address there is; files lie in `folder`.
-    fn start(program: &Path, folder: &Path, on_workers: bool) -> Self {
+    fn start(program: &Path, folder: &Path, in_order: bool) -> Self {
         let mut command = Command::new(program);
         let file = |name: &str| folder.join(format!("{}.{name}", std::process::id()));
         let (unix, shm) = (file("socket"), file("shm"));
@@ -122,8 +122,8 @@ impl Serving {
             format!("shm://{}", shm.display()),
         ];
         command.args(listening);
-        if on_workers {
-            command.env("ON_WORKERS", "1");
+        if in_order {
+            command.env("IN_ORDER", "1");
         }
         let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut process = process.expect("the server starts");
@@ -178,8 +178,8 @@ fn programs_call_and_serve_over_every_transport() {
     let installed = Installed::shared();
     let sanitized = installed.compile("gcc", "server", &SANITIZED, false);
     let client = installed.compile("gcc", "client", &SANITIZED, false);
-    for on_workers in [false, true] {
-        let server = Serving::start(&sanitized, &installed.prefix, on_workers);
+    for in_order in [false, true] {
+        let server = Serving::start(&sanitized, &installed.prefix, in_order);
         let addresses = server.reachable();
         assert_eq!(addresses.len(), 7, "{addresses:?}");
         let said = succeeds(Command::new(&client).arg("everything").args(&addresses));
@@ -241,6 +241,27 @@ fn a_server_stops_whenever_it_is_told_to() {
 }
 
 #[test]
+fn an_event_loop_steps_a_server() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "steps", &SANITIZED, false);
+    let file = |name: &str| installed.prefix.join(name).display().to_string();
+    let unix = format!("unix://{}", file("steps.socket"));
+    let shm = format!("shm://{}", file("steps.shm"));
+    let addresses = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix, &shm];
+    assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
+}
+
+/// Connecting waits for nothing but the system there, so that one thread can be both ends.
+#[test]
+fn an_event_loop_steps_a_server_and_its_clients() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "loops", &SANITIZED, false);
+    let unix = format!("unix://{}", installed.prefix.join("loops.socket").display());
+    let said = succeeds(Command::new(program).args(["tcp://127.0.0.1:0", &unix]));
+    assert_eq!(said, "fine\n");
+}
+
+#[test]
 fn the_header_is_one_of_cpp_too() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");
     for compiler in ["g++", "clang++"].into_iter().filter(|name| has(name)) {
@@ -288,8 +309,8 @@ fn rust_calls(addresses: &[String]) {
     for address in addresses {
         let client = Client::connect(address, PROGRAM, 1).expect("it listens");
         let (number, text) = match client.protocol() {
-            tenon::Protocol::Onc => client.call(1, put_note, get_note),
-            tenon::Protocol::Lean => client.call_lean(
+            tenon::Protocol::Onc => client.onc().call(1, put_note, get_note),
+            tenon::Protocol::Lean => client.lean().call(
                 1,
                 |out| {
                     out.put(4_u32);
@@ -345,7 +366,7 @@ impl Service for Hostile {
         _: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        Self::answer(call.procedure)?
+        Self::answer(call.procedure())?
             .iter()
             .for_each(|word| result.put(*word));
         Ok(())
@@ -367,7 +388,7 @@ impl LeanService for Hostile {
         _: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        Self::answer(call.procedure)?
+        Self::answer(call.procedure())?
             .iter()
             .for_each(|word| result.put(*word));
         Ok(())

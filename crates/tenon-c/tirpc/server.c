@@ -182,7 +182,9 @@ bool tenon_svc_add(tenon_server *server, rpcprog_t program, rpcvers_t version, d
     own->version = version;
     own->dispatch = dispatch;
     own->is_reentrant = is_reentrant;
-    if (!tenon_server_add_raw(server, (uint32_t)program, (uint32_t)version, handle, own, TENON_INLINE, error)) {
+    /* A connection whose calls wait for the lock needs no second thread. */
+    tenon_order order = is_reentrant ? TENON_ANY_ORDER : TENON_IN_ORDER;
+    if (!tenon_server_add_raw(server, (uint32_t)program, (uint32_t)version, handle, own, order, error)) {
         free(own);
         return false;
     }

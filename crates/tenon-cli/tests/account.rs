@@ -188,7 +188,7 @@ impl Service for Packets {
         _: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             2 => {
                 result.room(1440).fill(7);
                 Ok(())
@@ -213,7 +213,7 @@ impl LeanService for Packets {
         _: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        match call.procedure {
+        match call.procedure() {
             2 => {
                 result.room(1440).fill(7);
                 Ok(())

@@ -34,7 +34,7 @@ impl Service for Echo {
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         // ECHO_INT tells the caller's user number instead.
-        if let (1, Credential::Sys(sys)) = (call.procedure, call.credential) {
+        if let (1, Credential::Sys(sys)) = (call.procedure(), call.credential()) {
             result.room(4).copy_from_slice(&sys.uid().to_be_bytes());
             return Ok(());
         }

@@ -61,7 +61,7 @@ impl LeanService for Numbers {
         arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        let number: i32 = match (call.procedure, arguments) {
+        let number: i32 = match (call.procedure(), arguments) {
             (1, LeanInput::Native(mut arguments)) => arguments.get()?,
             (1, LeanInput::Swapped(mut arguments)) => arguments.get()?,
             _ => return Err(Refusal::ProcedureUnavailable),

@@ -16,6 +16,7 @@ mod process;
 use std::io::{self, Write};
 
 use common::tenon;
+use tenon::rpcbind::LocalRpcbind;
 use tenon::wire::{Decoder, Encoder};
 use tenon::{CallInfo, Refusal, Server, Service};
 
@@ -49,7 +50,7 @@ fn serve(transport: &str, version: u32) -> Server {
         .listen(&format!("{transport}://127.0.0.1:0"))
         .expect("an address")
         .service(Bare(version))
-        .register_with_rpcbind(true)
+        .register_with(LocalRpcbind)
         .start()
         .expect("a server that rpcbind knows")
 }

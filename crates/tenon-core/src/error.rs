@@ -254,7 +254,7 @@ pub struct LeanException {
 }
 
 impl LeanException {
-    /// The details of an exception that the procedure [raised](crate::Refusal::raise), which are a
+    /// The details of an exception that the procedure [raised](crate::service::Refusal::raise), which are a
     /// `T`.
     ///
     /// ```

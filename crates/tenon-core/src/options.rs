@@ -19,7 +19,7 @@ const FRAGMENT_MIN: usize = 1024;
 /// Far enough away to be never, near enough to be computed with.
 pub const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// The limits of a [`Channel`](crate::Channel). The defaults suit most programs.
+/// The limits of a channel. The defaults suit most programs.
 #[derive(Debug, Clone)]
 pub struct ChannelOptions {
     #[doc(hidden)]

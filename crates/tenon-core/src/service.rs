@@ -235,7 +235,7 @@ pub enum Refusal {
 impl Refusal {
     /// Raises an exception: a lean client is told in words what happened, and in `details`, a value of
     /// the interface, what a program wants to know; it gets them by
-    /// [`details_as`](crate::LeanException::details_as). Which type they have, the two ends have to agree on.
+    /// [`details_as`](crate::error::LeanException::details_as). Which type they have, the two ends have to agree on.
     /// A client of ONC RPC is told SYSTEM_ERR.
     pub fn raise(message: impl Into<String>, details: &impl Marshal<Lean>) -> Self {
         let mut buffer = Buffer::default();

@@ -93,12 +93,12 @@ fn torture_in(representation: Representation) -> Interface {
 /// Calls a procedure by the interpreter.
 fn call(client: &Client, procedure: Procedure<'_>, sent: &Value) -> Result<Value, CallError> {
     match client.protocol() {
-        Protocol::Onc => client.call(
+        Protocol::Onc => client.onc().call(
             procedure.number(),
             |out| procedure.encode_arguments(sent, out),
             |input| procedure.decode_result(input),
         ),
-        Protocol::Lean => client.call_lean(
+        Protocol::Lean => client.lean().call(
             procedure.number(),
             |out| procedure.encode_arguments(sent, out),
             |input| match input {

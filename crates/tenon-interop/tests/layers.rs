@@ -10,7 +10,7 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 17] = [
+const CRATES: [&str; 18] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-idl",
@@ -19,6 +19,7 @@ const CRATES: [&str; 17] = [
     "tenon-shm",
     "tenon-xdp",
     "tenon-net",
+    "tenon-core",
     "tenon-exec",
     "tenon-gen",
     "tenon",

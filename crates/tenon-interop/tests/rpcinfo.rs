@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use tenon::rpcbind::LocalRpcbind;
 use tenon::wire::{Decoder, Encoder};
 use tenon::{Address, CallInfo, Refusal, Server, Service};
 use tenon_interop::{in_private_network, run, start_rpcbind};
@@ -32,15 +33,16 @@ impl Service for Bare {
 }
 
 fn serve(is_registered: bool) -> Server {
-    Server::builder()
+    let mut builder = Server::builder()
         .listen("tcp://127.0.0.1:0")
         .and_then(|builder| builder.listen("udp://127.0.0.1:0"))
         .expect("these are addresses")
         .service(Bare(2))
-        .service(Bare(5))
-        .register_with_rpcbind(is_registered)
-        .start()
-        .expect("the server starts")
+        .service(Bare(5));
+    if is_registered {
+        builder = builder.register_with(LocalRpcbind);
+    }
+    builder.start().expect("the server starts")
 }
 
 /// `127.0.0.1.4.210`: the port as two numbers behind the host (RFC 5665 section 5.2.3.1).

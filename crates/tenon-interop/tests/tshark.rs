@@ -74,6 +74,7 @@ fn traffic(addresses: &Addresses, transport: Transport) -> usize {
         .expect("words");
     let unknown = Client::connect(&url, torture::TORTURE_PROGRAM, 1).expect("our server");
     unknown
+        .onc()
         .call(9999, |_| Ok(()), |_| Ok(()))
         .expect_err("a refusal");
     7

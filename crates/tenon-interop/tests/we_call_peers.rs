@@ -77,7 +77,7 @@ fn check_echoes(addresses: &Addresses, transport: Transport) {
 
 /// Calls a procedure by the interpreter.
 fn call(client: &Client, procedure: Procedure<'_>, sent: &Value) -> Result<Value, CallError> {
-    client.call(
+    client.onc().call(
         procedure.number(),
         |out| procedure.encode_arguments(sent, out),
         |input| procedure.decode_result(input),
@@ -119,7 +119,7 @@ fn check_refusals(addresses: &Addresses, transport: Transport) {
     let channel = Channel::connect(&addresses.url(transport)).expect("a server");
     let refusal = |program, version, procedure| {
         let client = Client::over(channel.clone(), program, version);
-        match client.call(procedure, |_| Ok(()), |_| Ok(())) {
+        match client.onc().call(procedure, |_| Ok(()), |_| Ok(())) {
             Err(CallError::Refused(refused)) => refused,
             other => panic!("no refusal: {other:?}"),
         }
@@ -137,7 +137,10 @@ fn check_refusals(addresses: &Addresses, transport: Transport) {
         assert_eq!(garbage, Refused::GarbageArguments);
     }
     let client = Client::over(channel.clone(), program, 1);
-    client.call(0, |_| Ok(()), |_| Ok(())).expect("nothing");
+    client
+        .onc()
+        .call(0, |_| Ok(()), |_| Ok(()))
+        .expect("nothing");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! changed since the last one.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use mio::unix::SourceFd;
@@ -152,6 +152,13 @@ impl PollRegistry {
     }
 }
 
+/// The descriptor of the poller, which is readable while something has happened that no wait has returned.
+impl AsFd for PollRegistry {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl PollWaker {
     /// Ends the wait that goes on, or the next one.
     pub fn wake(&self) {
@@ -208,6 +215,27 @@ mod tests {
             panic!("no event");
         };
         assert!(event.is_hung_up);
+    }
+
+    /// So that an event loop can wait for a poller beside what it has of its own.
+    #[test]
+    fn a_poller_can_be_waited_for_by_another() {
+        let mut inner = Poller::new().unwrap();
+        let registry = inner.registry().unwrap();
+        let (mut peer, socket) = UnixStream::pair().unwrap();
+        registry.add(&socket, 1, Watch::Receive).unwrap();
+        let mut outer = Poller::new().unwrap();
+        let outer_registry = outer.registry().unwrap();
+        outer_registry.add(&registry, 2, Watch::Receive).unwrap();
+        assert!(events(&mut outer).is_empty());
+        peer.write_all(b"one").unwrap();
+        assert_eq!(events(&mut outer).len(), 1);
+        assert_eq!(events(&mut inner).len(), 1);
+        outer_registry.change(&registry, 2, Watch::Receive).unwrap();
+        assert!(
+            events(&mut outer).is_empty(),
+            "the inner one has told of it"
+        );
     }
 
     #[test]

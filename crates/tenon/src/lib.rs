@@ -55,6 +55,7 @@
 //! | call, from any number of threads | [`Client`], or the client that was generated; [`PendingCall`] where calls overlap, [`Batch`] where they go out together |
 //! | say how a connection is made and how large messages may be | [`ChannelOptions`] |
 //! | serve several programs at several addresses | [`Server`], [`ServerBuilder`], [`ServerLimits`] |
+//! | serve and call from an event loop of your own | [`SteppedServer`], [`ChannelStepper`] |
 //! | refuse a call, or know who calls | [`Refusal`], [`CallInfo`] |
 //! | know whose fault it was, and whether the call may have been executed | [`CallError`] |
 //! | choose between waking up late and keeping a processor busy | [`Waiting`] |
@@ -82,9 +83,10 @@ mod server;
 pub const DEFAULT_RESOLVER: &dyn resolve::Resolver = &rpcbind::HostRpcbind;
 
 pub use client::{
-    Batch, Channel, ChannelCounters, Client, ClientView, LeanCalls, OncCalls, PendingCall,
+    Batch, Channel, ChannelCounters, ChannelStepper, Client, ClientView, LeanCalls, OncCalls,
+    PendingCall,
 };
-pub use server::{Server, ServerBuilder};
+pub use server::{Server, ServerBuilder, SteppedServer};
 pub use tenon_core::LeanInput;
 pub use tenon_core::error::{CallError, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
@@ -95,7 +97,7 @@ pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Servic
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
 pub use tenon_core::{resolve, stubs};
 pub use tenon_net::{Address, AddressError, Protocol, Transport};
-pub use tenon_proto::connection::OutgoingCounters;
+pub use tenon_proto::connection::{BindError, OutgoingCounters};
 pub use tenon_proto::endpoint::DuplicateLimits;
 pub use tenon_proto::lean;
 pub use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential, CredentialError};

@@ -138,6 +138,17 @@ fn messages_of_all_sizes_come_back_however_is_waited() {
     }
 }
 
+/// What pads the last of several packets is no part of the arguments.
+#[test]
+fn messages_of_several_packets_have_any_length() {
+    let server = server(0);
+    let client = client(&server);
+    for size in (200_000..200_016).chain(4_000..4_016) {
+        let sent = pattern(size);
+        assert!(call(&client, ECHO, &sent).unwrap() == sent, "{size} bytes");
+    }
+}
+
 #[test]
 fn many_threads_with_many_calls_share_a_channel() {
     const THREADS: u32 = 6;

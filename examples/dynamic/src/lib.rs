@@ -63,12 +63,12 @@ impl Remote {
         let client = Client::over(self.channel.clone(), program.number, version.number);
         let number = procedure.number();
         match client.protocol() {
-            Protocol::Onc => client.call(
+            Protocol::Onc => client.onc().call(
                 number,
                 |out| procedure.encode_arguments(arguments, out),
                 |input| procedure.decode_result(input),
             ),
-            Protocol::Lean => client.call_lean(
+            Protocol::Lean => client.lean().call(
                 number,
                 |out| procedure.encode_arguments(arguments, out),
                 |input| match input {

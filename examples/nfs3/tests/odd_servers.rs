@@ -98,7 +98,7 @@ fn restarting(
             .is_ok()
     };
     move |inner, call, input, out| {
-        if call.procedure != NFSPROC3_COMMIT || !restarts() {
+        if call.procedure() != NFSPROC3_COMMIT || !restarts() {
             return inner.call(call, input, out);
         }
         let committed = Commit3Res::Ok(Commit3Resok {
@@ -133,7 +133,7 @@ fn a_server_that_always_restarts_is_given_up() {
 #[test]
 fn short_reads_and_writes_are_carried_on() {
     const SHORT: u32 = 300_000;
-    let (_server, remote) = mount(|inner, call, input, out| match call.procedure {
+    let (_server, remote) = mount(|inner, call, input, out| match call.procedure() {
         NFSPROC3_READ => {
             let mut args = Read3Args::decode(input)?;
             args.count = args.count.min(SHORT);
@@ -155,7 +155,7 @@ fn short_reads_and_writes_are_carried_on() {
 #[test]
 fn a_size_that_is_not_true_does_not_keep_the_client_busy() {
     let (_server, remote) = mount(|inner, call, input, out| {
-        if call.procedure != NFSPROC3_GETATTR {
+        if call.procedure() != NFSPROC3_GETATTR {
             return inner.call(call, input, out);
         }
         let object = Getattr3Args::decode(input)?.object;

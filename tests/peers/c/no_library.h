@@ -30,9 +30,9 @@ tenon_ping(tenon_channel *channel, tenon_error *error)
 
 bool
 tenon_server_add(tenon_server *server, const tenon_interface *interface, const tenon_handler *handlers,
-		 const void *methods, void *context, tenon_execution execution, tenon_error *error)
+		 const void *methods, void *context, tenon_order order, tenon_error *error)
 {
-	(void)server, (void)interface, (void)handlers, (void)methods, (void)context, (void)execution, (void)error;
+	(void)server, (void)interface, (void)handlers, (void)methods, (void)context, (void)order, (void)error;
 	return false;
 }
 

@@ -2,11 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tenon::lean::Interface;
 use tenon::wire::{DecodeError, EncodeError, Encoder, Representation};
-use tenon::{CallError, Channel, Client, Protocol};
+use tenon::{CallError, Channel, ChannelStepper, Client, Protocol};
 
 use super::codec;
 use super::error::{CError, done, told};
@@ -19,11 +20,12 @@ use crate::habits::Habits;
 use crate::report::Report;
 
 /// `tenon_channel`.
-#[derive(Clone)]
 pub struct CChannel {
     pub(super) client: Client,
     /// For those that share the connection.
     habits: Habits,
+    /// There once the program steps.
+    pub(super) stepper: Mutex<Option<ChannelStepper>>,
 }
 
 const NO_CHANNEL: Report = Report::Caller("the channel is NULL");
@@ -81,7 +83,7 @@ pub unsafe extern "C" fn tenon_channel_share(
         // SAFETY: both are NULL or what `tenon.h` says.
         let (channel, interface) = unsafe { (opened(channel)?, interface.as_ref()) };
         match interface {
-            None => Ok(channel.clone().into_raw()),
+            None => Ok(channel.shared().into_raw()),
             Some(interface) => {
                 // SAFETY: the interface is complete.
                 let lean = unsafe { interface.lean() };
@@ -107,7 +109,7 @@ pub unsafe extern "C" fn tenon_channel_timeout(
         // SAFETY: it is NULL or a channel that is open.
         let channel = unsafe { opened(channel) }?;
         let timeout = Duration::from_millis(timeout_ms);
-        let mut changed = channel.clone();
+        let mut changed = channel.shared();
         changed.client = changed.client.with_timeout(timeout);
         changed.habits.timeout = Some(timeout);
         Ok(changed.into_raw())
@@ -132,7 +134,7 @@ pub unsafe extern "C" fn tenon_channel_credential(
             let user = credential.as_ref().map(|claim| claim.user());
             (opened(channel)?, user)
         };
-        let mut changed = channel.clone();
+        let mut changed = channel.shared();
         changed.habits.user = user;
         let client = changed.habits.in_the_place_of(&changed.client);
         changed.client = client.map_err(Report::Credential)?;
@@ -302,7 +304,20 @@ impl<'m> Place<'m> {
 impl CChannel {
     fn handed_out(over: &Channel, habits: Habits, lean: Interface) -> Result<*mut Self, Report> {
         let client = habits.client(over, lean).map_err(Report::Credential)?;
-        Ok(Self { client, habits }.into_raw())
+        Ok(Self::of(client, habits).into_raw())
+    }
+
+    fn of(client: Client, habits: Habits) -> Self {
+        Self {
+            client,
+            habits,
+            stepper: Mutex::default(),
+        }
+    }
+
+    /// The same over the same connection, which is not stepped by this one.
+    fn shared(&self) -> Self {
+        Self::of(self.client.clone(), self.habits.clone())
     }
 
     fn into_raw(self) -> *mut Self {
@@ -314,7 +329,7 @@ impl CChannel {
         let mut unsent = None;
         let mut unread = None;
         let outcome = match self.client.protocol() {
-            Protocol::Onc => self.client.call(
+            Protocol::Onc => self.client.onc().call(
                 number,
                 |out| arguments.encode(out, |message| message.encode_xdr, &mut unsent),
                 |input| {
@@ -324,7 +339,7 @@ impl CChannel {
                     })
                 },
             ),
-            Protocol::Lean => self.client.call_lean(
+            Protocol::Lean => self.client.lean().call(
                 number,
                 |out| arguments.encode(out, |message| message.encode_lean, &mut unsent),
                 |input| {

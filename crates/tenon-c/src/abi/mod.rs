@@ -15,10 +15,12 @@ mod request;
 mod scratch;
 mod server;
 mod service;
+mod stepper;
 pub mod types;
 mod value;
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
+use std::time::Duration;
 
 pub use channel::*;
 pub use error::{CError, tenon_error_print};
@@ -26,6 +28,7 @@ pub use options::*;
 pub use pending::*;
 pub use request::*;
 pub use server::*;
+pub use stepper::*;
 pub use value::tenon_clear;
 
 /// The version of the library, as C wants a text.
@@ -39,6 +42,17 @@ const VERSION: &CStr =
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_version() -> *const c_char {
     VERSION.as_ptr()
+}
+
+/// Milliseconds for `poll`, not fewer than there are.
+fn poll_timeout(limit: Option<Duration>) -> c_int {
+    match limit {
+        None => -1,
+        Some(limit) => {
+            let millis = limit.as_micros().div_ceil(1000);
+            c_int::try_from(millis).unwrap_or(c_int::MAX)
+        }
+    }
 }
 
 /// A text that C handed over, which has to be UTF-8 to mean anything here.

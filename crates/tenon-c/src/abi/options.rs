@@ -115,6 +115,15 @@ pub(super) fn waiting(number: u32) -> Result<Waiting, Report> {
     }
 }
 
+/// Whether calls are carried out one after the other, by a `tenon_order`.
+pub(super) fn keeps_order(number: u32) -> Result<bool, Report> {
+    match number {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Report::Caller("unknown order of calls")),
+    }
+}
+
 fn said(milliseconds: u64) -> Option<Duration> {
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }

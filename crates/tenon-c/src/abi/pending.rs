@@ -55,7 +55,7 @@ impl CChannel {
             Protocol::Onc => {
                 let unread = |_: &mut Decoder<'_>| Ok(());
                 let encode = |message: &CMessage| message.encode_xdr;
-                (self.client).start(
+                self.client.onc().start(
                     number,
                     |out| arguments.encode(out, encode, &mut unsent),
                     unread,
@@ -64,7 +64,7 @@ impl CChannel {
             Protocol::Lean => {
                 let unread = |_: &mut LeanInput<'_>| Ok(());
                 let encode = |message: &CMessage| message.encode_lean;
-                (self.client).start_lean(
+                self.client.lean().start(
                     number,
                     |out| arguments.encode(out, encode, &mut unsent),
                     unread,

@@ -24,6 +24,7 @@ pub(super) struct RawService {
     version: u32,
     handler: RawHandler,
     context: *mut c_void,
+    keeps_order: bool,
     /// The server waits for it before the context may go.
     _presence: Presence,
 }
@@ -43,6 +44,7 @@ impl RawService {
         version: u32,
         handler: RawHandler,
         context: *mut c_void,
+        keeps_order: bool,
         presence: Presence,
     ) -> Self {
         Self {
@@ -50,6 +52,7 @@ impl RawService {
             version,
             handler,
             context,
+            keeps_order,
             _presence: presence,
         }
     }
@@ -62,6 +65,10 @@ impl Service for RawService {
 
     fn version(&self) -> u32 {
         self.version
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.keeps_order
     }
 
     fn call(

@@ -98,7 +98,7 @@ fn refusal(why: u32, words: String) -> Refusal {
             details: Vec::new(),
         },
         3 => Refusal::ProcedureUnavailable,
-        4 => Refusal::UnfitArguments(words),
+        4 => Refusal::InvalidArguments(words),
         5 => Refusal::Authentication(AuthStat::TOO_WEAK),
         ONC_AUTH.. => Refusal::Authentication(AuthStat(why - ONC_AUTH)),
         _ => Refusal::SystemError(words),
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn tenon_keep(request: *mut CRequest<'_>) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_request_procedure(request: *const CRequest<'_>) -> u32 {
     // SAFETY: it is NULL or the request that the handler was handed.
-    unsafe { request.as_ref() }.map_or(0, |request| request.info.procedure)
+    unsafe { request.as_ref() }.map_or(0, |request| request.info.procedure())
 }
 
 /// `tenon_request_auth_sys`.
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn tenon_request_auth_sys(
         let Some(request) = (unsafe { request.as_mut() }) else {
             return false;
         };
-        let Credential::Sys(user) = request.info.credential else {
+        let Credential::Sys(user) = request.info.credential() else {
             return false;
         };
         if claim.is_null() {
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn tenon_request_peer(request: *mut CRequest<'_>) -> *cons
         // SAFETY: it is NULL or the request that the handler was handed.
         let request = unsafe { request.as_mut() };
         let known = request.and_then(|request| {
-            let peer = request.info.peer?;
+            let peer = request.info.peer()?;
             let text = || c_text(peer.to_string().as_bytes());
             Some(request.peer.get_or_insert_with(text).as_ptr())
         });
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn tenon_request_peer(request: *mut CRequest<'_>) -> *cons
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_request_transport(request: *const CRequest<'_>) -> *const c_char {
     // SAFETY: it is NULL or the request that the handler was handed.
-    let name = match unsafe { request.as_ref() }.map(|request| request.info.transport) {
+    let name = match unsafe { request.as_ref() }.map(|request| request.info.transport()) {
         None => c"",
         Some(Transport::Tcp) => c"tcp",
         Some(Transport::Unix) => c"unix",
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn tenon_request_ip(
     port: *mut u16,
 ) -> usize {
     // SAFETY: it is NULL or the request that the handler was handed.
-    let Some(peer) = unsafe { request.as_ref() }.and_then(|request| request.info.peer) else {
+    let Some(peer) = unsafe { request.as_ref() }.and_then(|request| request.info.peer()) else {
         return 0;
     };
     if !port.is_null() {

@@ -1,13 +1,15 @@
 //! `tenon_server`, before and while it serves.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use tenon::{Server, ServerBuilder, Service};
+use tenon::rpcbind::LocalRpcbind;
+use tenon::{Server, ServerBuilder, ServerLimits, Service, StartError, SteppedServer};
 
 use super::error::{CError, done, told};
 use super::interface::list;
@@ -16,7 +18,7 @@ use super::raw::{RawHandler, RawService};
 use super::request::in_handler;
 use super::service::{CService, Handler};
 use super::types::CInterface;
-use super::words;
+use super::{poll_timeout, words};
 use crate::presence::{Absence, Presence};
 use crate::report::Report;
 use crate::text::c_text;
@@ -26,6 +28,8 @@ pub struct CServer {
     /// What is put together, until it serves.
     builder: Mutex<Option<ServerBuilder>>,
     serving: OnceLock<Serving>,
+    /// Whether the host's rpcbind is to be told of it.
+    is_registered: AtomicBool,
     /// It was stopped before it served.
     is_stopped: AtomicBool,
     /// Handed to each service, which lives as long as a thread that may call its handlers.
@@ -35,6 +39,8 @@ pub struct CServer {
 
 struct Serving {
     server: Arc<Server>,
+    /// The same if the program steps, for one thread at a time.
+    stepped: Option<Mutex<SteppedServer>>,
     addresses: Vec<CString>,
 }
 
@@ -56,6 +62,12 @@ pub struct CCounters {
 const NO_SERVER: Report = Report::Caller("the server is NULL");
 const SERVES: Report =
     Report::Caller("the server serves already, was stopped, or was not started for an error");
+const NOT_STEPPED: Report =
+    Report::Caller("the server is not stepped: call tenon_server_start_stepped first");
+const STEPS: Report = Report::Caller("a stepped server serves within tenon_server_step alone");
+const STEPS_ALREADY: Report = Report::Caller(
+    "tenon_server_step runs already: one thread at a time, and no handler, may step",
+);
 
 impl CServer {
     fn new() -> Self {
@@ -63,6 +75,7 @@ impl CServer {
         Self {
             builder: Mutex::new(Some(Server::builder())),
             serving: OnceLock::new(),
+            is_registered: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
             presence,
             absence,
@@ -83,22 +96,34 @@ impl CServer {
         Ok(())
     }
 
-    fn add(&self, service: impl Service, execution: u32) -> Result<(), Report> {
-        match execution {
-            0 => self.change(|builder| Ok(builder.service(service))),
-            1 => self.change(|builder| Ok(builder.service_on_workers(service))),
-            _ => Err(Report::Caller("there is no such way to execute calls")),
-        }
+    fn add(&self, service: impl Service) -> Result<(), Report> {
+        self.change(|builder| Ok(builder.service(service)))
     }
 
     fn start(&self) -> Result<(), Report> {
-        let mut builder = self.lock();
-        let server = builder.take().ok_or(SERVES)?.start()?;
-        let text = |address: &tenon::Address| c_text(address.to_string().as_bytes());
-        let addresses = server.addresses().iter().map(text).collect();
-        let server = Arc::new(server);
-        // Nobody else has had the builder, so nobody else has started it.
-        let _ = self.serving.set(Serving { server, addresses });
+        self.start_as(|builder| Ok(Serving::of(Arc::new(builder.start()?), None)))
+    }
+
+    fn start_stepped(&self) -> Result<(), Report> {
+        self.start_as(|builder| {
+            let stepped = builder.start_stepped()?;
+            let server = Arc::clone(stepped.handle());
+            Ok(Serving::of(server, Some(Mutex::new(stepped))))
+        })
+    }
+
+    fn start_as(
+        &self,
+        start: impl FnOnce(ServerBuilder) -> Result<Serving, StartError>,
+    ) -> Result<(), Report> {
+        let mut place = self.lock();
+        let mut builder = place.take().ok_or(SERVES)?;
+        if self.is_registered.load(Ordering::Relaxed) {
+            builder = builder.register_with(LocalRpcbind);
+        }
+        let serving = start(builder)?;
+        // No other thread has had the builder, so none has started it.
+        let _ = self.serving.set(serving);
         Ok(())
     }
 
@@ -106,11 +131,38 @@ impl CServer {
     fn run(&self) -> Result<(), Report> {
         let started = self.start();
         match (self.serving.get(), started) {
+            (Some(serving), _) if serving.stepped.is_some() => return Err(STEPS),
             (Some(serving), _) => serving.server.wait(),
             (None, Err(_)) if self.is_stopped.load(Ordering::Acquire) => {}
             (None, started) => return started,
         }
         Ok(())
+    }
+
+    /// Serves what has come; returns whether the server still serves.
+    fn step(&self) -> Result<bool, Report> {
+        let stepped = self.stepped()?;
+        match stepped.try_lock() {
+            Ok(mut stepped) => Ok(stepped.step()),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner().step()),
+            Err(TryLockError::WouldBlock) => Err(STEPS_ALREADY),
+        }
+    }
+
+    fn stepped(&self) -> Result<&Mutex<SteppedServer>, Report> {
+        let serving = self.serving.get();
+        let stepped = serving.and_then(|serving| serving.stepped.as_ref());
+        stepped.ok_or(NOT_STEPPED)
+    }
+
+    /// Tells something of a stepped server, unless a thread steps or it is none.
+    fn of_stepped<T>(&self, tell: impl FnOnce(&SteppedServer) -> T) -> Option<T> {
+        let stepped = self.stepped().ok()?;
+        match stepped.try_lock() {
+            Ok(stepped) => Some(tell(&stepped)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(tell(&poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// A handler cannot wait for itself: then a thread does. A server that does not serve will not.
@@ -139,6 +191,18 @@ impl CServer {
     fn free(self) {
         drop((self.builder, self.serving, self.presence));
         self.absence.wait();
+    }
+}
+
+impl Serving {
+    fn of(server: Arc<Server>, stepped: Option<Mutex<SteppedServer>>) -> Self {
+        let text = |address: &tenon::Address| c_text(address.to_string().as_bytes());
+        let addresses = server.addresses().iter().map(text).collect();
+        Self {
+            server,
+            stepped,
+            addresses,
+        }
     }
 }
 
@@ -179,17 +243,19 @@ pub unsafe extern "C" fn tenon_server_add(
     handlers: *const Option<Handler>,
     methods: *const c_void,
     context: *mut c_void,
-    execution: u32,
+    order: u32,
     error: *mut CError,
 ) -> bool {
     let add = || {
         // SAFETY: both are NULL or what `tenon.h` says.
         let (server, interface) = unsafe { (known(server)?, interface.as_ref()) };
         let interface = interface.ok_or(Report::Caller("the interface is NULL"))?;
+        let keeps_order = options::keeps_order(order)?;
         let presence = server.presence.clone();
         // SAFETY: all of it is complete, and lives as long as the server.
-        let service = unsafe { CService::new(interface, handlers, methods, context, presence) }?;
-        server.add(service, execution)
+        let service =
+            unsafe { CService::new(interface, handlers, methods, context, keeps_order, presence) }?;
+        server.add(service)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, add) }.is_some()
@@ -206,19 +272,20 @@ pub unsafe extern "C" fn tenon_server_add_raw(
     version: u32,
     handler: Option<RawHandler>,
     context: *mut c_void,
-    execution: u32,
+    order: u32,
     error: *mut CError,
 ) -> bool {
     let add = || {
         // SAFETY: it is NULL or a server.
         let server = unsafe { known(server) }?;
         let handler = handler.ok_or(Report::Caller("the handler is NULL"))?;
+        let keeps_order = options::keeps_order(order)?;
         // SAFETY: the context lives as long as the server, and handlers may use it.
         let service = unsafe {
             let presence = server.presence.clone();
-            RawService::new(program, version, handler, context, presence)
+            RawService::new(program, version, handler, context, keeps_order, presence)
         };
-        server.add(service, execution)
+        server.add(service)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, add) }.is_some()
@@ -261,19 +328,18 @@ pub unsafe extern "C" fn tenon_server_waiting(server: *mut CServer, waiting: u32
     }
 }
 
-/// `tenon_server_workers`.
+/// `tenon_server_threads`.
 ///
 /// # Safety
 /// As `tenon.h` says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_server_workers(server: *mut CServer, workers: usize) {
-    let processors = || thread::available_parallelism().map_or(1, usize::from);
-    let workers = match workers {
-        0 => processors(),
-        said => said,
-    };
+pub unsafe extern "C" fn tenon_server_threads(server: *mut CServer, threads: usize) {
+    let mut limits = ServerLimits::default();
+    if threads > 0 {
+        limits.threads = threads;
+    }
     // SAFETY: it is NULL or a server.
-    unsafe { change(server, |builder| builder.workers(workers)) };
+    unsafe { change(server, |builder| builder.limits(limits)) };
 }
 
 /// `tenon_server_rpcbind`.
@@ -282,12 +348,12 @@ pub unsafe extern "C" fn tenon_server_workers(server: *mut CServer, workers: usi
 /// As `tenon.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_server_rpcbind(server: *mut CServer, is_registered: bool) {
-    // SAFETY: it is NULL or a server.
-    unsafe {
-        change(server, |builder| {
-            builder.register_with_rpcbind(is_registered)
-        })
-    };
+    done((), || {
+        // SAFETY: it is NULL or a server.
+        if let Ok(server) = unsafe { known(server) } {
+            (server.is_registered).store(is_registered, Ordering::Relaxed);
+        }
+    });
 }
 
 /// `tenon_server_users`.
@@ -321,6 +387,53 @@ pub unsafe extern "C" fn tenon_server_start(server: *mut CServer, error: *mut CE
 pub unsafe extern "C" fn tenon_server_run(server: *mut CServer, error: *mut CError) -> bool {
     // SAFETY: the server is NULL or one, the error NULL or the caller's own.
     unsafe { told(error, || known(server)?.run()) }.is_some()
+}
+
+/// `tenon_server_start_stepped`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_server_start_stepped(
+    server: *mut CServer,
+    error: *mut CError,
+) -> bool {
+    // SAFETY: the server is NULL or one, the error NULL or the caller's own.
+    unsafe { told(error, || known(server)?.start_stepped()) }.is_some()
+}
+
+/// `tenon_server_descriptor`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_server_descriptor(server: *const CServer) -> c_int {
+    // SAFETY: it is NULL or a server.
+    let server = unsafe { known(server) }.ok();
+    let descriptor = server.and_then(|server| server.of_stepped(|of| of.as_fd().as_raw_fd()));
+    descriptor.unwrap_or(-1)
+}
+
+/// `tenon_server_next_timeout`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_server_next_timeout(server: *const CServer) -> c_int {
+    // SAFETY: it is NULL or a server.
+    let server = unsafe { known(server) }.ok();
+    let limit = server.and_then(|server| server.of_stepped(SteppedServer::next_timeout));
+    poll_timeout(limit.flatten())
+}
+
+/// `tenon_server_step`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_server_step(server: *mut CServer, error: *mut CError) -> bool {
+    // SAFETY: the server is NULL or one, the error NULL or the caller's own.
+    unsafe { told(error, || known(server)?.step()) }.unwrap_or(false)
 }
 
 /// `tenon_server_address`.

@@ -33,6 +33,7 @@ pub(super) struct CService {
     procedures: Box<[Served]>,
     methods: *const c_void,
     context: *mut c_void,
+    keeps_order: bool,
     /// The server waits for it before methods and context may go.
     _presence: Presence,
 }
@@ -60,6 +61,7 @@ impl CService {
         handlers: *const Option<Handler>,
         methods: *const c_void,
         context: *mut c_void,
+        keeps_order: bool,
         presence: Presence,
     ) -> Result<Self, Report> {
         // SAFETY: the caller's promise; interfaces are constant data of the program's.
@@ -96,6 +98,7 @@ impl CService {
             procedures: served.into(),
             methods,
             context,
+            keeps_order,
             _presence: presence,
         })
     }
@@ -130,7 +133,7 @@ impl CService {
         out: &mut Encoder<'_, R>,
         routine: impl FnOnce(&CMessage) -> Encode,
     ) -> Result<(), Refusal> {
-        let served = self.find(call.procedure)?;
+        let served = self.find(call.procedure())?;
         let sizes = [served.arguments, served.result].map(|message| message.map_or(0, |m| m.size));
         with_room(sizes[0], sizes[1], |arguments, result| {
             // SAFETY: there is so much room as long as this runs, and what lies there is a value of the
@@ -199,6 +202,10 @@ impl Service for CService {
 
     fn version(&self) -> u32 {
         self.lean.version
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.keeps_order
     }
 
     fn call(

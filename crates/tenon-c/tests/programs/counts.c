@@ -37,7 +37,7 @@ int main(int count, char **arguments) {
     for (int i = 1; i + 1 < count; i += 2) {
         uint32_t sum = 0;
         tenon_server *server = tenon_server_new();
-        if (!tenon_server_add(server, &notes, handlers, NULL, &sum, TENON_INLINE, &error) ||
+        if (!tenon_server_add(server, &notes, handlers, NULL, &sum, TENON_ANY_ORDER, &error) ||
             !tenon_server_listen(server, arguments[i], &error) || !tenon_server_start(server, &error))
             return tenon_error_print(&error, arguments[i]), 1;
         tenon_channel *channel = tenon_connect(arguments[i + 1], &notes, NULL, &error);

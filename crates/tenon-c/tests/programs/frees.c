@@ -40,17 +40,16 @@ static bool take_long(const void *own, void *context, void *arguments, void *res
     return true;
 }
 
-static tenon_server *serving(work *context, int count, char **addresses, tenon_execution execution) {
+static tenon_server *serving(work *context, int count, char **addresses, tenon_order order) {
     static const tenon_handler handlers[PROCEDURES] = {[WAIT] = take_long};
     tenon_server *server = tenon_server_new();
-    check(tenon_server_add(server, &notes, handlers, NULL, context, execution, &error), "add");
-    tenon_server_workers(server, (size_t)count);
+    check(tenon_server_add(server, &notes, handlers, NULL, context, order, &error), "add");
     for (int i = 0; i < count; i++) check(tenon_server_listen(server, addresses[i], &error), addresses[i]);
     check(tenon_server_start(server, &error), "start");
     return server;
 }
 
-static void frees_in_time(int count, char **addresses, tenon_execution execution, bool is_stopped_by_handlers,
+static void frees_in_time(int count, char **addresses, tenon_order order, bool is_stopped_by_handlers,
                           unsigned milliseconds) {
     work *context = calloc(1, sizeof *context);
     tenon_channel *channels[ADDRESSES_MAX];
@@ -59,7 +58,7 @@ static void frees_in_time(int count, char **addresses, tenon_execution execution
     context->milliseconds = milliseconds;
     sem_init(&context->begun, 0, 0);
     pthread_barrier_init(&context->all_are_called, NULL, (unsigned)count);
-    tenon_server *server = context->server = serving(context, count, addresses, execution);
+    tenon_server *server = context->server = serving(context, count, addresses, order);
     for (int i = 0; i < count; i++) {
         channels[i] = tenon_connect(tenon_server_address(server, (size_t)i), &notes, NULL, &error);
         check(channels[i] != NULL, "connect");
@@ -83,11 +82,11 @@ static void frees_in_time(int count, char **addresses, tenon_execution execution
 }
 
 int main(int count, char **arguments) {
-    const tenon_execution executions[] = {TENON_INLINE, TENON_WORKERS};
+    const tenon_order orders[] = {TENON_ANY_ORDER, TENON_IN_ORDER};
     for (int i = 0; i < 2; i++) {
-        frees_in_time(count - 1, arguments + 1, executions[i], true, 300);
+        frees_in_time(count - 1, arguments + 1, orders[i], true, 300);
         /* Longer than a server has patience that nobody else stops. */
-        frees_in_time(count - 1, arguments + 1, executions[i], false, 2500);
+        frees_in_time(count - 1, arguments + 1, orders[i], false, 2500);
     }
     puts("fine");
     return 0;

@@ -78,8 +78,8 @@ int main(int count, char **arguments) {
     static const tenon_handler handlers[PROCEDURES] = {echo, refuse, pass_time, who, reverse, die, large, NULL};
     tenon_error error;
     tenon_server *server = tenon_server_new();
-    bool on_workers = getenv("ON_WORKERS") != NULL;
-    if (!tenon_server_add(server, &notes, handlers, &own, NULL, on_workers ? TENON_WORKERS : TENON_INLINE, &error))
+    tenon_order order = getenv("IN_ORDER") != NULL ? TENON_IN_ORDER : TENON_ANY_ORDER;
+    if (!tenon_server_add(server, &notes, handlers, &own, NULL, order, &error))
         return tenon_error_print(&error, "add"), 1;
     for (int i = 1; i < count; i++)
         if (!tenon_server_listen(server, arguments[i], &error)) return tenon_error_print(&error, arguments[i]), 1;

@@ -5,11 +5,10 @@ use std::io;
 use rustix::process::{getgid, getgroups, getuid};
 use rustix::system::uname;
 use tenon::lean::BindRefusal;
-use tenon::lean::client::BindError;
 use tenon::wire::DecodeMode;
 use tenon::{
-    Address, AuthSys, CallError, ChannelOptions, Client, ConnectError, Credential, Misbehavior,
-    Protocol, Transport,
+    Address, AuthSys, BindError, CallError, ChannelOptions, Client, ConnectError, Credential,
+    Misbehavior, Protocol, Transport,
 };
 
 use crate::args::{Auth, CallOptions};
@@ -57,7 +56,7 @@ pub fn no_connection(error: &ConnectError) -> Failure {
     let failure = Failure::new(error);
     let (address, cause) = match error {
         ConnectError::Unreachable { address, cause } => (address, cause),
-        ConnectError::Rpcbind { address, .. } => {
+        ConnectError::Unresolved { address, .. } => {
             return failure.hint(format!("if you know the port, say it: {address}:PORT"));
         }
         ConnectError::NotRegistered { .. } => {

@@ -39,12 +39,12 @@ pub fn call(
     arguments: &Value,
 ) -> Result<Value, CallError> {
     match client.protocol() {
-        Protocol::Onc => client.call(
+        Protocol::Onc => client.onc().call(
             procedure.number(),
             |out| procedure.encode_arguments(arguments, out),
             |input| procedure.decode_result(input),
         ),
-        Protocol::Lean => client.call_lean(
+        Protocol::Lean => client.lean().call(
             procedure.number(),
             |out| procedure.encode_arguments(arguments, out),
             |input| match input {

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use tenon::lean::BindRefusal;
-use tenon::lean::client::BindError;
 use tenon::rpcbind::{Registration, Rpcbind, RpcbindError};
 use tenon::{
-    Address, CallError, ChannelOptions, Client, ConnectError, Protocol, Refused, WaitCounters,
+    Address, BindError, CallError, ChannelOptions, Client, ConnectError, Protocol, Refused,
+    WaitCounters,
 };
 
 use crate::args::PingArgs;
@@ -98,7 +98,7 @@ impl Target {
     fn registered(&self) -> Result<Vec<u32>, Failure> {
         let program = self.args.program.program;
         let all = self.registrations().map_err(|cause| {
-            connect::no_connection(&ConnectError::Rpcbind {
+            connect::no_connection(&ConnectError::Unresolved {
                 address: self.address.clone(),
                 cause: Arc::new(cause),
             })
@@ -186,8 +186,8 @@ impl Target {
 
 fn null(client: &Client) -> Result<(), CallError> {
     match client.protocol() {
-        Protocol::Onc => client.call(0, |_| Ok(()), |_| Ok(())),
-        Protocol::Lean => client.call_lean(0, |_| Ok(()), |_| Ok(())),
+        Protocol::Onc => client.onc().call(0, |_| Ok(()), |_| Ok(())),
+        Protocol::Lean => client.lean().call(0, |_| Ok(()), |_| Ok(())),
     }
 }
 

@@ -22,7 +22,7 @@ pub use summary::{Figures, PartFigures, Summary};
 pub use trace::{Owner, Part, Trace, Way};
 
 /// An account of calls. Clones are the same account; any number of
-/// [clients](crate::Client::with_account) may share it, and any number of threads.
+/// clients may share it, and any number of threads.
 ///
 /// ```no_run
 /// use tenon::{Account, Client};

@@ -65,7 +65,8 @@ pub struct FoundCall {
 enum Message {
     /// All that was received, and where in it the arguments end.
     Memory(Vec<u8>, usize),
-    Whole(Whole),
+    /// The same of several packets.
+    Whole(Whole, usize),
     Copied(Buffer),
 }
 
@@ -74,7 +75,7 @@ impl FoundCall {
     pub fn message(&self) -> &[u8] {
         match &self.message {
             Message::Memory(memory, end) => &memory[..*end],
-            Message::Whole(whole) => whole.message(),
+            Message::Whole(whole, end) => &whole.message()[..*end],
             Message::Copied(buffer) => buffer.as_slice(),
         }
     }
@@ -204,15 +205,18 @@ impl ServedPort {
         };
         let (key, call) = (found.key, CallToServe::incoming(&found.call));
         let arguments = found.call.arguments.len();
-        let behind = packet
-            .as_ptr_range()
-            .contains(&found.call.arguments.as_ptr())
-            .then(|| found.call.arguments.as_ptr() as usize - packet.as_ptr() as usize);
-        let end = behind.map(|offset| offset + arguments);
+        let begin = found.call.arguments.as_ptr();
+        let end_in = |bytes: &[u8]| {
+            let is_inside = bytes.as_ptr_range().contains(&begin);
+            is_inside.then(|| begin as usize - bytes.as_ptr() as usize + arguments)
+        };
+        let end = end_in(packet);
         let message = match (end, whole.message().is_empty()) {
             (_, false) => {
+                // Behind the arguments is what pads the last packet.
+                let end = end_in(whole.message()).unwrap_or(whole.message().len());
                 let spare = Whole::of(&received.config, Role::Server);
-                Message::Whole(std::mem::replace(whole, spare))
+                Message::Whole(std::mem::replace(whole, spare), end)
             }
             (Some(end), true) if is_last && place.start == 0 => {
                 Message::Memory(std::mem::take(&mut received.memory), end)
@@ -239,7 +243,7 @@ impl ServedPort {
             Message::Memory(memory, _) if self.received.memory.is_empty() => {
                 self.received.memory = memory;
             }
-            Message::Whole(mut whole) if self.received.whole.message().is_empty() => {
+            Message::Whole(mut whole, _) if self.received.whole.message().is_empty() => {
                 whole.clear();
                 self.received.whole = whole;
             }
@@ -247,7 +251,7 @@ impl ServedPort {
                 copy.clear();
                 self.received.spare = copy;
             }
-            Message::Memory(..) | Message::Whole(_) => {}
+            Message::Memory(..) | Message::Whole(..) => {}
         }
     }
 

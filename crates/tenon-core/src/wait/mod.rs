@@ -1,7 +1,7 @@
 //! How a thread waits for its peer: asleep, awake, or awake for a while and then asleep.
 //!
 //! One [`Waiter`] belongs to whoever receives on a connection. It repeats an attempt that does not
-//! block for as long as the [policy](Waiting) says; what it has [learned] there says how long that is
+//! block for as long as the [policy](Waiting) says; what it has learned there says how long that is
 //! if the policy leaves it open. [`Spinners`] bounds how many do that at the same time.
 
 mod counters;
@@ -21,8 +21,8 @@ pub use spinners::{LOOKS, Looking, Spinners};
 pub use waiter::{Company, Spun, Waiter};
 
 /// How threads wait for what a peer sends. Said of a channel by
-/// [`ChannelOptions::waiting`](crate::ChannelOptions::waiting) and of a server by
-/// [`ServerBuilder::waiting`](crate::ServerBuilder::waiting).
+/// [`ChannelOptions::waiting`](crate::options::ChannelOptions::waiting) and of a server by
+/// `ServerBuilder::waiting`.
 ///
 /// Waking a thread that sleeps takes the system several times as long as carrying a short message to a
 /// thread that is awake and looks. A thread that looks takes a processor from everybody else.

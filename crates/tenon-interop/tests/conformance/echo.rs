@@ -100,7 +100,7 @@ fn what_is_too_large_for_the_sender_is_said_and_harms_no_other_call() {
 fn what_is_too_large_for_the_server_is_refused_and_it_serves_on() {
     for row in sized_rows() {
         let limits = ServerLimits {
-            record_bytes: 100 << 10,
+            message_bytes: 100 << 10,
             ..ServerLimits::default()
         };
         let server = row.serve(&Obliging::default(), Execution::Inline, limits);

@@ -24,7 +24,7 @@ fn calls_of_one_connection_are_carried_out_in_their_order() {
     for row in stream_rows() {
         let service = Obliging::default();
         let limits = ServerLimits {
-            connection_calls_in_flight: 1 << 10,
+            connection_calls: 1 << 10,
             ..ServerLimits::default()
         };
         let server = row.serve(&service, Execution::Inline, limits);
@@ -62,7 +62,7 @@ fn more_calls_than_the_server_takes_are_all_answered() {
     for row in sized_rows() {
         let service = Obliging::default();
         let limits = ServerLimits {
-            connection_calls_in_flight: LIMIT,
+            connection_calls: LIMIT,
             ..ServerLimits::default()
         };
         let server = row.serve(&service, Execution::Waiting, limits);

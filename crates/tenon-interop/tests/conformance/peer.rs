@@ -206,7 +206,7 @@ fn answer(stream: &mut dyn Stream, order: ByteOrder) {
 
 fn oblige(call: &Call<'_>, order: ByteOrder, out: &mut Buffer) {
     let reply = Reply::begin(out, call.caller);
-    if call.procedure != ADD {
+    if call.procedure() != ADD {
         let details = encoded_details(order);
         let raised = Exception {
             details: details.as_slice(),

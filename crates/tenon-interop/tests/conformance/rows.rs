@@ -241,29 +241,28 @@ pub enum Server {
 impl Row {
     /// A server of the row that carries calls out so, and is granted no more than `limits`.
     pub fn serve(&self, service: &Obliging, execution: Execution, limits: ServerLimits) -> Server {
-        let builder = tenon::Server::builder().limits(limits);
+        let threads = match execution {
+            Execution::Inline => limits.threads,
+            Execution::Workers(workers) => workers,
+            Execution::Waiting => 64,
+        };
+        let of_threads = ServerLimits {
+            threads,
+            ..limits.clone()
+        };
+        let builder = tenon::Server::builder().limits(of_threads);
         let address = (self.carrier.listen)();
         let builder = builder.listen(&address).unwrap();
         let service = service.clone();
         match (self.server, execution) {
-            (End::Threads, Execution::Inline) => {
+            (End::Threads, _) => {
                 let builder = builder.service(service);
-                Server::Threads(at_server(&address, || builder.start().unwrap()))
-            }
-            (End::Threads, Execution::Workers(workers)) => {
-                let builder = builder.service_on_workers(service).workers(workers);
-                Server::Threads(at_server(&address, || builder.start().unwrap()))
-            }
-            (End::Threads, Execution::Waiting) => {
-                let builder = builder.service_on_workers(service).workers(64);
                 Server::Threads(at_server(&address, || builder.start().unwrap()))
             }
             (End::Tasks, execution) => {
                 let (builder, blocking) = match execution {
                     Execution::Inline => (builder.service(service).into(), 4),
-                    Execution::Workers(workers) => {
-                        (builder.service_on_workers(service).into(), workers)
-                    }
+                    Execution::Workers(workers) => (builder.service(service).into(), workers),
                     Execution::Waiting => {
                         (ServerBuilder::from(builder).service(Patient(service)), 4)
                     }
@@ -387,8 +386,10 @@ impl Client {
     pub fn call(&self, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
         match self {
             Self::Threads(client) => match client.protocol() {
-                Protocol::Onc => client.call(procedure.into(), put(bytes), rest),
-                Protocol::Lean => client.call_lean(procedure.into(), put_lean(bytes), rest_lean),
+                Protocol::Onc => client.onc().call(procedure.into(), put(bytes), rest),
+                Protocol::Lean => client
+                    .lean()
+                    .call(procedure.into(), put_lean(bytes), rest_lean),
             },
             Self::Tasks(client, runtime) => {
                 let call = call_in_task(client, procedure, bytes);
@@ -402,9 +403,11 @@ impl Client {
     pub fn start(&self, procedure: u16, bytes: &[u8]) -> Result<Pending, CallError> {
         Ok(match self {
             Self::Threads(client) => Pending::Thread(Box::new(match client.protocol() {
-                Protocol::Onc => client.start(procedure.into(), put(bytes), rest)?,
+                Protocol::Onc => client.onc().start(procedure.into(), put(bytes), rest)?,
                 Protocol::Lean => {
-                    client.start_lean(procedure.into(), put_lean(bytes), rest_lean)?
+                    client
+                        .lean()
+                        .start(procedure.into(), put_lean(bytes), rest_lean)?
                 }
             })),
             Self::Tasks(client, runtime) => {
@@ -469,8 +472,8 @@ async fn call_in_task(
 ) -> Result<Vec<u8>, CallError> {
     let number = procedure.into();
     match client.protocol() {
-        Protocol::Onc => client.call(number, put(bytes), rest).await,
-        Protocol::Lean => client.call_lean(number, put_lean(bytes), rest_lean).await,
+        Protocol::Onc => client.onc().call(number, put(bytes), rest).await,
+        Protocol::Lean => client.lean().call(number, put_lean(bytes), rest_lean).await,
     }
 }
 

@@ -260,10 +260,10 @@ impl Service for Obliging {
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         let arguments = rest(arguments)?;
-        if call.procedure == HOLD.into() {
+        if call.procedure() == HOLD.into() {
             self.gate.hold();
         }
-        let made = self.oblige(call.procedure, &arguments)?;
+        let made = self.oblige(call.procedure(), &arguments)?;
         Ok(put(&made)(result)?)
     }
 
@@ -283,10 +283,10 @@ impl LeanService for Obliging {
         mut arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        if call.procedure == HOLD.into() {
+        if call.procedure() == HOLD.into() {
             self.gate.hold();
         }
-        let made = self.oblige_lean(call.procedure, &mut arguments)?;
+        let made = self.oblige_lean(call.procedure(), &mut arguments)?;
         result.room(made.len()).copy_from_slice(&made);
         Ok(())
     }

@@ -134,6 +134,22 @@ pub struct UnsentCall {
     pub deadline: Instant,
 }
 
+impl UnsentCall {
+    /// A call that cannot be [started](super::Connection::start_call) yet: it is to be restarted when it can. An empty
+    /// buffer is left in place of its whole message.
+    pub fn new(draft: &CallDraft<'_>, message: &mut Buffer, deadline: Instant) -> Self {
+        let lean = match draft {
+            CallDraft::Onc => None,
+            CallDraft::Lean(call) => Some((Arc::clone(call.interface), call.procedure)),
+        };
+        Self {
+            message: std::mem::take(message),
+            lean,
+            deadline,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct OutgoingCalls<W> {
     calls: InFlight<PendingReply<W>>,

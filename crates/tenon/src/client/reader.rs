@@ -135,16 +135,17 @@ impl<'c> Reader<'c> {
         Ok(())
     }
 
-    /// Hands out what has come, without waiting.
+    /// Hands out what has come, without waiting; returns whether something was received.
     ///
     /// # Errors
     /// The connection has failed.
-    pub(super) fn receive_now(&mut self) -> Result<(), ConnectionFailure> {
+    pub(super) fn receive_now(&mut self) -> Result<bool, ConnectionFailure> {
         self.deliver(None)?;
-        if self.receive(Instant::now().into())? {
+        let has_received = self.receive(Instant::now().into())?;
+        if has_received {
             self.deliver(None)?;
         }
-        Ok(())
+        Ok(has_received)
     }
 
     #[cold]

@@ -254,6 +254,7 @@ impl ChannelState {
             (&mut sender.outgoing, &mut self.calls)
             && !connection.put_back(batch)
             && connection.in_flight() <= 1
+            && !self.is_stepped
         {
             // The peer has a part of a call that is not waited for any more: nothing else can be sent behind it.
             let failure = io::Error::from(io::ErrorKind::TimedOut).into();

@@ -7,7 +7,7 @@ use tenon_core::client::seal;
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::CallTimer;
-use tenon_proto::connection::{CallDraft, StartError};
+use tenon_proto::connection::{CallDraft, StartError, UnsentCall};
 use tenon_wire::Buffer;
 
 use super::call::{Call, Flight, Reply, Ticket};
@@ -105,6 +105,10 @@ impl Channel {
         loop {
             match self.try_start(&mut state, waiter, &mut message, draft, &flight.timer) {
                 Ok(()) => break,
+                Err(Obstacle::PeerIsBusy) if state.may_put_off() => {
+                    state.put_off(waiter, &mut message, draft, &flight.timer);
+                    break;
+                }
                 Err(obstacle) => {
                     state = self.overcome(state, obstacle, waiter, &flight.timer)?;
                     flight.timer.look();
@@ -117,7 +121,12 @@ impl Channel {
         state.buffers.keep(message);
         probe.at(Step::Sending);
         if !state.gathers() {
-            state = self.transmit(state, flight.timer.deadline());
+            let deadline = if state.is_stepped {
+                flight.timer.started()
+            } else {
+                flight.timer.deadline()
+            };
+            state = self.transmit(state, deadline);
         }
         probe.at(Step::Sent);
         Ok(state)
@@ -267,6 +276,25 @@ impl ChannelState {
         let call = self.calls.start(draft, message, timer, waiter)?;
         self.waiters.set_call(waiter, call);
         Ok(())
+    }
+
+    /// Whether a call that the peer does not take yet is to wait for the steps of an event loop, and not its caller.
+    #[cold]
+    fn may_put_off(&self) -> bool {
+        self.is_stepped && matches!(self.calls, Calls::Stream(_))
+    }
+
+    /// Has a call started as soon as the peer takes it.
+    #[cold]
+    fn put_off(
+        &mut self,
+        waiter: WaiterId,
+        message: &mut Buffer,
+        draft: &CallDraft<'_>,
+        timer: &CallTimer,
+    ) {
+        let call = UnsentCall::new(draft, message, timer.deadline());
+        self.unsent.push_back((call, waiter));
     }
 
     /// Whether calls wait for others that are sent with them.

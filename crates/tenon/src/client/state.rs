@@ -36,6 +36,8 @@ pub(super) struct ChannelState {
     pub(super) open_batches: usize,
     /// Whether several callers were woken since something was sent: their next calls can go out together.
     pub(super) has_woken_several: bool,
+    /// Whether an event loop [steps](super::stepper): what finds no room waits for the next step.
+    pub(super) is_stepped: bool,
 }
 
 impl ChannelState {
@@ -52,6 +54,7 @@ impl ChannelState {
             connections: 0,
             open_batches: 0,
             has_woken_several: false,
+            is_stepped: false,
         }
     }
 

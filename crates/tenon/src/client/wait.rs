@@ -222,6 +222,8 @@ impl Channel {
                     None => (now >= flight.timer.deadline()).then_some(false),
                 }
             }
+            // An event loop has put it off.
+            (Calls::Stream(_), None) => (now >= flight.timer.deadline()).then_some(false),
             _ => {
                 state.handle_due(now);
                 None
@@ -289,7 +291,7 @@ impl ChannelState {
 
     /// Does what is due for calls over datagrams.
     #[cold]
-    fn handle_due(&mut self, now: Instant) {
+    pub(super) fn handle_due(&mut self, now: Instant) {
         let Calls::Datagram(calls) = &mut self.calls else {
             return;
         };

@@ -18,7 +18,7 @@ use super::state::ServerState;
 /// A server that does not serve yet. [`Server::builder`] makes one.
 #[derive(Default)]
 pub struct ServerBuilder {
-    settings: ServerSettings,
+    pub(super) settings: ServerSettings,
 }
 
 impl ServerBuilder {

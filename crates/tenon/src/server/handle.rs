@@ -21,7 +21,7 @@ use super::thread::Thread;
 use super::turn;
 
 /// How long calls may still run when a server is dropped.
-const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
+pub(super) const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 
 /// How long threads have to leave when they are not carrying out calls.
 const DEPARTURE: Duration = Duration::from_millis(500);
@@ -62,7 +62,7 @@ const DRAIN_TICK: Duration = Duration::from_millis(1);
 ///         arguments: &mut Decoder<'_>,
 ///         result: &mut Encoder<'_>,
 ///     ) -> Result<(), Refusal> {
-///         match call.procedure {
+///         match call.procedure() {
 ///             1 => result.put(arguments.get::<u32>()?),
 ///             _ => return Err(Refusal::ProcedureUnavailable),
 ///         }

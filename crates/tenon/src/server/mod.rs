@@ -20,6 +20,9 @@
 //! other threads have for a connection they leave in its [slot]. A peer that has closed its own sending side still gets
 //! all its replies.
 //!
+//! A [stepped] server has no threads: the program's own event loop does what they would do, and handlers keep their
+//! connections.
+//!
 //! There is no signal handling here: a program decides itself when to call [`Server::shutdown`].
 
 mod activity;
@@ -32,6 +35,7 @@ mod scheduler;
 mod slot;
 mod slot_table;
 mod state;
+mod stepped;
 mod stream;
 mod thread;
 mod turn;
@@ -41,6 +45,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use builder::ServerBuilder;
 pub use handle::Server;
+pub use stepped::SteppedServer;
 
 /// Locks; a thread that panicked while it held the lock has left what it guards in order, as every
 /// change here is a single step.

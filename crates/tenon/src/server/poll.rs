@@ -74,7 +74,7 @@ impl PollDuty {
     }
 
     /// When something is to be done even if nothing happens.
-    fn next_duty(&mut self, server: &ServerState, now: Instant) -> Option<Instant> {
+    pub(super) fn next_duty(&mut self, server: &ServerState, now: Instant) -> Option<Instant> {
         let idle = server.shared.limits.idle_timeout;
         if self.check_idle.is_none()
             && let Some(idle) = idle

@@ -59,6 +59,8 @@ pub(super) struct Scheduler {
     is_busy: AtomicBool,
     /// Whether several connections have something to say, so that no thread stays with one.
     is_crowded: AtomicBool,
+    /// Whether the program [steps](Self::step) instead of threads.
+    is_stepped: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -98,6 +100,10 @@ struct LoneSlot {
     needed: u32,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a task is moved once, to the thread that does it"
+)]
 enum Task {
     Serve(ReadySlot, bool),
     Run(Box<Job>),
@@ -141,6 +147,7 @@ impl Scheduler {
             handlers_max,
             is_busy: AtomicBool::new(false),
             is_crowded: AtomicBool::new(false),
+            is_stepped: AtomicBool::new(false),
         }
     }
 
@@ -157,6 +164,59 @@ impl Scheduler {
         tasks.threads_max += 1;
         tasks.poll = Some(Box::new(poll));
         self.spawn(&mut tasks, server)
+    }
+
+    /// Has the program step: no thread is started, not even for calls that take long.
+    pub(super) fn start_stepped(&self, poll: PollDuty) {
+        self.is_stepped.store(true, Ordering::Relaxed);
+        let mut tasks = lock(&self.tasks);
+        tasks.threads_max = 0;
+        tasks.poll = Some(Box::new(poll));
+    }
+
+    /// Whether the program steps, and asks each time when it has to step again.
+    pub(super) fn is_stepped(&self) -> bool {
+        self.is_stepped.load(Ordering::Relaxed)
+    }
+
+    /// Polls without waiting and serves what has something to say, each for a turn. The next poll returns at once if
+    /// something is left to do. Returns false once the server is stopped.
+    pub(super) fn step(&self, server: &Arc<ServerState>, thread: &mut Thread) -> bool {
+        let mut tasks = lock(&self.tasks);
+        let Some(mut poll) = tasks.poll.take() else {
+            return false;
+        };
+        // So that a shutdown waits for the handlers that run.
+        tasks.threads += 1;
+        drop(tasks);
+        poll.wait(server, false);
+        self.end_poll(poll);
+        let turns = lock(&self.tasks).ready.len();
+        for _ in 0..turns {
+            let ready = lock(&self.tasks).ready.pop_front();
+            let Some((slot, state)) = ready else { break };
+            turn::serve(server, &slot, state, thread, false);
+        }
+        let tasks = lock(&self.tasks);
+        let (is_left, serves) = (!tasks.ready.is_empty(), !tasks.is_closed);
+        drop(tasks);
+        self.leave();
+        if is_left {
+            server.wake_poller();
+        }
+        serves
+    }
+
+    /// Returns after which time the program has to step even if nothing happens.
+    pub(super) fn next_timeout(&self, server: &ServerState) -> Option<Duration> {
+        let now = Instant::now();
+        let mut tasks = lock(&self.tasks);
+        let at = if tasks.ready.is_empty() {
+            tasks.poll.as_mut()?.next_duty(server, now)?
+        } else {
+            now
+        };
+        Some(at.saturating_duration_since(now))
     }
 
     // ---- What there is to do ----

@@ -73,8 +73,15 @@ impl ServerState {
             *next = Some(at);
             drop(next);
             // The thread that polls may have gone to sleep for longer.
-            self.waker.wake();
+            if !self.scheduler.is_stepped() {
+                self.waker.wake();
+            }
         }
+    }
+
+    /// Has the next poll return at once.
+    pub(super) fn wake_poller(&self) {
+        self.waker.wake();
     }
 
     /// When something is to be looked at even if nothing happens.

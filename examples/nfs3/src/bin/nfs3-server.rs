@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use tenon::Server;
+use tenon::rpcbind::LocalRpcbind;
 use tenon_example_nfs3::fs::FileSystem;
 use tenon_example_nfs3::protocol::{mount3::MountV3Service, nfs3::NfsV3Service};
 use tenon_example_nfs3::server::{Export, Nfs, SharedFs};
@@ -82,8 +83,10 @@ fn start(args: &Args) -> Result<Server, Box<dyn Error>> {
     let export = Export::new(fs.clone(), &args.export)?;
     let mut server = Server::builder()
         .service(NfsV3Service(Nfs(fs)))
-        .service(MountV3Service(export))
-        .register_with_rpcbind(args.register);
+        .service(MountV3Service(export));
+    if args.register {
+        server = server.register_with(LocalRpcbind);
+    }
     for address in &args.addresses {
         server = server.listen(address)?;
     }

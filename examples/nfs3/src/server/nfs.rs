@@ -368,7 +368,7 @@ impl NfsV3 for Nfs {
 
 /// Bytes of data that one message may carry, at most.
 fn data_max(call: &CallInfo<'_>) -> u32 {
-    match call.transport {
+    match call.transport() {
         Transport::Udp => DATA_MAX_DATAGRAM,
         _ => DATA_MAX,
     }

@@ -177,8 +177,8 @@ impl Subject<'_> {
     pub fn call(&self, client: &Client) -> Result<Value, CallError> {
         match (self.procedure, client.protocol()) {
             (Some(procedure), _) => dynamic::call(client, procedure, &self.arguments),
-            (None, Protocol::Onc) => client.call(0, |_| Ok(()), |_| Ok(Value::Void)),
-            (None, Protocol::Lean) => client.call_lean(0, |_| Ok(()), |_| Ok(Value::Void)),
+            (None, Protocol::Onc) => client.onc().call(0, |_| Ok(()), |_| Ok(Value::Void)),
+            (None, Protocol::Lean) => client.lean().call(0, |_| Ok(()), |_| Ok(Value::Void)),
         }
     }
 

@@ -101,7 +101,7 @@ fn serve(
 ) -> Result<(), Refusal> {
     let mut procedures = interface.procedures();
     let procedure = procedures
-        .find(|procedure| procedure.number() == call.procedure)
+        .find(|procedure| procedure.number() == call.procedure())
         .ok_or(Refusal::ProcedureUnavailable)?;
     let arguments = procedure.decode_arguments(arguments)?;
     let value = answer(procedure.name(), &arguments).ok_or(Refusal::ProcedureUnavailable)?;

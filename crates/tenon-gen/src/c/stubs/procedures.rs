@@ -274,7 +274,7 @@ impl<'a> File<'a> {
             w.line("};");
             w.line("");
             w.line(format!(
-                "return tenon_server_add (server, &{name}_interface, handlers, service, context, execution, error);"
+                "return tenon_server_add (server, &{name}_interface, handlers, service, context, order, error);"
             ));
         });
     }
@@ -332,6 +332,6 @@ fn number(number: u32) -> String {
 
 fn serve_head(name: &str) -> String {
     format!(
-        "{name}_serve (tenon_server *server, const {name}_service *service, void *context, tenon_execution execution, tenon_error *error)"
+        "{name}_serve (tenon_server *server, const {name}_service *service, void *context, tenon_order order, tenon_error *error)"
     )
 }

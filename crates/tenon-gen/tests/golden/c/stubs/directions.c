@@ -891,7 +891,7 @@ tenon_handle_files_state_1 (const void *methods, void *context, void *arguments,
 }
 
 bool
-files_1_serve (tenon_server *server, const files_1_service *service, void *context, tenon_execution execution, tenon_error *error)
+files_1_serve (tenon_server *server, const files_1_service *service, void *context, tenon_order order, tenon_error *error)
 {
 	const tenon_handler handlers[] = {
 		service->files_read_1 != NULL ? tenon_handle_files_read_1 : NULL,
@@ -899,5 +899,5 @@ files_1_serve (tenon_server *server, const files_1_service *service, void *conte
 		service->files_state_1 != NULL ? tenon_handle_files_state_1 : NULL,
 	};
 
-	return tenon_server_add (server, &files_1_interface, handlers, service, context, execution, error);
+	return tenon_server_add (server, &files_1_interface, handlers, service, context, order, error);
 }

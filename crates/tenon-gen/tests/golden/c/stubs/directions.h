@@ -83,7 +83,7 @@ typedef struct files_1_service {
 	bool (*files_state_1) (void *context, FILES_STATE_result *result, tenon_request *request);
 } files_1_service;
 
-bool files_1_serve (tenon_server *server, const files_1_service *service, void *context, tenon_execution execution, tenon_error *error);
+bool files_1_serve (tenon_server *server, const files_1_service *service, void *context, tenon_order order, tenon_error *error);
 
 #ifdef __cplusplus
 }

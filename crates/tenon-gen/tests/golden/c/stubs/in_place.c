@@ -1234,12 +1234,12 @@ tenon_handle_reverse_1 (const void *methods, void *context, void *arguments, voi
 }
 
 bool
-terms_1_serve (tenon_server *server, const terms_1_service *service, void *context, tenon_execution execution, tenon_error *error)
+terms_1_serve (tenon_server *server, const terms_1_service *service, void *context, tenon_order order, tenon_error *error)
 {
 	const tenon_handler handlers[] = {
 		service->simplify_1 != NULL ? tenon_handle_simplify_1 : NULL,
 		service->reverse_1 != NULL ? tenon_handle_reverse_1 : NULL,
 	};
 
-	return tenon_server_add (server, &terms_1_interface, handlers, service, context, execution, error);
+	return tenon_server_add (server, &terms_1_interface, handlers, service, context, order, error);
 }

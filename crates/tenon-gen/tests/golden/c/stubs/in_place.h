@@ -92,7 +92,7 @@ typedef struct terms_1_service {
 	bool (*reverse_1) (void *context, chain *links, chain *result, tenon_request *request);
 } terms_1_service;
 
-bool terms_1_serve (tenon_server *server, const terms_1_service *service, void *context, tenon_execution execution, tenon_error *error);
+bool terms_1_serve (tenon_server *server, const terms_1_service *service, void *context, tenon_order order, tenon_error *error);
 
 #ifdef __cplusplus
 }

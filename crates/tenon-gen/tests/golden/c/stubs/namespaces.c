@@ -1440,12 +1440,12 @@ tenon_handle_shapes_frame_1 (const void *methods, void *context, void *arguments
 }
 
 bool
-shapes_drawing_1_serve (tenon_server *server, const shapes_drawing_1_service *service, void *context, tenon_execution execution, tenon_error *error)
+shapes_drawing_1_serve (tenon_server *server, const shapes_drawing_1_service *service, void *context, tenon_order order, tenon_error *error)
 {
 	const tenon_handler handlers[] = {
 		service->shapes_paint_1 != NULL ? tenon_handle_shapes_paint_1 : NULL,
 		service->shapes_frame_1 != NULL ? tenon_handle_shapes_frame_1 : NULL,
 	};
 
-	return tenon_server_add (server, &shapes_drawing_1_interface, handlers, service, context, execution, error);
+	return tenon_server_add (server, &shapes_drawing_1_interface, handlers, service, context, order, error);
 }

@@ -110,7 +110,7 @@ typedef struct shapes_drawing_1_service {
 	bool (*shapes_frame_1) (void *context, char *name, color *result, tenon_request *request);
 } shapes_drawing_1_service;
 
-bool shapes_drawing_1_serve (tenon_server *server, const shapes_drawing_1_service *service, void *context, tenon_execution execution, tenon_error *error);
+bool shapes_drawing_1_serve (tenon_server *server, const shapes_drawing_1_service *service, void *context, tenon_order order, tenon_error *error);
 
 #ifdef __cplusplus
 }

@@ -698,14 +698,14 @@ tenon_handle_storeproc_put_1 (const void *methods, void *context, void *argument
 }
 
 bool
-store_program_1_serve (tenon_server *server, const store_program_1_service *service, void *context, tenon_execution execution, tenon_error *error)
+store_program_1_serve (tenon_server *server, const store_program_1_service *service, void *context, tenon_order order, tenon_error *error)
 {
 	const tenon_handler handlers[] = {
 		service->storeproc_get_1 != NULL ? tenon_handle_storeproc_get_1 : NULL,
 		service->storeproc_put_1 != NULL ? tenon_handle_storeproc_put_1 : NULL,
 	};
 
-	return tenon_server_add (server, &store_program_1_interface, handlers, service, context, execution, error);
+	return tenon_server_add (server, &store_program_1_interface, handlers, service, context, order, error);
 }
 
 static const tenon_procedure tenon_procedures_store_program_2[] = {
@@ -795,7 +795,7 @@ tenon_handle_storeproc_far_2 (const void *methods, void *context, void *argument
 }
 
 bool
-store_program_2_serve (tenon_server *server, const store_program_2_service *service, void *context, tenon_execution execution, tenon_error *error)
+store_program_2_serve (tenon_server *server, const store_program_2_service *service, void *context, tenon_order order, tenon_error *error)
 {
 	const tenon_handler handlers[] = {
 		service->storeproc_get_2 != NULL ? tenon_handle_storeproc_get_2 : NULL,
@@ -803,7 +803,7 @@ store_program_2_serve (tenon_server *server, const store_program_2_service *serv
 		service->storeproc_far_2 != NULL ? tenon_handle_storeproc_far_2 : NULL,
 	};
 
-	return tenon_server_add (server, &store_program_2_interface, handlers, service, context, execution, error);
+	return tenon_server_add (server, &store_program_2_interface, handlers, service, context, order, error);
 }
 
 const tenon_interface empty_program_1_interface = {

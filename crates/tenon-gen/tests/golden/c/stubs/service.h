@@ -54,7 +54,7 @@ typedef struct store_program_1_service {
 	bool (*storeproc_put_1) (void *context, args *arg1, bool arg2, tenon_request *request);
 } store_program_1_service;
 
-bool store_program_1_serve (tenon_server *server, const store_program_1_service *service, void *context, tenon_execution execution, tenon_error *error);
+bool store_program_1_serve (tenon_server *server, const store_program_1_service *service, void *context, tenon_order order, tenon_error *error);
 
 #define STORE_V2 2
 #define STOREPROC_COUNT 7
@@ -83,7 +83,7 @@ typedef struct store_program_2_service {
 	bool (*storeproc_far_2) (void *context, int32_t arg1, int32_t *result, tenon_request *request);
 } store_program_2_service;
 
-bool store_program_2_serve (tenon_server *server, const store_program_2_service *service, void *context, tenon_execution execution, tenon_error *error);
+bool store_program_2_serve (tenon_server *server, const store_program_2_service *service, void *context, tenon_order order, tenon_error *error);
 
 #define EMPTY_PROGRAM 0x20000003
 

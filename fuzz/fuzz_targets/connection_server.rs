@@ -1,0 +1,162 @@
+//! What the end of a connection that has accepted it makes of any stream, however it is cut into pieces: either
+//! protocol, or neither. All of its answers are messages that a client understands.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tenon_fuzz::connection::{LIMIT, services, transmit_all};
+use tenon_proto::ROOM_FIRST;
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::{Frame, Receiver};
+use tenon_proto::connection::{Connection, Event, ReplyDraft, WireProtocol};
+use tenon_proto::lean::{ByteOrder, Kind, Preamble};
+use tenon_proto::onc::message::{ReplyBody, ReplyHeader};
+use tenon_wire::{Buffer, Decoder};
+
+fuzz_target!(|data: &[u8]| {
+    let [how, piece, stream @ ..] = data else {
+        return;
+    };
+    let client = Preamble {
+        order: match how % 2 {
+            0 => ByteOrder::Little,
+            _ => ByteOrder::Big,
+        },
+        ..Preamble::client(0)
+    };
+    // Random bytes would hardly get past a preamble, with its check, or the mark and the beginning of a call.
+    let stream = match how >> 1 & 3 {
+        0 => [&client.encode(), stream].concat(),
+        1 => {
+            let call = [&[0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1], stream].concat();
+            let mark = 0x8000_0000 | call.len() as u32;
+            [&mark.to_be_bytes()[..], &call].concat()
+        }
+        _ => stream.to_vec(),
+    };
+    let piece = usize::from(*piece) + 1;
+    let served = serve(&stream, piece);
+    assert_eq!(serve(&stream, usize::MAX), served);
+    let Served {
+        protocol,
+        answers,
+        begun,
+    } = served;
+    match protocol {
+        None => assert!(begun.is_empty()),
+        Some(WireProtocol::Onc) => check_onc(&answers, &begun),
+        Some(WireProtocol::Lean) => check_lean(&answers, &begun),
+    }
+});
+
+/// What became of a stream.
+#[derive(Debug, PartialEq)]
+struct Served {
+    protocol: Option<WireProtocol>,
+    /// All that was answered.
+    answers: Vec<u8>,
+    /// The calls that were begun, in their order.
+    begun: Vec<u32>,
+}
+
+fn serve(mut stream: &[u8], piece: usize) -> Served {
+    let services = services();
+    let config = ConnectionConfig {
+        receive_max: LIMIT,
+        incoming_calls_max: 16,
+        ..ConnectionConfig::server()
+    };
+    let (mut connection, mut receiver) = Connection::<()>::server(config);
+    let (mut answers, mut begun) = (Vec::new(), Vec::new());
+    let mut received = 0;
+    'stream: while !stream.is_empty() {
+        let room = receiver.room();
+        let taken = piece.min(stream.len()).min(room.len());
+        assert!(taken > 0, "there is always room");
+        room[..taken].copy_from_slice(&stream[..taken]);
+        received += taken;
+        if let Err(error) = receiver.handle_received(taken) {
+            connection.handle_framing_error(error);
+            break;
+        }
+        assert!(receiver.capacity() <= ROOM_FIRST.max(2 * received));
+        stream = &stream[taken..];
+        loop {
+            let frame = match receiver.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    connection.handle_framing_error(error);
+                    break 'stream;
+                }
+            };
+            match connection.handle_frame(frame, &services) {
+                Ok(Event::Called(call)) => {
+                    assert!(call.service < 2 && (call.procedure != 0 || call.wants_stamps));
+                    begun.push(call.caller.number());
+                    let mut reply = Buffer::default();
+                    let draft = ReplyDraft::begin(&mut reply, call.caller);
+                    reply.extend(call.arguments);
+                    draft.seal(&mut reply);
+                    connection.push_reply(&mut reply);
+                }
+                Ok(_) => {}
+                Err(_) => break 'stream,
+            }
+            answers.extend(transmit_all(&mut connection));
+        }
+    }
+    answers.extend(transmit_all(&mut connection));
+    Served {
+        protocol: connection.protocol(),
+        answers,
+        begun,
+    }
+}
+
+/// Hands all messages of a stream out, which has to be legal.
+fn for_each_frame(mut receiver: Receiver, mut bytes: &[u8], mut take: impl FnMut(Frame<'_>)) {
+    while !bytes.is_empty() {
+        let room = receiver.room();
+        let taken = room.len().min(bytes.len());
+        room[..taken].copy_from_slice(&bytes[..taken]);
+        receiver.handle_received(taken).expect("a legal stream");
+        bytes = &bytes[taken..];
+        while let Some(frame) = receiver.next_frame().expect("a legal stream") {
+            take(frame);
+        }
+    }
+    assert!(receiver.is_between_frames());
+}
+
+/// Every call that was begun has one answer, in its order, and all that was said is legal.
+fn check_lean(answers: &[u8], begun: &[u32]) {
+    let mut replies = Vec::new();
+    for_each_frame(Receiver::lean(LIMIT), answers, |frame| {
+        if let Frame::Message(message) = frame {
+            message.parts().expect("a legal message");
+            let header = message.header;
+            if header.kind == Kind::Reply && (header.procedure != 0 || begun.contains(&header.id)) {
+                replies.push(header.id);
+            }
+        }
+    });
+    // A ping may have the number of a call: then its answer is one more.
+    let mut replies = replies.into_iter();
+    assert!(begun.iter().all(|id| replies.any(|reply| reply == *id)));
+}
+
+fn check_onc(answers: &[u8], begun: &[u32]) {
+    let mut replies = Vec::new();
+    for_each_frame(Receiver::onc(2 * LIMIT), answers, |frame| {
+        let Frame::Record(record) = frame else {
+            panic!("ONC RPC has records only");
+        };
+        let header = ReplyHeader::decode(&mut Decoder::new(record)).expect("a legal reply");
+        if let ReplyBody::Success(_) = header.body {
+            replies.push(header.xid);
+        }
+    });
+    // Pings are answered by the connection itself.
+    let mut replies = replies.into_iter();
+    assert!(begun.iter().all(|xid| replies.any(|reply| reply == *xid)));
+}
