@@ -824,7 +824,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn do_(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: Job,
     ) -> impl core::future::Future<Output = Result<u32, Refusal>> + Send;
 
@@ -834,7 +834,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn add(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         left: u64,
         right: u64,
     ) -> impl core::future::Future<Output = Result<u64, Refusal>> + Send;
@@ -845,7 +845,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn sort(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         arg1: Jobs,
         descending: bool,
     ) -> impl core::future::Future<Output = Result<Jobs, Refusal>> + Send;
@@ -856,7 +856,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn name(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: Job,
     ) -> impl core::future::Future<Output = Result<BString, Refusal>> + Send;
 
@@ -866,7 +866,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn meet(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: u32,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 
@@ -876,7 +876,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn forget(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 }
 
@@ -901,32 +901,32 @@ impl<T: TasksV1Async> ::tenon_tokio::AsyncService for TasksV1AsyncService<T> {
         match call.procedure() {
             TASKS_DO => {
                 let TasksV1DoRequest { args } = call.read()?;
-                let reply = self.0.do_(&call, args).await?;
+                let reply = self.0.do_(&call.info(), args).await?;
                 call.reply::<TasksV1DoRequest>(&reply)
             }
             TASKS_ADD => {
                 let TasksV1AddRequest { left, right } = call.read()?;
-                let reply = self.0.add(&call, left, right).await?;
+                let reply = self.0.add(&call.info(), left, right).await?;
                 call.reply::<TasksV1AddRequest>(&reply)
             }
             TASKS_SORT => {
                 let TasksV1SortRequest { arg1, descending } = call.read()?;
-                let reply = self.0.sort(&call, arg1, descending).await?;
+                let reply = self.0.sort(&call.info(), arg1, descending).await?;
                 call.reply::<TasksV1SortRequest>(&reply)
             }
             TASKS_NAME => {
                 let TasksV1NameRequest { args } = call.read()?;
-                let reply = self.0.name(&call, args).await?;
+                let reply = self.0.name(&call.info(), args).await?;
                 call.reply::<TasksV1NameRequest>(&reply)
             }
             TASKS_MEET => {
                 let TasksV1MeetRequest { args } = call.read()?;
-                self.0.meet(&call, args).await?;
+                self.0.meet(&call.info(), args).await?;
                 call.reply::<TasksV1MeetRequest>(&())
             }
             TASKS_FORGET => {
                 call.read::<TasksV1ForgetRequest>()?;
-                self.0.forget(&call).await?;
+                self.0.forget(&call.info()).await?;
                 call.reply::<TasksV1ForgetRequest>(&())
             }
             _ => Err(Refusal::ProcedureUnavailable),

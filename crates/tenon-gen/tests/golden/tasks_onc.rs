@@ -332,7 +332,7 @@ pub trait NotesV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn clear(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 
     /// The procedure `NOTES_READ`.
@@ -341,7 +341,7 @@ pub trait NotesV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn read(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: i32,
     ) -> impl core::future::Future<Output = Result<Note, Refusal>> + Send;
 
@@ -351,7 +351,7 @@ pub trait NotesV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn write(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         at: i32,
         what: Note,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
@@ -374,17 +374,17 @@ impl<T: NotesV1Async> ::tenon_tokio::AsyncService for NotesV1AsyncService<T> {
         match call.procedure() {
             NOTES_CLEAR => {
                 call.decode(NotesV1ClearRequest::decode)?;
-                self.0.clear(&call).await?;
+                self.0.clear(&call.info()).await?;
                 call.answer(|out| NotesV1ClearRequest::encode(&(), out))
             }
             NOTES_READ => {
                 let NotesV1ReadRequest { args } = call.decode(NotesV1ReadRequest::decode)?;
-                let reply = self.0.read(&call, args).await?;
+                let reply = self.0.read(&call.info(), args).await?;
                 call.answer(|out| NotesV1ReadRequest::encode(&reply, out))
             }
             NOTES_WRITE => {
                 let NotesV1WriteRequest { at, what } = call.decode(NotesV1WriteRequest::decode)?;
-                self.0.write(&call, at, what).await?;
+                self.0.write(&call.info(), at, what).await?;
                 call.answer(|out| NotesV1WriteRequest::encode(&(), out))
             }
             _ => Err(Refusal::ProcedureUnavailable),

@@ -19,21 +19,15 @@ pub fn write(
     methods: &[&Method<'_>],
     tokio: &str,
 ) {
-    write_trait(w, protocols.onc.rust, of, methods, tokio);
+    write_trait(w, protocols.onc.rust, of, methods);
     write_service(w, protocols, of, methods, tokio);
     for method in methods {
         write_request(w, protocols, method, tokio);
     }
 }
 
-fn write_trait(
-    w: &mut Writer,
-    rust: &Rust<'_>,
-    of: &Versioned<'_>,
-    methods: &[&Method<'_>],
-    tokio: &str,
-) {
-    rust.uses(&["Refusal"]);
+fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&Method<'_>]) {
+    rust.uses(&["CallInfo", "Refusal"]);
     let name = &of.version.name;
     w.gap();
     w.line(format!(
@@ -57,7 +51,7 @@ fn write_trait(
             let result = method.result_text(rust);
             let head = Head {
                 name: format!("fn {}", method.names.method),
-                parameters: parameters(rust, method, tokio),
+                parameters: parameters(rust, method),
                 result: format!(
                     "impl core::future::Future<Output = Result<{result}, Refusal>> + Send"
                 ),
@@ -68,10 +62,11 @@ fn write_trait(
 }
 
 /// The parameters of a server's method.
-fn parameters(rust: &Rust<'_>, method: &Method<'_>, tokio: &str) -> Vec<String> {
+fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
     let parameters = parameters.map(|(shape, name)| format!("{name}: {}", rust.type_text(shape)));
-    ["&self".to_owned(), format!("call: &{tokio}::Call")]
+    ["&self", "call: &CallInfo<'_>"]
+        .map(str::to_owned)
         .into_iter()
         .chain(parameters)
         .collect()
@@ -169,7 +164,7 @@ fn serve(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
     let locals = method.names.parameters.iter().map(Expr::text);
     let carry_out = Expr::call(
         format!("self.0.{}", method.names.method),
-        [Expr::text("&call")].into_iter().chain(locals),
+        [Expr::text("&call.info()")].into_iter().chain(locals),
     );
     let carry_out = Expr::Then(Box::new(carry_out), "await");
     let carry_out = Expr::Try(Box::new(carry_out));
