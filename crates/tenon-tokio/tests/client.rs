@@ -20,11 +20,7 @@ use tokio::task::JoinSet;
 fn server() -> Server {
     let udp = format!("udp://{}:0", fresh_host());
     let builder = listening().listen(&udp).unwrap();
-    builder
-        .service(obliging())
-        .workers(8)
-        .start()
-        .unwrap()
+    builder.service(obliging()).start().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,7 +15,6 @@ use common::raw::Raw;
 use common::{ECHO, PATIENCE, in_time, interface, serving_at};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tenon::ServerLimits;
-use tenon_tokio::Server;
 use tokio::task::spawn_blocking;
 
 #[global_allocator]
@@ -40,7 +39,7 @@ fn call_on(address: &str) {
     let mut peer = Raw::connect(address);
     let service = peer.bind(interface());
     for id in 0..CALLS {
-        peer.onc().call(service, ECHO, id as u32 + 1, b"");
+        peer.call(service, ECHO, id as u32 + 1, b"");
     }
     peer.send();
     let mut room = [0; 8 << 10];
@@ -67,9 +66,7 @@ async fn replies_that_were_sent_take_no_memory_while_others_are() {
         ring_bytes: RING,
         ..ServerLimits::default()
     };
-    let server = Server::start(serving_at(&address, limits, body))
-        .await
-        .unwrap();
+    let server = serving_at(&address, limits, body).start().await.unwrap();
     let before = taken();
     in_time(spawn_blocking(move || call_on(&address)))
         .await
