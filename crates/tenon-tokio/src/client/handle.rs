@@ -21,7 +21,7 @@ use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder,
 use tokio::task::spawn_blocking;
 
 use super::channel::Channel;
-use super::ticket::{PendingCall, Ticket, recycle};
+use super::ticket::{PendingCall, Ticket};
 
 /// Calls one version of a program from tasks. Clones and the copies that the `with_` methods make share the channel;
 /// any number of tasks may call at once. Generated clients wrap one of these.
@@ -324,7 +324,7 @@ impl<'c> ClientView<'c> {
         let written = self.written(write, followed.as_ref())?;
         let ticket = Ticket::new(&client.channel, written, timer, followed.clone());
         let results = ticket.await?;
-        finish(results, followed, read)
+        finish(&client.channel, results, followed, read)
     }
 
     /// Writes a call and makes it whole.
@@ -356,6 +356,7 @@ impl<'c> ClientView<'c> {
 /// Reads results and gives their memory back.
 #[inline]
 fn finish<T>(
+    channel: &Channel,
     results: Results,
     followed: Option<Arc<Followed>>,
     read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
@@ -367,7 +368,7 @@ fn finish<T>(
     if let Some(followed) = &followed {
         followed.at(Step::Decoded);
     }
-    recycle(results);
+    channel.recycle(results);
     if let (Some(followed), Ok(_)) = (&followed, &value) {
         followed.keep();
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tenon_core::caller::Decoding;
+use tenon_core::client::buffers::keep_spare;
 use tenon_core::client::{Outcome, ResultBytes, Results};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Followed, Step};
@@ -203,15 +204,20 @@ impl<T> Future for PendingCall<T> {
         let fault = || shared.lock().calls.fault();
         let results = outcome.into_results(&self.timer, fault)?;
         let value = (self.decode)(self.decoding, results.bytes.as_slice(), results.order);
-        recycle(results);
+        self.channel.recycle(results);
         Poll::Ready(value)
     }
 }
 
-/// Keeps the memory of results for the next call of this thread.
-pub(super) fn recycle(results: Results) {
-    if let ResultBytes::Copied(bytes) = results.bytes {
-        tenon_core::client::buffers::keep_spare(bytes);
+impl Channel {
+    /// Keeps the memory of results: for the next call of this thread, or of any.
+    #[inline]
+    pub(super) fn recycle(&self, results: Results) {
+        if let ResultBytes::Copied(bytes) = results.bytes
+            && let Some(spare) = keep_spare(bytes)
+        {
+            self.shared().lock().buffers.put(spare);
+        }
     }
 }
 
