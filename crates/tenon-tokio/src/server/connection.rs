@@ -142,6 +142,10 @@ impl ConnectionTask {
     ) -> Result<Progress, EndReason> {
         let is_lone = self.is_lone();
         for _ in 0..RECEIVES_MAX {
+            // A peer that does not read its replies is carried out no further calls.
+            if self.served.has_many_replies() && self.transmit(cx)? == Sending::Blocked {
+                return Ok(Progress::Waits);
+            }
             self.carry_out(cx)?;
             if self.transmit(cx)? == Sending::Blocked {
                 return Ok(Progress::Waits);
@@ -173,7 +177,7 @@ impl ConnectionTask {
 
     // ---- Calls ----
 
-    /// Carries the calls out that have come whole, up to a limit.
+    /// Carries the calls out that have come whole, up to a limit of them and of their replies.
     fn carry_out(&mut self, cx: &mut Context<'_>) -> Result<(), EndReason> {
         for _ in 0..CALLS_MAX {
             if self.served.is_held() && !self.may_go_on(cx) {
@@ -191,6 +195,9 @@ impl ConnectionTask {
                 return Ok(());
             }
             self.begin(call, received);
+            if self.served.has_many_replies() {
+                return Ok(());
+            }
         }
         Ok(())
     }
