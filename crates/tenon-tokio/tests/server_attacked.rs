@@ -21,10 +21,11 @@ use common::raw::Raw;
 use common::serving::Serving;
 use common::{
     ECHO, HOLD, PATIENCE, PROGRAM, Patient, VERSION, call, connect, eventually, every_way, hold,
-    in_time, interface, listening_in_tasks, serving_at,
+    in_time, interface, listening_in_tasks, serving_at, warm_up,
 };
 use tenon::lean::Interface;
 use tenon::{CallError, Refusal, ServerLimits};
+use tenon_tokio::Client;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -290,12 +291,20 @@ async fn what_needs_no_room_is_answered_though_there_is_none() {
     let builder = listening_in_tasks().limits(limits).sync_service(inline);
     let server = builder.service(Patient::default()).start().await.unwrap();
     let gate = fresh_gate();
+    let address = format!("lean+{}", server.addresses()[0]);
+    let quick = Client::connect(&address, other.program, other.version).await;
+    warm_up(
+        &server,
+        &quick.unwrap().with_interface(Arc::new(other.clone())),
+    )
+    .await;
+    let begun = server.counters().calls;
     let first = connect(&server.addresses()[0].to_string()).await;
     let held = tokio::spawn({
         let client = first.clone().with_timeout(PATIENCE);
         async move { hold(&client, gate).await }
     });
-    eventually("it is held", || server.counters().calls == 1).await;
+    eventually("it is held", || server.counters().calls > begun).await;
     for address in every_way(server.addresses()) {
         let client = connect(&address).await.with_timeout(PATIENCE);
         in_time(call(&client, 0, b"")).await.unwrap();

@@ -192,7 +192,10 @@ impl ConnectionTask {
             let waits = registry.keeps_order(call.service) && deferred > 0;
             if waits || !self.has_room_for(&call, deferred) {
                 self.served.hold(received);
-                return Ok(());
+                if waits || !self.may_go_on(cx) {
+                    return Ok(());
+                }
+                continue;
             }
             self.begin(call, received);
             if self.served.has_many_replies() {

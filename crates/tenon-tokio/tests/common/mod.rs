@@ -303,6 +303,19 @@ pub async fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u
     }
 }
 
+/// Calls ECHO until the server has seen that it is quick, and carries it out where it was received.
+pub async fn warm_up(server: &tenon_tokio::Server, client: &Client) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let before = server.counters().calls_handed_over;
+        call(client, ECHO, b"warm").await.unwrap();
+        if server.counters().calls_handed_over == before {
+            return;
+        }
+        assert!(Instant::now() < deadline, "it is never quick");
+    }
+}
+
 /// Calls SLEEP.
 pub async fn sleep(client: &Client, millis: u32) -> Result<Vec<u8>, CallError> {
     call(client, SLEEP, &millis.to_be_bytes()).await
