@@ -45,9 +45,12 @@ impl Define {
 /// What is known of types that an interface uses and does not declare.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Undeclared {
-    /// Those that C's headers declare by these names; a warning for any other.
+    /// Those that C's headers declare by these names. Any other is an error, as stubs would not compile, unless the
+    /// interface has `%` lines: one of them may declare it, so that is a warning.
     #[default]
     Usual,
+    /// The same, and any other is a warning: something beside the stubs declares it.
+    Allowed,
     /// The numbers of libtirpc's own `xdr_` routines. Any other is the program's, and so is its routine,
     /// as rpcgen has it: not worth a warning.
     OfLibtirpc,

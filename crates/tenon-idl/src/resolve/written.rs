@@ -63,7 +63,10 @@ impl Scribe<'_> {
             DefinitionKind::Typedef(ty) => WrittenType::Typedef(self.spelling(ty)),
             DefinitionKind::Type(body) => self.body(body),
         };
-        if let Some(&id) = self.names.get(name) {
+        // A type may be defined again in the same way.
+        if let Some(&id) = self.names.get(name)
+            && self.written.types[id.0 as usize] == WrittenType::External
+        {
             self.written.types[id.0 as usize] = kind;
             self.written.items.push(Item::Type(id));
         }
@@ -194,6 +197,7 @@ impl Scribe<'_> {
         match &expression.kind {
             ExpressionKind::Number(_) if is_number(text) => text.to_owned(),
             ExpressionKind::Number(value) => value.to_string(),
+            ExpressionKind::Huge => text.to_owned(),
             ExpressionKind::Text(text) => format!("\"{text}\""),
             ExpressionKind::Name(name) => name.clone(),
             ExpressionKind::Unary(operator, operand) => {

@@ -224,9 +224,11 @@ impl<W> OutgoingCalls<W> {
     #[inline]
     pub(super) fn finish(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
         let is_meant = |call: &PendingReply<W>| is_meant(&call.waiter);
-        let was_in_flight = self.calls.take_if(number, is_meant).is_some();
-        self.counters.successes += u64::from(was_in_flight);
-        was_in_flight
+        if self.calls.take_if(number, is_meant).is_none() {
+            return false;
+        }
+        self.counters.successes += 1;
+        true
     }
 
     /// Takes in a lean reply.

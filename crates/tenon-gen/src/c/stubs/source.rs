@@ -27,17 +27,18 @@ struct Table {
 impl<'a> File<'a> {
     /// The text of the source file.
     pub fn source(&self) -> String {
-        let owners = Owners::new(self.of, &self.plans[0]);
+        let owners = Owners::with(self.of, &self.plans[0], |id| self.boxed.any_of(id));
         let maker = Maker {
             file: self,
             codecs: self
                 .plans
                 .each_ref()
-                .map(|plans| Codec::new(self.of, plans)),
+                .map(|plans| Codec::new(self.of, plans, self.boxed)),
             frees: Frees {
                 of: self.of,
                 owners: &owners,
                 plans: &self.plans[0],
+                boxed: self.boxed,
             },
         };
         let mut tables: Vec<Table> = self

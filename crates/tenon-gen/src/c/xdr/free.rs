@@ -18,6 +18,11 @@ pub struct Owners {
 
 impl Owners {
     pub fn new(of: Interface<'_>, plans: &Plans) -> Self {
+        Self::with(of, plans, |_| false)
+    }
+
+    /// Of types some of which own memory beside what their plans tell.
+    pub fn with(of: Interface<'_>, plans: &Plans, owns: impl Fn(TypeId) -> bool) -> Self {
         let count = of.schema.types.len();
         let mut owners = Self {
             types: vec![false; count],
@@ -29,7 +34,7 @@ impl Owners {
             for index in 0..count {
                 let id = TypeId(index as u32);
                 let is_external = of.schema.types[index].kind == TypeKind::External;
-                let element = is_external || owners.owns_body(&plans.types[index].body);
+                let element = is_external || owns(id) || owners.owns_body(&plans.types[index].body);
                 let whole = element || is_link(of.schema, id);
                 changed |= (element, whole) != (owners.elements[index], owners.types[index]);
                 (owners.elements[index], owners.types[index]) = (element, whole);

@@ -622,6 +622,165 @@ xdr_by_uint (XDR *xdrs, by_uint *objp)
 }
 
 static bool_t
+tenon_encode_by_names (XDR *xdrs, by_names *objp)
+{
+	register int32_t *buf;
+	int32_t _space[1];
+
+	if (!tenon_put_word (xdrs, (uint32_t) objp->i))
+		return FALSE;
+	switch (objp->i) {
+	case PING:
+		break;
+	case 2:
+		buf = tenon_room (xdrs, _space, 4);
+		buf[0] = (int32_t) htonl ((uint32_t) objp->by_names_u.number);
+		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
+			return FALSE;
+		break;
+	case 3:
+	case -4:
+		if (!tenon_put_string (xdrs, objp->by_names_u.text, 4294967295u))
+			return FALSE;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static bool_t
+tenon_decode_by_names (XDR *xdrs, by_names *objp)
+{
+	register int32_t *buf;
+	int32_t _space[1];
+
+	buf = tenon_received (xdrs, _space, 4);
+	if (buf == NULL)
+		return FALSE;
+	objp->i = (int32_t) ntohl ((uint32_t) buf[0]);
+	switch (objp->i) {
+	case PING:
+		break;
+	case 2:
+		buf = tenon_received (xdrs, _space, 4);
+		if (buf == NULL)
+			return FALSE;
+		objp->by_names_u.number = (int32_t) ntohl ((uint32_t) buf[0]);
+		break;
+	case 3:
+	case -4:
+		if (!tenon_get_string (xdrs, &objp->by_names_u.text, 4294967295u))
+			return FALSE;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static bool_t
+tenon_free_by_names (XDR *xdrs, by_names *objp)
+{
+	(void) xdrs;
+	switch (objp->i) {
+	case PING:
+		break;
+	case 2:
+		break;
+	case 3:
+	case -4:
+		free (objp->by_names_u.text);
+		objp->by_names_u.text = NULL;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		break;
+	}
+	return TRUE;
+}
+
+bool_t
+xdr_by_names (XDR *xdrs, by_names *objp)
+{
+	switch (xdrs->x_op) {
+	case XDR_ENCODE:
+		return tenon_encode_by_names (xdrs, objp);
+	case XDR_DECODE:
+		return tenon_decode_by_names (xdrs, objp);
+	case XDR_FREE:
+		return tenon_free_by_names (xdrs, objp);
+	}
+	return FALSE;
+}
+
+static bool_t
+tenon_encode_by_bool (XDR *xdrs, by_bool *objp)
+{
+	register int32_t *buf;
+	int32_t _space[1];
+
+	if (!tenon_put_word (xdrs, objp->is_there != FALSE))
+		return FALSE;
+	switch (objp->is_there) {
+	case FALSE:
+		break;
+	default:
+		buf = tenon_room (xdrs, _space, 4);
+		buf[0] = (int32_t) htonl ((uint32_t) objp->by_bool_u.here);
+		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
+			return FALSE;
+		break;
+	}
+	return TRUE;
+}
+
+static bool_t
+tenon_decode_by_bool (XDR *xdrs, by_bool *objp)
+{
+	register int32_t *buf;
+	int32_t _space[1];
+
+	buf = tenon_received (xdrs, _space, 4);
+	if (buf == NULL)
+		return FALSE;
+	objp->is_there = ntohl ((uint32_t) buf[0]) != 0;
+	switch (objp->is_there) {
+	case FALSE:
+		break;
+	default:
+		buf = tenon_received (xdrs, _space, 4);
+		if (buf == NULL)
+			return FALSE;
+		objp->by_bool_u.here = (int32_t) ntohl ((uint32_t) buf[0]);
+		break;
+	}
+	return TRUE;
+}
+
+bool_t
+xdr_by_bool (XDR *xdrs, by_bool *objp)
+{
+	switch (xdrs->x_op) {
+	case XDR_ENCODE:
+		return tenon_encode_by_bool (xdrs, objp);
+	case XDR_DECODE:
+		return tenon_decode_by_bool (xdrs, objp);
+	case XDR_FREE:
+		return TRUE;
+	}
+	return FALSE;
+}
+
+static bool_t
 tenon_encode_only_default (XDR *xdrs, only_default *objp)
 {
 	register int32_t *buf;
