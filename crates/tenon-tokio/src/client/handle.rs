@@ -187,7 +187,7 @@ impl Client {
     /// # Errors
     /// By blame; see [`CallError`].
     #[inline]
-    pub async fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+    pub async fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, C::Error> {
         self.with_options(CallOptions::new()).call(call).await
     }
 
@@ -195,7 +195,10 @@ impl Client {
     ///
     /// # Errors
     /// The call cannot be sent; see [`CallError`]. As many calls are in flight as the channel allows.
-    pub fn start<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+    pub fn start<C: ProcedureCall>(
+        &self,
+        call: &C,
+    ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         self.with_options(CallOptions::new()).start(call)
     }
 
@@ -258,7 +261,7 @@ impl<'c> ClientView<'c> {
     /// # Errors
     /// By blame; see [`CallError`].
     #[inline]
-    pub async fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, CallError> {
+    pub async fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, C::Error> {
         let caller = &self.client.caller;
         let write = |message: &mut Buffer, extensions: &[Extension<'_>]| {
             let (encoded, draft) = caller.write(message, call, &self.options, extensions)?;
@@ -273,7 +276,10 @@ impl<'c> ClientView<'c> {
     ///
     /// # Errors
     /// As [`Client::start`].
-    pub fn start<C: ProcedureCall>(self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+    pub fn start<C: ProcedureCall>(
+        self,
+        call: &C,
+    ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         let caller = &self.client.caller;
         let write = |message: &mut Buffer| {
             let (encoded, draft) = caller.write(message, call, &self.options, &[])?;
@@ -292,8 +298,10 @@ impl<'c> ClientView<'c> {
         let timer = CallTimer::start(caller.timeout(&self.options));
         let written = self.written(write, None)?;
         channel.try_admit()?;
-        PendingCall::start(channel, written, timer, (caller.decoding(), decode))
-            .inspect_err(|_| channel.release_room())
+        PendingCall::start(channel, written, timer, (caller.decoding(), decode)).map_err(|error| {
+            channel.release_room();
+            error.into()
+        })
     }
 
     /// As [`Client::onc`].
@@ -310,11 +318,11 @@ impl<'c> ClientView<'c> {
 
     /// Makes the call that `write` writes, and returns the result that `read` reads.
     #[inline]
-    async fn run<T>(
+    async fn run<T, E: From<CallError>>(
         self,
         write: impl FnOnce(&mut Buffer, &[Extension<'_>]) -> Result<CallDraft<'c>, CallError>,
-        read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
+        read: impl FnOnce(&[u8], ByteOrder) -> Result<T, E>,
+    ) -> Result<T, E> {
         let client = self.client;
         let followed = client.follow();
         let timer = CallTimer::start(client.caller.timeout(&self.options));
@@ -355,12 +363,12 @@ impl<'c> ClientView<'c> {
 
 /// Reads results and gives their memory back.
 #[inline]
-fn finish<T>(
+fn finish<T, E>(
     channel: &Channel,
     results: Results,
     followed: Option<Arc<Followed>>,
-    read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
-) -> Result<T, CallError> {
+    read: impl FnOnce(&[u8], ByteOrder) -> Result<T, E>,
+) -> Result<T, E> {
     if let Some(followed) = &followed {
         followed.fetched(results.note.as_deref());
     }

@@ -137,25 +137,26 @@ impl Shared {
 }
 
 /// How a [`PendingCall`] decodes its results.
-pub(super) type Decode<T> = fn(Decoding, &[u8], ByteOrder) -> Result<T, CallError>;
+pub(super) type Decode<T, E> = fn(Decoding, &[u8], ByteOrder) -> Result<T, E>;
 
-/// A call that was started. It is a future of its result; dropping it gives the call up.
+/// A call that was started. It is a future of its result, a `T`, or of an `E` that says why there is none; dropping it
+/// gives the call up.
 #[must_use = "dropping a call gives it up"]
-pub struct PendingCall<T> {
+pub struct PendingCall<T, E = CallError> {
     channel: Channel,
     waiter: Option<WaiterId>,
     timer: CallTimer,
     decoding: Decoding,
-    decode: Decode<T>,
+    decode: Decode<T, E>,
 }
 
-impl<T> PendingCall<T> {
+impl<T, E: From<CallError>> PendingCall<T, E> {
     /// Starts a call whose room was taken.
     pub(super) fn start(
         channel: &Channel,
         (mut message, draft): (Buffer, CallDraft<'_>),
         timer: CallTimer,
-        (decoding, decode): (Decoding, Decode<T>),
+        (decoding, decode): (Decoding, Decode<T, E>),
     ) -> Result<Self, CallError> {
         let mut call = Self {
             channel: channel.clone(),
@@ -186,8 +187,8 @@ impl Shared {
     }
 }
 
-impl<T> Future for PendingCall<T> {
-    type Output = Result<T, CallError>;
+impl<T, E: From<CallError>> Future for PendingCall<T, E> {
+    type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let coop = ready!(coop::poll_proceed(cx));
@@ -221,7 +222,7 @@ impl Channel {
     }
 }
 
-impl<T> Drop for PendingCall<T> {
+impl<T, E> Drop for PendingCall<T, E> {
     fn drop(&mut self) {
         if let Some(waiter) = self.waiter.take() {
             self.channel.shared().give_up(waiter);
@@ -230,7 +231,7 @@ impl<T> Drop for PendingCall<T> {
     }
 }
 
-impl<T> fmt::Debug for PendingCall<T> {
+impl<T, E> fmt::Debug for PendingCall<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingCall")
             .field("timer", &self.timer)

@@ -349,7 +349,9 @@ pub fn call_blocking(
 ) -> Result<Vec<u8>, CallError> {
     match client.channel().address().protocol() {
         Protocol::Onc => client.onc().call(procedure.into(), put(bytes), get),
-        Protocol::Lean => client.lean().call(procedure.into(), put_lean(bytes), get_lean),
+        Protocol::Lean => client
+            .lean()
+            .call(procedure.into(), put_lean(bytes), get_lean),
     }
 }
 

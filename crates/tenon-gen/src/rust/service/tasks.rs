@@ -3,7 +3,7 @@
 
 use tenon_plan::ProcedurePlan;
 
-use super::client::arguments;
+use super::call::arguments;
 use super::{Method, Protocols, Versioned, write_further_doc};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head, Statement};
@@ -12,16 +12,11 @@ use crate::writer::{Hole, Writer};
 
 /// Writes the trait, the adapter, and a type for the calls of each procedure. `tokio` is the path of the
 /// crate that they stand on.
-pub fn write(
-    w: &mut Writer,
-    protocols: Protocols<'_>,
-    of: &Versioned<'_>,
-    methods: &[&Method<'_>],
-    tokio: &str,
-) {
-    write_trait(w, protocols.onc.rust, of, methods);
-    write_service(w, protocols, of, methods, tokio);
-    for method in methods {
+pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio: &str) {
+    let methods = of.served();
+    write_trait(w, protocols.onc.rust, of, &methods);
+    write_service(w, protocols, of, &methods, tokio);
+    for method in &methods {
         write_request(w, protocols, method, tokio);
     }
 }
