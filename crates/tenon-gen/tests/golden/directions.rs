@@ -631,9 +631,9 @@ impl<T: FilesV1> FilesV1Service<T> {
     }
 }
 
-/// Calls a [`FilesV1`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`FilesV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct FilesV1InProcess<T>(pub T);
 

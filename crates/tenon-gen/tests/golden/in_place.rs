@@ -508,9 +508,9 @@ impl<T: TermsV1> Service for TermsV1Service<T> {
     }
 }
 
-/// Calls a [`TermsV1`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`TermsV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct TermsV1InProcess<T>(pub T);
 

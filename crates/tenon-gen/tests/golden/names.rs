@@ -1363,9 +1363,9 @@ impl<T: TypeVersion> TypeVersionService<T> {
     }
 }
 
-/// Calls a [`TypeVersion`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`TypeVersion`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct TypeVersionInProcess<T>(pub T);
 

@@ -596,9 +596,9 @@ pub mod shapes {
         }
     }
 
-    /// Calls a [`DrawingV1`] of the same process on the caller's thread, without a connection. The
-    /// server's handlers are told of calls without a transport and without a credential; what they
-    /// refuse is told as over a connection. A panic is passed on.
+    /// Calls a [`DrawingV1`] of the same process on the caller's thread, without a connection. Its
+    /// handlers are told of calls that have no transport and no credential; what they refuse is told
+    /// as over a connection, and a panic is passed on. Only arguments are encoded.
     #[derive(Debug, Clone)]
     pub struct DrawingV1InProcess<T>(pub T);
 

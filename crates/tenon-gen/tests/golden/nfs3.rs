@@ -6228,9 +6228,9 @@ impl<T: NfsV3> Service for NfsV3Service<T> {
     }
 }
 
-/// Calls a [`NfsV3`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`NfsV3`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct NfsV3InProcess<T>(pub T);
 

@@ -430,9 +430,9 @@ impl<T: StoreV1> StoreV1Service<T> {
     }
 }
 
-/// Calls a [`StoreV1`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`StoreV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct StoreV1InProcess<T>(pub T);
 
@@ -877,9 +877,9 @@ impl<T: StoreV2> StoreV2Service<T> {
     }
 }
 
-/// Calls a [`StoreV2`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`StoreV2`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct StoreV2InProcess<T>(pub T);
 
@@ -1086,9 +1086,9 @@ impl<T: EmptyV1> EmptyV1Service<T> {
     }
 }
 
-/// Calls a [`EmptyV1`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`EmptyV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct EmptyV1InProcess<T>(pub T);
 

@@ -834,9 +834,9 @@ impl<T: TasksV1> TasksV1Service<T> {
     }
 }
 
-/// Calls a [`TasksV1`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`TasksV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct TasksV1InProcess<T>(pub T);
 
@@ -1457,9 +1457,9 @@ impl ::tenon_tokio::Request for TasksV1ForgetRequest {
     }
 }
 
-/// Calls a [`TasksV1Async`] of the same process on the caller's task, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`TasksV1Async`] of the same process on the caller's task, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct TasksV1AsyncInProcess<T>(pub T);
 

@@ -329,9 +329,9 @@ impl<T: NotesV1> Service for NotesV1Service<T> {
     }
 }
 
-/// Calls a [`NotesV1`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`NotesV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV1InProcess<T>(pub T);
 
@@ -624,9 +624,9 @@ impl NotesV1WriteRequest {
     }
 }
 
-/// Calls a [`NotesV1Async`] of the same process on the caller's task, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`NotesV1Async`] of the same process on the caller's task, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV1AsyncInProcess<T>(pub T);
 
@@ -784,9 +784,9 @@ impl<T: NotesV2> Service for NotesV2Service<T> {
     }
 }
 
-/// Calls a [`NotesV2`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`NotesV2`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV2InProcess<T>(pub T);
 
@@ -909,9 +909,9 @@ impl<T: NotesV2Async> ::tenon_tokio::AsyncService for NotesV2AsyncService<T> {
     }
 }
 
-/// Calls a [`NotesV2Async`] of the same process on the caller's task, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`NotesV2Async`] of the same process on the caller's task, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV2AsyncInProcess<T>(pub T);
 

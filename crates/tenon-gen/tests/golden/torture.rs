@@ -5814,9 +5814,9 @@ impl<T: TortureVersion> Service for TortureVersionService<T> {
     }
 }
 
-/// Calls a [`TortureVersion`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`TortureVersion`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct TortureVersionInProcess<T>(pub T);
 
@@ -6288,9 +6288,9 @@ impl<T: TortureVersionThree> Service for TortureVersionThreeService<T> {
     }
 }
 
-/// Calls a [`TortureVersionThree`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`TortureVersionThree`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct TortureVersionThreeInProcess<T>(pub T);
 

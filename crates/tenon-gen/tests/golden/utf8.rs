@@ -1410,9 +1410,9 @@ impl<T: Utf8V1> Utf8V1Service<T> {
     }
 }
 
-/// Calls a [`Utf8V1`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`Utf8V1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Only arguments are encoded.
 #[derive(Debug, Clone)]
 pub struct Utf8V1InProcess<T>(pub T);
 

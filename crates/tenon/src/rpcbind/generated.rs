@@ -1149,9 +1149,9 @@ impl<T: Pmapvers> Service for PmapversService<T> {
     }
 }
 
-/// Calls a [`Pmapvers`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`Pmapvers`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct PmapversInProcess<T>(pub T);
 
@@ -1882,9 +1882,9 @@ impl<T: Rpcbvers> Service for RpcbversService<T> {
     }
 }
 
-/// Calls a [`Rpcbvers`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`Rpcbvers`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct RpcbversInProcess<T>(pub T);
 
@@ -2896,9 +2896,9 @@ impl<T: Rpcbvers4> Service for Rpcbvers4Service<T> {
     }
 }
 
-/// Calls a [`Rpcbvers4`] of the same process on the caller's thread, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`Rpcbvers4`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds are not checked.
 #[derive(Debug, Clone)]
 pub struct Rpcbvers4InProcess<T>(pub T);
 

@@ -23,9 +23,9 @@ pub fn write(
     w.gap();
     w.skeleton(
         "
-/// Calls a [`$server$`] of the same process on the caller's $caller$, without a connection. The
-/// server's handlers are told of calls without a transport and without a credential; what they
-/// refuse is told as over a connection. A panic is passed on.
+/// Calls a [`$server$`] of the same process on the caller's $caller$, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. $encoded$.
 #[derive(Debug, Clone)]
 pub struct $name$<T>(pub T);
 ",
@@ -35,6 +35,14 @@ pub struct $name$<T>(pub T);
             (
                 "caller",
                 Hole::Text(if calls.is_async { "task" } else { "thread" }),
+            ),
+            (
+                "encoded",
+                Hole::Text(if rust.options.views && !calls.is_async {
+                    "Only arguments are encoded"
+                } else {
+                    "Bounds are not checked"
+                }),
             ),
         ],
     );
