@@ -8,7 +8,8 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use common::{ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, listening_in_tasks,
+use common::{
+    ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, listening_in_tasks,
     obliging,
 };
 use tenon::{Account, Part, Protocol, Trace, Way};

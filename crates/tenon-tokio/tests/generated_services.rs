@@ -52,7 +52,12 @@ impl TasksV1Async for Worker {
         Ok(left.wrapping_add(right))
     }
 
-    async fn sort(&self, _: &CallInfo<'_>, mut jobs: Jobs, descending: bool) -> Result<Jobs, Refusal> {
+    async fn sort(
+        &self,
+        _: &CallInfo<'_>,
+        mut jobs: Jobs,
+        descending: bool,
+    ) -> Result<Jobs, Refusal> {
         jobs.sort_by_key(|job| job.work);
         yield_now().await;
         if descending {
@@ -196,11 +201,14 @@ async fn call_with_four_bytes(
     match client.protocol() {
         Protocol::Onc => {
             client
-                .onc().call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()))
+                .onc()
+                .call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()))
                 .await
         }
         Protocol::Lean => {
-            let call = client.lean().call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()));
+            let call = client
+                .lean()
+                .call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()));
             call.await
         }
     }

@@ -192,11 +192,7 @@ async fn a_lean_call_that_is_given_up_ends_where_it_waits() {
     let patient = Patient::default();
     let held = Arc::clone(&patient.held);
     let gate = fresh_gate();
-    let server = listening_in_tasks()
-        .service(patient)
-        .start()
-        .await
-        .unwrap();
+    let server = listening_in_tasks().service(patient).start().await.unwrap();
     for address in every_way(server.addresses()) {
         let client = connect(&address).await;
         let given_up = tokio::time::timeout(Duration::from_millis(30), hold(&client, gate));

@@ -258,7 +258,9 @@ fn a_run_time_ends_that_has_yet_to_begin_a_call() {
         .enable_all()
         .build()
         .unwrap();
-    let builder = listening_in_tasks().sync_service(inline).service(Patient::default());
+    let builder = listening_in_tasks()
+        .sync_service(inline)
+        .service(Patient::default());
     let server = runtime.block_on(builder.start()).unwrap();
     let address = format!("lean+{}", server.addresses()[0]);
     let mut peer = Raw::connect(&address);

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::gate::{fresh_gate, open};
 use common::{
-    ECHO, HOLD, Held, InOrder, PATIENCE, PROGRAM, Patient, VERSION, call, connect, connect_blocking,
-    eventually, every_way, hold, in_time, obliging,
+    ECHO, HOLD, Held, InOrder, PATIENCE, PROGRAM, Patient, VERSION, call, connect,
+    connect_blocking, eventually, every_way, hold, in_time, obliging,
 };
 use relay::{Faults, Relay};
 use tenon::wire::{Decoder, Encoder};
@@ -32,9 +32,7 @@ enum Kind {
 const KINDS: [Kind; 3] = [Kind::Functions, Kind::Tasks, Kind::InOrder];
 
 fn at_port() -> ServerBuilder {
-    Server::builder()
-        .listen("udp://127.0.0.1:0")
-        .unwrap()
+    Server::builder().listen("udp://127.0.0.1:0").unwrap()
 }
 
 /// A server of the test's service, and what became of the calls that were held in tasks.

@@ -298,7 +298,10 @@ impl ChannelState {
         let late: Vec<_> = iter::from_fn(|| connection.poll_late_call(now)).collect();
         let is_over = !late.is_empty() && connection.in_flight() == 0;
         let stuck = rest.filter(|_| is_over);
-        let unsent: Vec<_> = stuck.iter().flat_map(|batch| batch.unsent_calls()).collect();
+        let unsent: Vec<_> = stuck
+            .iter()
+            .flat_map(|batch| batch.unsent_calls())
+            .collect();
         let is_stuck = stuck.is_some();
         for call in late {
             let was_sent = call.was_sent && !unsent.contains(&call.number);
