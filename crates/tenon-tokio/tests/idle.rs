@@ -12,6 +12,9 @@ use common::{ECHO, Patient, call, connect_with, in_time, obliging};
 use tenon::{ChannelOptions, Waiting};
 use tenon_tokio::{Server, ServerBuilder};
 
+/// Calls before that: so many that functions are known to be quick.
+const CALLS: usize = 100;
+
 /// How long nothing is called.
 const IDLE: Duration = Duration::from_millis(300);
 
@@ -56,9 +59,12 @@ async fn nothing_is_burnt_when_idle() {
             for address in server.addresses().iter().map(ToString::to_string) {
                 let options = ChannelOptions::default().waiting(waiting);
                 let client = connect_with(&address, options).await;
-                for _ in 0..200 {
+                let client = client.with_timeout(Duration::from_secs(10));
+                for _ in 0..CALLS {
                     let echoed = in_time(call(&client, ECHO, b"four")).await;
-                    assert_eq!(echoed.unwrap(), b"four", "{address}");
+                    let echoed =
+                        echoed.unwrap_or_else(|error| panic!("{waiting}, {address}: {error:?}"));
+                    assert_eq!(echoed, b"four", "{address}");
                 }
                 clients.push(client);
             }
