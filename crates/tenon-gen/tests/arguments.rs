@@ -298,7 +298,7 @@ fn other_strings_are_refused() {
     }
     let (_server, addresses) = serve(Server::builder().service(Utf8V1Service(Speaker)));
     let client = Client::connect(&addresses[1], utf8::UTF8, utf8::UTF8_V1).unwrap();
-    let refused = client.call(
+    let refused = client.onc().call(
         1,
         |out: &mut Encoder<'_>| out.put_opaque(b"\xff", 1),
         |input| input.get_string(8),
