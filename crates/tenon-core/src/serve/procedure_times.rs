@@ -25,13 +25,13 @@ const PROCEDURES: usize = 256;
 pub struct ProcedureTimes {
     /// For each service: below [`STRIKES`] how often a procedure was slow, from there on how often it has been quick
     /// since.
-    services: Vec<Box<[AtomicU8; PROCEDURES]>>,
+    services: Vec<[AtomicU8; PROCEDURES]>,
 }
 
 impl ProcedureTimes {
     /// Nothing is known of so many services.
     pub fn new(services: usize) -> Self {
-        let unknown = || Box::new([const { AtomicU8::new(0) }; PROCEDURES]);
+        let unknown = || [const { AtomicU8::new(0) }; PROCEDURES];
         Self {
             services: (0..services).map(|_| unknown()).collect(),
         }
@@ -40,7 +40,7 @@ impl ProcedureTimes {
     /// The same, where nothing can be done about a handler that takes long once it runs: a procedure of which nothing
     /// is known is taken for slow.
     pub fn cautious(services: usize) -> Self {
-        let unknown = || Box::new([const { AtomicU8::new(STRIKES) }; PROCEDURES]);
+        let unknown = || [const { AtomicU8::new(STRIKES) }; PROCEDURES];
         Self {
             services: (0..services).map(|_| unknown()).collect(),
         }

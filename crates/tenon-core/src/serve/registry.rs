@@ -224,10 +224,6 @@ impl ServiceRegistry {
 
     /// Runs a handler whose reply was begun, and appends its result; the reply is not sealed yet.
     #[inline]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all of them differ from call to call"
-    )]
     fn run(
         &self,
         call: &CallToServe,

@@ -64,6 +64,12 @@ impl Looking {
     }
 }
 
+impl Default for Spinners {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Spinners {
     /// None that look.
     pub const fn new() -> Self {

@@ -55,6 +55,8 @@ pub(super) struct ChannelState {
     pub(super) is_parked: bool,
     /// The driver, while it was not woken since its last poll.
     pub(super) driver: Option<Waker>,
+    /// The task that has called last, as its waker tells it from others.
+    pub(super) last_caller: Option<usize>,
     /// Tasks that are to be woken when the lock is free.
     pub(super) woken: Vec<Waker>,
     /// Tasks that wait for the server to be heard.
@@ -112,6 +114,7 @@ impl ChannelState {
             wants_reader: false,
             is_parked: false,
             driver: None,
+            last_caller: None,
             woken: Vec::new(),
             greeters: Vec::new(),
             closers: Vec::new(),

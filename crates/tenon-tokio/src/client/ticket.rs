@@ -66,7 +66,7 @@ impl<'c> Ticket<'c> {
     ) -> Result<WaiterId, CallError> {
         let shared = self.channel.shared();
         self.at(Step::Sending);
-        let started = shared.start(&mut message, draft, &self.timer)?;
+        let started = shared.start(&mut message, draft, &self.timer, Some(cx.waker()))?;
         self.at(Step::Sent);
         self.progress = Progress::Started(started.waiter);
         if let Some(half) = started.reader
@@ -166,7 +166,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
             decode,
         };
         let shared = channel.shared();
-        let started = shared.start(&mut message, &draft, &timer)?;
+        let started = shared.start(&mut message, &draft, &timer, None)?;
         call.waiter = Some(started.waiter);
         if let Some(half) = started.reader {
             shared.leave_reader(half);

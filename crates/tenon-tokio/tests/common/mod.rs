@@ -257,25 +257,27 @@ pub fn every_way(addresses: &[Address]) -> Vec<String> {
     ways.collect()
 }
 
-fn put(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError> + '_ {
+pub fn put(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError> + '_ {
     |out| {
         out.room(bytes.len()).copy_from_slice(bytes);
         Ok(())
     }
 }
 
-fn put_lean(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError> + '_ {
+pub fn put_lean(
+    bytes: &[u8],
+) -> impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError> + '_ {
     |out| {
         out.room(bytes.len()).copy_from_slice(bytes);
         Ok(())
     }
 }
 
-fn get(input: &mut Decoder<'_>) -> Result<Vec<u8>, DecodeError> {
+pub fn get(input: &mut Decoder<'_>) -> Result<Vec<u8>, DecodeError> {
     Ok(input.take(input.left())?.to_vec())
 }
 
-fn get_lean(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
+pub fn get_lean(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
     match input {
         LeanInput::Native(input) => Ok(input.take(input.left())?.to_vec()),
         LeanInput::Swapped(input) => Ok(input.take(input.left())?.to_vec()),

@@ -98,6 +98,10 @@ struct LoneSlot {
     needed: u32,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved once, and boxing would allocate for each job"
+)]
 enum Task {
     Serve(ReadySlot, bool),
     Run(Job),

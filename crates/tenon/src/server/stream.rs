@@ -316,7 +316,9 @@ impl StreamTurn<'_> {
         let keeps_order = shared.registry.keeps_order(call.service);
         if !keeps_order && let Some(state) = stream_of(place) {
             state.inline += 1;
-            place.take().map(|state| self.slot.lend(state));
+            if let Some(state) = place.take() {
+                self.slot.lend(state);
+            }
         }
         let context = CallContext {
             credential: received.credential(),
