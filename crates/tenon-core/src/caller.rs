@@ -78,6 +78,33 @@ impl Decoding {
     }
 }
 
+/// What decodes the result of a started call, by the protocol of the call.
+#[derive(Debug, Clone, Copy)]
+pub enum DecodeBy<T> {
+    /// By ONC RPC.
+    Onc(fn(&mut Decoder<'_>) -> Result<T, DecodeError>),
+    /// By the lean protocol.
+    Lean(fn(&mut LeanInput<'_>) -> Result<T, DecodeError>),
+}
+
+impl<T> DecodeBy<T> {
+    /// Decodes results.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    pub fn decode<E: From<CallError>>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+        decoding: Decoding,
+    ) -> Result<T, E> {
+        match self {
+            Self::Onc(decode) => decoding.decode(results, *decode),
+            Self::Lean(decode) => decoding.decode_lean(results, order, *decode),
+        }
+    }
+}
+
 /// What was decoded, if that was all there was.
 #[inline(always)]
 fn ended<T, E: From<CallError>>(
@@ -258,6 +285,15 @@ impl Caller {
                 (encoded, CallDraft::Lean(call_draft))
             }
         })
+    }
+
+    /// Returns what decodes the result of a started call, by the protocol that the channel speaks.
+    #[inline]
+    pub fn decode_by<C: ProcedureCall>(&self) -> DecodeBy<C::Result> {
+        match self.protocol {
+            Protocol::Onc => DecodeBy::Onc(C::decode),
+            Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
+        }
     }
 
     /// Reads the result of a call, by the protocol that the channel speaks.

@@ -18,12 +18,12 @@ use notes::{
     NotesV1AsyncService,
 };
 use tasks::{
-    Job, Jobs, TasksV1AddError, TasksV1Async, TasksV1AsyncCalls, TasksV1AsyncClient,
+    Job, Jobs, TASKS_ADD, TasksV1AddError, TasksV1Async, TasksV1AsyncCalls, TasksV1AsyncClient,
     TasksV1AsyncInProcess, TasksV1AsyncService, TasksV1DoError, TasksV1ForgetError,
     TasksV1MeetError, TasksV1NameError, TasksV1NullError, TasksV1SortError,
 };
-use tenon::wire::BString;
-use tenon::{CallError, CallInfo, Protocol, Refusal, Refused};
+use tenon::wire::{BString, EncodeError, Encoder, Representation};
+use tenon::{CallError, CallInfo, LeanInput, Protocol, Refusal, Refused};
 use tenon_tokio::{CallOptions, Server};
 use tokio::task::yield_now;
 
@@ -211,6 +211,13 @@ async fn a_call_in_the_process_is_given_up_with_its_future() {
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
 }
 
+/// Writes the arguments of a sum by hand.
+fn put_numbers<R: Representation>(out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
+    out.put(40_u64);
+    out.put(2_u64);
+    Ok(())
+}
+
 #[tokio::test]
 async fn calls_are_started_and_have_options_of_their_own() {
     let server = server().await;
@@ -220,6 +227,24 @@ async fn calls_are_started_and_have_options_of_their_own() {
         let [one, other] = [1, 2].map(|number| client.start_add(number, 1).unwrap());
         assert_eq!(in_time(other).await.unwrap(), 3, "{address}");
         assert_eq!(in_time(one).await.unwrap(), 2, "{address}");
+        let by_hand = match client.0.protocol() {
+            Protocol::Onc => client
+                .0
+                .onc()
+                .start(TASKS_ADD, put_numbers, |input| input.get::<u64>()),
+            Protocol::Lean => client
+                .0
+                .lean()
+                .start(TASKS_ADD, put_numbers, |input| match input {
+                    LeanInput::Native(input) => input.get(),
+                    LeanInput::Swapped(input) => input.get(),
+                }),
+        };
+        assert_eq!(
+            in_time(by_hand.unwrap()).await.unwrap(),
+            42_u64,
+            "{address}"
+        );
         let hurried = client.with_options(CallOptions::new().timeout(limit));
         let called = in_time(hurried.meet(2)).await;
         let started = in_time(hurried.start_meet(2).unwrap()).await;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_core::LeanInput;
-use tenon_core::caller::{Caller, Decoding};
+use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::client::{Results, buffers, seal};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
-use tenon_core::procedure::{ProcedureCall, decode_in_order};
+use tenon_core::procedure::ProcedureCall;
 use tenon_core::profile::{Account, Followed, Step};
 use tenon_core::resolve::locate;
 use tenon_core::timer::CallTimer;
@@ -286,22 +286,23 @@ impl<'c> ClientView<'c> {
             encoded?;
             Ok(draft)
         };
-        let decode = match caller.protocol() {
-            Protocol::Onc => {
-                |decoding: Decoding, bytes: &[u8], _: ByteOrder| decoding.decode(bytes, C::decode)
-            }
-            Protocol::Lean => |decoding: Decoding, bytes: &[u8], order: ByteOrder| {
-                decoding.decode_lean(bytes, order, decode_in_order::<C>)
-            },
-        };
+        self.start_written(write, caller.decode_by::<C>())
+            .map_err(C::Error::from)
+    }
+
+    /// Starts the call that `write` writes.
+    fn start_written<T, E: From<CallError>>(
+        self,
+        write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
+        decode: DecodeBy<T>,
+    ) -> Result<PendingCall<T, E>, CallError> {
+        let caller = &self.client.caller;
         let channel = &self.client.channel;
         let timer = CallTimer::start(caller.timeout(&self.options));
         let written = self.written(write, None)?;
         channel.try_admit()?;
-        PendingCall::start(channel, written, timer, (caller.decoding(), decode)).map_err(|error| {
-            channel.release_room();
-            error.into()
-        })
+        PendingCall::start(channel, written, timer, (caller.decoding(), decode))
+            .inspect_err(|_| channel.release_room())
     }
 
     /// As [`Client::onc`].
@@ -404,6 +405,25 @@ impl OncCalls<'_> {
         let read = |bytes: &[u8], _| caller.decoding().decode(bytes, decode);
         self.0.run(write, read).await
     }
+
+    /// Starts a call at once, as [`Client::start`] does.
+    ///
+    /// # Errors
+    /// As [`Client::start`].
+    pub fn start<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) -> Result<PendingCall<T>, CallError> {
+        let caller = &self.0.client.caller;
+        let write = |message: &mut Buffer| {
+            caller.begin(message, procedure);
+            encode(&mut Encoder::new(message))?;
+            Ok(CallDraft::Onc)
+        };
+        self.0.start_written(write, DecodeBy::Onc(decode))
+    }
 }
 
 impl LeanCalls<'_> {
@@ -427,6 +447,25 @@ impl LeanCalls<'_> {
         let read =
             |bytes: &[u8], order: ByteOrder| caller.decoding().decode_lean(bytes, order, decode);
         self.0.run(write, read).await
+    }
+
+    /// Starts a call at once, as [`Client::start`] does.
+    ///
+    /// # Errors
+    /// As [`Client::start`].
+    pub fn start<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<PendingCall<T>, CallError> {
+        let caller = &self.0.client.caller;
+        let write = |message: &mut Buffer| {
+            let call = caller.begin_lean(message, procedure, &self.0.options, &[])?;
+            encode(&mut Encoder::over(message))?;
+            Ok(CallDraft::Lean(call))
+        };
+        self.0.start_written(write, DecodeBy::Lean(decode))
     }
 }
 

@@ -1,11 +1,12 @@
 //! The future of one call.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tenon_core::caller::Decoding;
+use tenon_core::caller::{DecodeBy, Decoding};
 use tenon_core::client::buffers::keep_spare;
 use tenon_core::client::{Outcome, ResultBytes, Results};
 use tenon_core::error::CallError;
@@ -13,7 +14,6 @@ use tenon_core::profile::{Followed, Step};
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::Waiting;
 use tenon_proto::connection::CallDraft;
-use tenon_proto::lean::ByteOrder;
 use tenon_wire::Buffer;
 use tokio::task::coop;
 
@@ -136,9 +136,6 @@ impl Shared {
     }
 }
 
-/// How a [`PendingCall`] decodes its results.
-pub(super) type Decode<T, E> = fn(Decoding, &[u8], ByteOrder) -> Result<T, E>;
-
 /// A call that was started. It is a future of its result, a `T`, or of an `E` that says why there is none; dropping it
 /// gives the call up.
 #[must_use = "dropping a call gives it up"]
@@ -147,7 +144,8 @@ pub struct PendingCall<T, E = CallError> {
     waiter: Option<WaiterId>,
     timer: CallTimer,
     decoding: Decoding,
-    decode: Decode<T, E>,
+    decode: DecodeBy<T>,
+    error: PhantomData<fn() -> E>,
 }
 
 impl<T, E: From<CallError>> PendingCall<T, E> {
@@ -156,7 +154,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
         channel: &Channel,
         (mut message, draft): (Buffer, CallDraft<'_>),
         timer: CallTimer,
-        (decoding, decode): (Decoding, Decode<T, E>),
+        (decoding, decode): (Decoding, DecodeBy<T>),
     ) -> Result<Self, CallError> {
         let mut call = Self {
             channel: channel.clone(),
@@ -164,6 +162,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
             timer,
             decoding,
             decode,
+            error: PhantomData,
         };
         let shared = channel.shared();
         let started = shared.start(&mut message, &draft, &timer, None)?;
@@ -204,7 +203,8 @@ impl<T, E: From<CallError>> Future for PendingCall<T, E> {
         self.channel.release_room();
         let fault = || shared.lock().calls.fault();
         let results = outcome.into_results(&self.timer, fault)?;
-        let value = (self.decode)(self.decoding, results.bytes.as_slice(), results.order);
+        let bytes = results.bytes.as_slice();
+        let value = self.decode.decode(bytes, results.order, self.decoding);
         self.channel.recycle(results);
         Poll::Ready(value)
     }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_core::caller::Caller;
+use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
-use tenon_core::procedure::{ProcedureCall, decode_in_order};
+use tenon_core::procedure::ProcedureCall;
 use tenon_core::profile::{Account, AtEnd, Followed, NoProbe, Probe, Step};
 use tenon_core::resolve::locate;
 use tenon_core::{LeanInput, MakeCalls};
@@ -19,7 +19,7 @@ use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder,
 
 use super::call::{Reply, Ticket};
 use super::channel::Channel;
-use super::pending::{DecodeBy, PendingCall};
+use super::pending::PendingCall;
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the channel; any number of
 /// threads may call at once. Generated clients wrap one of these.
@@ -272,10 +272,7 @@ impl<'c> ClientView<'c> {
         self,
         call: &C,
     ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
-        let decode = match self.client.caller.protocol() {
-            Protocol::Onc => DecodeBy::Onc(C::decode),
-            Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
-        };
+        let decode = self.client.caller.decode_by::<C>();
         match self.follow() {
             None => {
                 let write = |message: &mut Buffer| self.write(message, call, NoProbe);

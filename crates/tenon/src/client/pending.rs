@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use tenon_core::LeanInput;
-use tenon_core::caller::Decoding;
+use tenon_core::caller::{DecodeBy, Decoding};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Followed, NoProbe, Probe, Step};
 use tenon_proto::lean::ByteOrder;
@@ -27,26 +27,6 @@ pub struct PendingCall<T, E = CallError> {
     /// The account that follows it.
     followed: Option<Box<Followed>>,
     error: PhantomData<fn() -> E>,
-}
-
-/// What decodes the result, by the protocol of the call.
-pub(super) enum DecodeBy<T> {
-    Onc(fn(&mut Decoder<'_>) -> Result<T, DecodeError>),
-    Lean(fn(&mut LeanInput<'_>) -> Result<T, DecodeError>),
-}
-
-impl<T> DecodeBy<T> {
-    fn decode<E: From<CallError>>(
-        &self,
-        results: &[u8],
-        order: ByteOrder,
-        decoding: Decoding,
-    ) -> Result<T, E> {
-        match self {
-            Self::Onc(decode) => decoding.decode(results, *decode),
-            Self::Lean(decode) => decoding.decode_lean(results, order, *decode),
-        }
-    }
 }
 
 impl<T, E: From<CallError>> PendingCall<T, E> {
