@@ -949,41 +949,41 @@ pub static ARGUMENTS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `SAY` has no result.
+/// The error of a call of `SAY`.
 pub type ArgumentsV1SayError = CallError;
 
-/// Why a call of `SAY_NAME` has no result.
+/// The error of a call of `SAY_NAME`.
 pub type ArgumentsV1SayNameError = CallError;
 
-/// Why a call of `SEND` has no result.
+/// The error of a call of `SEND`.
 pub type ArgumentsV1SendError = CallError;
 
-/// Why a call of `SUM` has no result.
+/// The error of a call of `SUM`.
 pub type ArgumentsV1SumError = CallError;
 
-/// Why a call of `SAY_ALL` has no result.
+/// The error of a call of `SAY_ALL`.
 pub type ArgumentsV1SayAllError = CallError;
 
-/// Why a call of `FIND` has no result.
+/// The error of a call of `FIND`.
 pub type ArgumentsV1FindError = CallError;
 
-/// Why a call of `FIND_ALL` has no result.
+/// The error of a call of `FIND_ALL`.
 pub type ArgumentsV1FindAllError = CallError;
 
-/// Why a call of `STORE` has no result.
+/// The error of a call of `STORE`.
 pub type ArgumentsV1StoreError = CallError;
 
-/// Why a call of `COUNT` has no result.
+/// The error of a call of `COUNT`.
 pub type ArgumentsV1CountError = CallError;
 
-/// Why a call of `WEIGH` has no result.
+/// The error of a call of `WEIGH`.
 pub type ArgumentsV1WeighError = CallError;
 
-/// Why a call of `KEEP` has no result.
+/// The error of a call of `KEEP`.
 pub type ArgumentsV1KeepError = CallError;
 
-/// Calls of the procedures of `ARGUMENTS_V1`, by a [`ArgumentsV1Client`], by a
-/// [`ArgumentsV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `ARGUMENTS_V1`: over a connection ([`ArgumentsV1Client`]), in the
+/// same process ([`ArgumentsV1InProcess`]), or in a test without either.
 pub trait ArgumentsV1Calls {
     /// The procedure `SAY`.
     ///
@@ -1075,7 +1075,7 @@ impl ArgumentsV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, ARGUMENTS, ARGUMENTS_V1)?;
         Ok(Self(client.with_interface(ARGUMENTS_V1_INTERFACE.shared())))
@@ -1096,7 +1096,7 @@ impl ArgumentsV1Client {
         Self(client.with_interface(ARGUMENTS_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> ArgumentsV1Client<ClientView<'_>> {
         ArgumentsV1Client(self.0.with_options(options))
     }
@@ -2213,7 +2213,7 @@ impl<T: ArgumentsV1> ArgumentsV1Service<T> {
 
 /// Calls a [`ArgumentsV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Only arguments are encoded.
+/// as over a connection, and a panic is passed on. Bounds of results are not checked.
 #[derive(Debug, Clone)]
 pub struct ArgumentsV1InProcess<T>(pub T);
 

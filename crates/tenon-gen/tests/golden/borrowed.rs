@@ -334,26 +334,26 @@ pub static BORROWED_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `LENGTH` has no result.
+/// The error of a call of `LENGTH`.
 pub type BorrowedV1LengthError = CallError;
 
-/// Why a call of `SUM` has no result.
+/// The error of a call of `SUM`.
 pub type BorrowedV1SumError = CallError;
 
-/// Why a call of `MEAN` has no result.
+/// The error of a call of `MEAN`.
 pub type BorrowedV1MeanError = CallError;
 
-/// Why a call of `MEAN_OF` has no result.
+/// The error of a call of `MEAN_OF`.
 pub type BorrowedV1MeanOfError = CallError;
 
-/// Why a call of `PLUS` has no result.
+/// The error of a call of `PLUS`.
 pub type BorrowedV1PlusError = CallError;
 
-/// Why a call of `ECHO` has no result.
+/// The error of a call of `ECHO`.
 pub type BorrowedV1EchoError = CallError;
 
-/// Calls of the procedures of `BORROWED_V1`, by a [`BorrowedV1Client`], by a
-/// [`BorrowedV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `BORROWED_V1`: over a connection ([`BorrowedV1Client`]), in the
+/// same process ([`BorrowedV1InProcess`]), or in a test without either.
 pub trait BorrowedV1Calls {
     /// The procedure `LENGTH`.
     ///
@@ -406,7 +406,7 @@ impl BorrowedV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, BORROWED, BORROWED_V1)?;
         Ok(Self(client.with_interface(BORROWED_V1_INTERFACE.shared())))
@@ -427,7 +427,7 @@ impl BorrowedV1Client {
         Self(client.with_interface(BORROWED_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> BorrowedV1Client<ClientView<'_>> {
         BorrowedV1Client(self.0.with_options(options))
     }
@@ -1023,7 +1023,7 @@ impl<T: BorrowedV1> BorrowedV1Service<T> {
 
 /// Calls a [`BorrowedV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Only arguments are encoded.
+/// as over a connection, and a panic is passed on. Bounds of results are not checked.
 #[derive(Debug, Clone)]
 pub struct BorrowedV1InProcess<T>(pub T);
 

@@ -315,14 +315,14 @@ pub const RETURN: u32 = 1;
 /// The number of the procedure `abort`.
 pub const ABORT: u32 = 5;
 
-/// Why a call of `return` has no result.
+/// The error of a call of `return`.
 pub type AutoReturnError = CallError;
 
-/// Why a call of `abort` has no result.
+/// The error of a call of `abort`.
 pub type AutoAbortError = CallError;
 
-/// Calls of the procedures of `auto`, by a [`AutoClient`], by a
-/// [`AutoInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `auto`: over a connection ([`AutoClient`]), in the
+/// same process ([`AutoInProcess`]), or in a test without either.
 pub trait AutoCalls {
     /// The procedure `return`.
     ///
@@ -347,7 +347,7 @@ impl AutoClient {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STATIC, AUTO)?;
         Ok(Self(client))
@@ -367,7 +367,7 @@ impl AutoClient {
         Self(Client::over(channel, STATIC, AUTO))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> AutoClient<ClientView<'_>> {
         AutoClient(self.0.with_options(options))
     }
@@ -562,7 +562,7 @@ impl<T: Auto> Service for AutoService<T> {
 
 /// Calls a [`Auto`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct AutoInProcess<T>(pub T);
 

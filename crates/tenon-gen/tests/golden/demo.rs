@@ -317,23 +317,23 @@ pub static DEMO_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `DEMO_NULL` has no result.
+/// The error of a call of `DEMO_NULL`.
 pub type DemoV1DemoNullError = CallError;
 
-/// Why a call of `SAY_HELLO` has no result.
+/// The error of a call of `SAY_HELLO`.
 pub type DemoV1SayHelloError = CallError;
 
-/// Why a call of `AVERAGE` has no result.
+/// The error of a call of `AVERAGE`.
 pub type DemoV1AverageError = CallError;
 
-/// Why a call of `COUNT_TO` has no result.
+/// The error of a call of `COUNT_TO`.
 pub type DemoV1CountToError = CallError;
 
-/// Why a call of `LOOK_UP` has no result.
+/// The error of a call of `LOOK_UP`.
 pub type DemoV1LookUpError = CallError;
 
-/// Calls of the procedures of `DEMO_V1`, by a [`DemoV1Client`], by a
-/// [`DemoV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `DEMO_V1`: over a connection ([`DemoV1Client`]), in the
+/// same process ([`DemoV1InProcess`]), or in a test without either.
 pub trait DemoV1Calls {
     /// Does nothing; what it takes is the cost of a call.
     ///
@@ -375,7 +375,7 @@ impl DemoV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, DEMO_PROGRAM, DEMO_V1)?;
         Ok(Self(client.with_interface(DEMO_V1_INTERFACE.shared())))
@@ -396,7 +396,7 @@ impl DemoV1Client {
         Self(client.with_interface(DEMO_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> DemoV1Client<ClientView<'_>> {
         DemoV1Client(self.0.with_options(options))
     }
@@ -840,7 +840,7 @@ impl<T: DemoV1> DemoV1Service<T> {
 
 /// Calls a [`DemoV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct DemoV1InProcess<T>(pub T);
 

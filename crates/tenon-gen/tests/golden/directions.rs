@@ -229,17 +229,17 @@ pub static FILES_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `FILES_READ` has no result.
+/// The error of a call of `FILES_READ`.
 pub type FilesV1ReadError = CallError;
 
-/// Why a call of `FILES_WRITE` has no result.
+/// The error of a call of `FILES_WRITE`.
 pub type FilesV1WriteError = CallError;
 
-/// Why a call of `FILES_STATE` has no result.
+/// The error of a call of `FILES_STATE`.
 pub type FilesV1StateError = CallError;
 
-/// Calls of the procedures of `FILES_V1`, by a [`FilesV1Client`], by a
-/// [`FilesV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `FILES_V1`: over a connection ([`FilesV1Client`]), in the
+/// same process ([`FilesV1InProcess`]), or in a test without either.
 pub trait FilesV1Calls {
     /// Reads from a position, and tells the next.
     ///
@@ -269,7 +269,7 @@ impl FilesV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, FILES, FILES_V1)?;
         Ok(Self(client.with_interface(FILES_V1_INTERFACE.shared())))
@@ -290,7 +290,7 @@ impl FilesV1Client {
         Self(client.with_interface(FILES_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> FilesV1Client<ClientView<'_>> {
         FilesV1Client(self.0.with_options(options))
     }
@@ -633,7 +633,7 @@ impl<T: FilesV1> FilesV1Service<T> {
 
 /// Calls a [`FilesV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct FilesV1InProcess<T>(pub T);
 

@@ -301,26 +301,26 @@ pub static HPRPC_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `NULL_CALL` has no result.
+/// The error of a call of `NULL_CALL`.
 pub type HprpcVersionNullCallError = CallError;
 
-/// Why a call of `SAY_HELLO` has no result.
+/// The error of a call of `SAY_HELLO`.
 pub type HprpcVersionSayHelloError = CallError;
 
-/// Why a call of `AVERAGE` has no result.
+/// The error of a call of `AVERAGE`.
 pub type HprpcVersionAverageError = CallError;
 
-/// Why a call of `GET_RAND_NUMS` has no result.
+/// The error of a call of `GET_RAND_NUMS`.
 pub type HprpcVersionGetRandNumsError = CallError;
 
-/// Why a call of `SEND_RCV_LARGE_DATA` has no result.
+/// The error of a call of `SEND_RCV_LARGE_DATA`.
 pub type HprpcVersionSendRcvLargeDataError = CallError;
 
-/// Why a call of `MAX_RESULT` has no result.
+/// The error of a call of `MAX_RESULT`.
 pub type HprpcVersionMaxResultError = CallError;
 
-/// Calls of the procedures of `HPRPC_VERSION`, by a [`HprpcVersionClient`], by a
-/// [`HprpcVersionInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `HPRPC_VERSION`: over a connection ([`HprpcVersionClient`]), in the
+/// same process ([`HprpcVersionInProcess`]), or in a test without either.
 pub trait HprpcVersionCalls {
     /// Does nothing: what remains is the cost of a call itself.
     ///
@@ -372,7 +372,7 @@ impl HprpcVersionClient {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, HPRPC_PROGRAM, HPRPC_VERSION)?;
         Ok(Self(
@@ -397,7 +397,7 @@ impl HprpcVersionClient {
         Self(client.with_interface(HPRPC_VERSION_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> HprpcVersionClient<ClientView<'_>> {
         HprpcVersionClient(self.0.with_options(options))
     }
@@ -908,7 +908,7 @@ impl<T: HprpcVersion> HprpcVersionService<T> {
 
 /// Calls a [`HprpcVersion`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct HprpcVersionInProcess<T>(pub T);
 

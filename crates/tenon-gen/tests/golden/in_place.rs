@@ -289,14 +289,14 @@ pub const SIMPLIFY: u32 = 1;
 /// The number of the procedure `REVERSE`.
 pub const REVERSE: u32 = 2;
 
-/// Why a call of `SIMPLIFY` has no result.
+/// The error of a call of `SIMPLIFY`.
 pub type TermsV1SimplifyError = CallError;
 
-/// Why a call of `REVERSE` has no result.
+/// The error of a call of `REVERSE`.
 pub type TermsV1ReverseError = CallError;
 
-/// Calls of the procedures of `TERMS_V1`, by a [`TermsV1Client`], by a
-/// [`TermsV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `TERMS_V1`: over a connection ([`TermsV1Client`]), in the
+/// same process ([`TermsV1InProcess`]), or in a test without either.
 pub trait TermsV1Calls {
     /// The procedure `SIMPLIFY`.
     ///
@@ -320,7 +320,7 @@ impl TermsV1Client {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TERMS, TERMS_V1)?;
         Ok(Self(client))
@@ -340,7 +340,7 @@ impl TermsV1Client {
         Self(Client::over(channel, TERMS, TERMS_V1))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> TermsV1Client<ClientView<'_>> {
         TermsV1Client(self.0.with_options(options))
     }
@@ -510,7 +510,7 @@ impl<T: TermsV1> Service for TermsV1Service<T> {
 
 /// Calls a [`TermsV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct TermsV1InProcess<T>(pub T);
 

@@ -412,26 +412,26 @@ pub const MOUNTPROC3_UMNTALL: u32 = 4;
 /// The number of the procedure `MOUNTPROC3_EXPORT`.
 pub const MOUNTPROC3_EXPORT: u32 = 5;
 
-/// Why a call of `MOUNTPROC3_NULL` has no result.
+/// The error of a call of `MOUNTPROC3_NULL`.
 pub type MountV3NullError = CallError;
 
-/// Why a call of `MOUNTPROC3_MNT` has no result.
+/// The error of a call of `MOUNTPROC3_MNT`.
 pub type MountV3MntError = CallError;
 
-/// Why a call of `MOUNTPROC3_DUMP` has no result.
+/// The error of a call of `MOUNTPROC3_DUMP`.
 pub type MountV3DumpError = CallError;
 
-/// Why a call of `MOUNTPROC3_UMNT` has no result.
+/// The error of a call of `MOUNTPROC3_UMNT`.
 pub type MountV3UmntError = CallError;
 
-/// Why a call of `MOUNTPROC3_UMNTALL` has no result.
+/// The error of a call of `MOUNTPROC3_UMNTALL`.
 pub type MountV3UmntallError = CallError;
 
-/// Why a call of `MOUNTPROC3_EXPORT` has no result.
+/// The error of a call of `MOUNTPROC3_EXPORT`.
 pub type MountV3ExportError = CallError;
 
-/// Calls of the procedures of `MOUNT_V3`, by a [`MountV3Client`], by a
-/// [`MountV3InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `MOUNT_V3`: over a connection ([`MountV3Client`]), in the
+/// same process ([`MountV3InProcess`]), or in a test without either.
 pub trait MountV3Calls {
     /// Does nothing.
     ///
@@ -479,7 +479,7 @@ impl MountV3Client {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, MOUNT_PROGRAM, MOUNT_V3)?;
         Ok(Self(client))
@@ -499,7 +499,7 @@ impl MountV3Client {
         Self(Client::over(channel, MOUNT_PROGRAM, MOUNT_V3))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> MountV3Client<ClientView<'_>> {
         MountV3Client(self.0.with_options(options))
     }
@@ -854,7 +854,7 @@ impl<T: MountV3> Service for MountV3Service<T> {
 
 /// Calls a [`MountV3`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct MountV3InProcess<T>(pub T);
 

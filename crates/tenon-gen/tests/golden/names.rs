@@ -588,29 +588,29 @@ pub static TYPE_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `TYPE_NULL` has no result.
+/// The error of a call of `TYPE_NULL`.
 pub type TypeVersionNullError = CallError;
 
-/// Why a call of `TYPE_connect` has no result.
+/// The error of a call of `TYPE_connect`.
 pub type TypeVersionConnectError = CallError;
 
-/// Why a call of `TYPE_CONNECT` has no result.
+/// The error of a call of `TYPE_CONNECT`.
 pub type TypeVersionConnect2Error = CallError;
 
-/// Why a call of `TYPE_type` has no result.
+/// The error of a call of `TYPE_type`.
 pub type TypeVersionTypeError = CallError;
 
-/// Why a call of `TYPE_start_type` has no result.
+/// The error of a call of `TYPE_start_type`.
 pub type TypeVersionStartTypeError = CallError;
 
-/// Why a call of `TYPE_clone` has no result.
+/// The error of a call of `TYPE_clone`.
 pub type TypeVersionCloneError = CallError;
 
-/// Why a call of `TYPE_put` has no result.
+/// The error of a call of `TYPE_put`.
 pub type TypeVersionPutError = CallError;
 
-/// Calls of the procedures of `type_version`, by a [`TypeVersionClient`], by a
-/// [`TypeVersionInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `type_version`: over a connection ([`TypeVersionClient`]), in the
+/// same process ([`TypeVersionInProcess`]), or in a test without either.
 pub trait TypeVersionCalls {
     /// The procedure `TYPE_NULL`.
     ///
@@ -671,7 +671,7 @@ impl TypeVersionClient {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TYPE_PROGRAM, TYPE_VERSION)?;
         Ok(Self(client.with_interface(TYPE_VERSION_INTERFACE.shared())))
@@ -692,7 +692,7 @@ impl TypeVersionClient {
         Self(client.with_interface(TYPE_VERSION_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> TypeVersionClient<ClientView<'_>> {
         TypeVersionClient(self.0.with_options(options))
     }
@@ -1365,7 +1365,7 @@ impl<T: TypeVersion> TypeVersionService<T> {
 
 /// Calls a [`TypeVersion`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct TypeVersionInProcess<T>(pub T);
 

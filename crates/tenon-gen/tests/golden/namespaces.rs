@@ -276,14 +276,14 @@ pub mod shapes {
         ],
     );
 
-    /// Why a call of `PAINT` has no result.
+    /// The error of a call of `PAINT`.
     pub type DrawingV1PaintError = CallError;
 
-    /// Why a call of `FRAME` has no result.
+    /// The error of a call of `FRAME`.
     pub type DrawingV1FrameError = CallError;
 
-    /// Calls of the procedures of `DRAWING_V1`, by a [`DrawingV1Client`], by a
-    /// [`DrawingV1InProcess`], or by what a test has in place of them.
+    /// Calls the procedures of `DRAWING_V1`: over a connection ([`DrawingV1Client`]), in the
+    /// same process ([`DrawingV1InProcess`]), or in a test without either.
     pub trait DrawingV1Calls {
         /// The procedure `PAINT`.
         ///
@@ -311,7 +311,7 @@ pub mod shapes {
         /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
         ///
         /// # Errors
-        /// The address is none, or nobody answers there.
+        /// The address is invalid, or the server cannot be reached.
         pub fn connect(address: &str) -> Result<Self, ConnectError> {
             let client = Client::connect(address, DRAWING, DRAWING_V1)?;
             Ok(Self(client.with_interface(DRAWING_V1_INTERFACE.shared())))
@@ -332,7 +332,7 @@ pub mod shapes {
             Self(client.with_interface(DRAWING_V1_INTERFACE.shared()))
         }
 
-        /// The same client with `options` for some calls, at no cost.
+        /// Returns this client with `options` for some calls, at no cost.
         pub fn with_options(&self, options: CallOptions) -> DrawingV1Client<ClientView<'_>> {
             DrawingV1Client(self.0.with_options(options))
         }
@@ -598,7 +598,7 @@ pub mod shapes {
 
     /// Calls a [`DrawingV1`] of the same process on the caller's thread, without a connection. Its
     /// handlers are told of calls that have no transport and no credential; what they refuse is told
-    /// as over a connection, and a panic is passed on. Only arguments are encoded.
+    /// as over a connection, and a panic is passed on. Bounds of results are not checked.
     #[derive(Debug, Clone)]
     pub struct DrawingV1InProcess<T>(pub T);
 

@@ -4659,74 +4659,74 @@ pub const NFSPROC3_PATHCONF: u32 = 20;
 /// The number of the procedure `NFSPROC3_COMMIT`.
 pub const NFSPROC3_COMMIT: u32 = 21;
 
-/// Why a call of `NFSPROC3_NULL` has no result.
+/// The error of a call of `NFSPROC3_NULL`.
 pub type NfsV3NullError = CallError;
 
-/// Why a call of `NFSPROC3_GETATTR` has no result.
+/// The error of a call of `NFSPROC3_GETATTR`.
 pub type NfsV3GetattrError = CallError;
 
-/// Why a call of `NFSPROC3_SETATTR` has no result.
+/// The error of a call of `NFSPROC3_SETATTR`.
 pub type NfsV3SetattrError = CallError;
 
-/// Why a call of `NFSPROC3_LOOKUP` has no result.
+/// The error of a call of `NFSPROC3_LOOKUP`.
 pub type NfsV3LookupError = CallError;
 
-/// Why a call of `NFSPROC3_ACCESS` has no result.
+/// The error of a call of `NFSPROC3_ACCESS`.
 pub type NfsV3AccessError = CallError;
 
-/// Why a call of `NFSPROC3_READLINK` has no result.
+/// The error of a call of `NFSPROC3_READLINK`.
 pub type NfsV3ReadlinkError = CallError;
 
-/// Why a call of `NFSPROC3_READ` has no result.
+/// The error of a call of `NFSPROC3_READ`.
 pub type NfsV3ReadError = CallError;
 
-/// Why a call of `NFSPROC3_WRITE` has no result.
+/// The error of a call of `NFSPROC3_WRITE`.
 pub type NfsV3WriteError = CallError;
 
-/// Why a call of `NFSPROC3_CREATE` has no result.
+/// The error of a call of `NFSPROC3_CREATE`.
 pub type NfsV3CreateError = CallError;
 
-/// Why a call of `NFSPROC3_MKDIR` has no result.
+/// The error of a call of `NFSPROC3_MKDIR`.
 pub type NfsV3MkdirError = CallError;
 
-/// Why a call of `NFSPROC3_SYMLINK` has no result.
+/// The error of a call of `NFSPROC3_SYMLINK`.
 pub type NfsV3SymlinkError = CallError;
 
-/// Why a call of `NFSPROC3_MKNOD` has no result.
+/// The error of a call of `NFSPROC3_MKNOD`.
 pub type NfsV3MknodError = CallError;
 
-/// Why a call of `NFSPROC3_REMOVE` has no result.
+/// The error of a call of `NFSPROC3_REMOVE`.
 pub type NfsV3RemoveError = CallError;
 
-/// Why a call of `NFSPROC3_RMDIR` has no result.
+/// The error of a call of `NFSPROC3_RMDIR`.
 pub type NfsV3RmdirError = CallError;
 
-/// Why a call of `NFSPROC3_RENAME` has no result.
+/// The error of a call of `NFSPROC3_RENAME`.
 pub type NfsV3RenameError = CallError;
 
-/// Why a call of `NFSPROC3_LINK` has no result.
+/// The error of a call of `NFSPROC3_LINK`.
 pub type NfsV3LinkError = CallError;
 
-/// Why a call of `NFSPROC3_READDIR` has no result.
+/// The error of a call of `NFSPROC3_READDIR`.
 pub type NfsV3ReaddirError = CallError;
 
-/// Why a call of `NFSPROC3_READDIRPLUS` has no result.
+/// The error of a call of `NFSPROC3_READDIRPLUS`.
 pub type NfsV3ReaddirplusError = CallError;
 
-/// Why a call of `NFSPROC3_FSSTAT` has no result.
+/// The error of a call of `NFSPROC3_FSSTAT`.
 pub type NfsV3FsstatError = CallError;
 
-/// Why a call of `NFSPROC3_FSINFO` has no result.
+/// The error of a call of `NFSPROC3_FSINFO`.
 pub type NfsV3FsinfoError = CallError;
 
-/// Why a call of `NFSPROC3_PATHCONF` has no result.
+/// The error of a call of `NFSPROC3_PATHCONF`.
 pub type NfsV3PathconfError = CallError;
 
-/// Why a call of `NFSPROC3_COMMIT` has no result.
+/// The error of a call of `NFSPROC3_COMMIT`.
 pub type NfsV3CommitError = CallError;
 
-/// Calls of the procedures of `NFS_V3`, by a [`NfsV3Client`], by a
-/// [`NfsV3InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `NFS_V3`: over a connection ([`NfsV3Client`]), in the
+/// same process ([`NfsV3InProcess`]), or in a test without either.
 pub trait NfsV3Calls {
     /// Does nothing.
     ///
@@ -4873,7 +4873,7 @@ impl NfsV3Client {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, NFS_PROGRAM, NFS_V3)?;
         Ok(Self(client))
@@ -4893,7 +4893,7 @@ impl NfsV3Client {
         Self(Client::over(channel, NFS_PROGRAM, NFS_V3))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> NfsV3Client<ClientView<'_>> {
         NfsV3Client(self.0.with_options(options))
     }
@@ -6230,7 +6230,7 @@ impl<T: NfsV3> Service for NfsV3Service<T> {
 
 /// Calls a [`NfsV3`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct NfsV3InProcess<T>(pub T);
 

@@ -586,47 +586,47 @@ pub static RESULTS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `RESULTS_NULL` has no result.
+/// The error of a call of `RESULTS_NULL`.
 pub type ResultsV1NullError = CallError;
 
-/// Why a call of `RESULTS_PACKET` has no result.
+/// The error of a call of `RESULTS_PACKET`.
 pub type ResultsV1PacketError = CallError;
 
-/// Why a call of `RESULTS_TAG` has no result.
+/// The error of a call of `RESULTS_TAG`.
 pub type ResultsV1TagError = CallError;
 
-/// Why a call of `RESULTS_COUNTERS` has no result.
+/// The error of a call of `RESULTS_COUNTERS`.
 pub type ResultsV1CountersError = CallError;
 
-/// Why a call of `RESULTS_SAMPLES` has no result.
+/// The error of a call of `RESULTS_SAMPLES`.
 pub type ResultsV1SamplesError = CallError;
 
-/// Why a call of `RESULTS_PAGE` has no result.
+/// The error of a call of `RESULTS_PAGE`.
 pub type ResultsV1PageError = CallError;
 
-/// Why a call of `RESULTS_STEPS` has no result.
+/// The error of a call of `RESULTS_STEPS`.
 pub type ResultsV1StepsError = CallError;
 
-/// Why a call of `RESULTS_VERTEX` has no result.
+/// The error of a call of `RESULTS_VERTEX`.
 pub type ResultsV1VertexError = CallError;
 
-/// Why a call of `RESULTS_STAMP` has no result.
+/// The error of a call of `RESULTS_STAMP`.
 pub type ResultsV1StampError = CallError;
 
-/// Why a call of `RESULTS_LAMP` has no result.
+/// The error of a call of `RESULTS_LAMP`.
 pub type ResultsV1LampError = CallError;
 
-/// Why a call of `RESULTS_NUMBER` has no result.
+/// The error of a call of `RESULTS_NUMBER`.
 pub type ResultsV1NumberError = CallError;
 
-/// Why a call of `RESULTS_NAME` has no result.
+/// The error of a call of `RESULTS_NAME`.
 pub type ResultsV1NameError = CallError;
 
-/// Why a call of `RESULTS_BOTH` has no result.
+/// The error of a call of `RESULTS_BOTH`.
 pub type ResultsV1BothError = CallError;
 
-/// Calls of the procedures of `RESULTS_V1`, by a [`ResultsV1Client`], by a
-/// [`ResultsV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `RESULTS_V1`: over a connection ([`ResultsV1Client`]), in the
+/// same process ([`ResultsV1InProcess`]), or in a test without either.
 pub trait ResultsV1Calls {
     /// The procedure `RESULTS_NULL`.
     ///
@@ -716,7 +716,7 @@ impl ResultsV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RESULTS, RESULTS_V1)?;
         Ok(Self(client.with_interface(RESULTS_V1_INTERFACE.shared())))
@@ -737,7 +737,7 @@ impl ResultsV1Client {
         Self(client.with_interface(RESULTS_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> ResultsV1Client<ClientView<'_>> {
         ResultsV1Client(self.0.with_options(options))
     }
@@ -1806,7 +1806,7 @@ impl<T: ResultsV1> ResultsV1Service<T> {
 
 /// Calls a [`ResultsV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct ResultsV1InProcess<T>(pub T);
 

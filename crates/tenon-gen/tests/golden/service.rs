@@ -84,17 +84,17 @@ pub static STORE_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `STOREPROC_NULL` has no result.
+/// The error of a call of `STOREPROC_NULL`.
 pub type StoreV1NullError = CallError;
 
-/// Why a call of `STOREPROC_GET` has no result.
+/// The error of a call of `STOREPROC_GET`.
 pub type StoreV1GetError = CallError;
 
-/// Why a call of `STOREPROC_PUT` has no result.
+/// The error of a call of `STOREPROC_PUT`.
 pub type StoreV1PutError = CallError;
 
-/// Calls of the procedures of `STORE_V1`, by a [`StoreV1Client`], by a
-/// [`StoreV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `STORE_V1`: over a connection ([`StoreV1Client`]), in the
+/// same process ([`StoreV1InProcess`]), or in a test without either.
 ///
 /// The first version.
 pub trait StoreV1Calls {
@@ -126,7 +126,7 @@ impl StoreV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STORE_PROGRAM, STORE_V1)?;
         Ok(Self(client.with_interface(STORE_V1_INTERFACE.shared())))
@@ -147,7 +147,7 @@ impl StoreV1Client {
         Self(client.with_interface(STORE_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> StoreV1Client<ClientView<'_>> {
         StoreV1Client(self.0.with_options(options))
     }
@@ -432,7 +432,7 @@ impl<T: StoreV1> StoreV1Service<T> {
 
 /// Calls a [`StoreV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct StoreV1InProcess<T>(pub T);
 
@@ -475,20 +475,20 @@ pub static STORE_V2_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `STOREPROC_NULL` has no result.
+/// The error of a call of `STOREPROC_NULL`.
 pub type StoreV2NullError = CallError;
 
-/// Why a call of `STOREPROC_GET` has no result.
+/// The error of a call of `STOREPROC_GET`.
 pub type StoreV2GetError = CallError;
 
-/// Why a call of `STOREPROC_COUNT` has no result.
+/// The error of a call of `STOREPROC_COUNT`.
 pub type StoreV2CountError = CallError;
 
-/// Why a call of `STOREPROC_FAR` has no result.
+/// The error of a call of `STOREPROC_FAR`.
 pub type StoreV2FarError = CallError;
 
-/// Calls of the procedures of `STORE_V2`, by a [`StoreV2Client`], by a
-/// [`StoreV2InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `STORE_V2`: over a connection ([`StoreV2Client`]), in the
+/// same process ([`StoreV2InProcess`]), or in a test without either.
 pub trait StoreV2Calls {
     /// The procedure `STOREPROC_NULL`.
     ///
@@ -524,7 +524,7 @@ impl StoreV2Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STORE_PROGRAM, STORE_V2)?;
         Ok(Self(client.with_interface(STORE_V2_INTERFACE.shared())))
@@ -545,7 +545,7 @@ impl StoreV2Client {
         Self(client.with_interface(STORE_V2_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> StoreV2Client<ClientView<'_>> {
         StoreV2Client(self.0.with_options(options))
     }
@@ -879,7 +879,7 @@ impl<T: StoreV2> StoreV2Service<T> {
 
 /// Calls a [`StoreV2`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct StoreV2InProcess<T>(pub T);
 
@@ -920,11 +920,11 @@ pub const EMPTY_NULL: u32 = 0;
 pub static EMPTY_V1_INTERFACE: LeanInterface =
     LeanInterface::new(EMPTY_PROGRAM, EMPTY_V1, 0xcbf29ce484222325, &[]);
 
-/// Why a call of `EMPTY_NULL` has no result.
+/// The error of a call of `EMPTY_NULL`.
 pub type EmptyV1EmptyNullError = CallError;
 
-/// Calls of the procedures of `EMPTY_V1`, by a [`EmptyV1Client`], by a
-/// [`EmptyV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `EMPTY_V1`: over a connection ([`EmptyV1Client`]), in the
+/// same process ([`EmptyV1InProcess`]), or in a test without either.
 pub trait EmptyV1Calls {
     /// The procedure `EMPTY_NULL`.
     ///
@@ -942,7 +942,7 @@ impl EmptyV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, EMPTY_PROGRAM, EMPTY_V1)?;
         Ok(Self(client.with_interface(EMPTY_V1_INTERFACE.shared())))
@@ -963,7 +963,7 @@ impl EmptyV1Client {
         Self(client.with_interface(EMPTY_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> EmptyV1Client<ClientView<'_>> {
         EmptyV1Client(self.0.with_options(options))
     }
@@ -1088,7 +1088,7 @@ impl<T: EmptyV1> EmptyV1Service<T> {
 
 /// Calls a [`EmptyV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct EmptyV1InProcess<T>(pub T);
 

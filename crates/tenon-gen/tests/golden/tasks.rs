@@ -148,29 +148,29 @@ pub static TASKS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `TASKS_NULL` has no result.
+/// The error of a call of `TASKS_NULL`.
 pub type TasksV1NullError = CallError;
 
-/// Why a call of `TASKS_DO` has no result.
+/// The error of a call of `TASKS_DO`.
 pub type TasksV1DoError = CallError;
 
-/// Why a call of `TASKS_ADD` has no result.
+/// The error of a call of `TASKS_ADD`.
 pub type TasksV1AddError = CallError;
 
-/// Why a call of `TASKS_SORT` has no result.
+/// The error of a call of `TASKS_SORT`.
 pub type TasksV1SortError = CallError;
 
-/// Why a call of `TASKS_NAME` has no result.
+/// The error of a call of `TASKS_NAME`.
 pub type TasksV1NameError = CallError;
 
-/// Why a call of `TASKS_MEET` has no result.
+/// The error of a call of `TASKS_MEET`.
 pub type TasksV1MeetError = CallError;
 
-/// Why a call of `TASKS_FORGET` has no result.
+/// The error of a call of `TASKS_FORGET`.
 pub type TasksV1ForgetError = CallError;
 
-/// Calls of the procedures of `TASKS_V1`, by a [`TasksV1Client`], by a
-/// [`TasksV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `TASKS_V1`: over a connection ([`TasksV1Client`]), in the
+/// same process ([`TasksV1InProcess`]), or in a test without either.
 pub trait TasksV1Calls {
     /// The procedure `TASKS_NULL`.
     ///
@@ -224,7 +224,7 @@ impl TasksV1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TASKS, TASKS_V1)?;
         Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
@@ -245,7 +245,7 @@ impl TasksV1Client {
         Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> TasksV1Client<ClientView<'_>> {
         TasksV1Client(self.0.with_options(options))
     }
@@ -836,7 +836,7 @@ impl<T: TasksV1> TasksV1Service<T> {
 
 /// Calls a [`TasksV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct TasksV1InProcess<T>(pub T);
 
@@ -882,8 +882,8 @@ impl<T: TasksV1> TasksV1Calls for TasksV1InProcess<T> {
     }
 }
 
-/// Calls of the procedures of `TASKS_V1` from tasks, by a [`TasksV1AsyncClient`], by a
-/// [`TasksV1AsyncInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `TASKS_V1` from tasks: over a connection ([`TasksV1AsyncClient`]), in the
+/// same process ([`TasksV1AsyncInProcess`]), or in a test without either.
 pub trait TasksV1AsyncCalls {
     /// The procedure `TASKS_NULL`.
     ///
@@ -951,10 +951,10 @@ pub struct TasksV1AsyncClient<C = ::tenon_tokio::Client>(pub C);
 
 impl TasksV1AsyncClient {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
-    /// protocol at `lean+tcp://host:port`. Nobody is asked for a port.
+    /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub async fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = ::tenon_tokio::Client::connect(address, TASKS, TASKS_V1).await?;
         Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
@@ -978,7 +978,7 @@ impl TasksV1AsyncClient {
         Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(
         &self,
         options: CallOptions,
@@ -1459,7 +1459,7 @@ impl ::tenon_tokio::Request for TasksV1ForgetRequest {
 
 /// Calls a [`TasksV1Async`] of the same process on the caller's task, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct TasksV1AsyncInProcess<T>(pub T);
 

@@ -52,17 +52,17 @@ pub const NOTES_READ: u32 = 2;
 /// The number of the procedure `NOTES_WRITE`.
 pub const NOTES_WRITE: u32 = 3;
 
-/// Why a call of `NOTES_CLEAR` has no result.
+/// The error of a call of `NOTES_CLEAR`.
 pub type NotesV1ClearError = CallError;
 
-/// Why a call of `NOTES_READ` has no result.
+/// The error of a call of `NOTES_READ`.
 pub type NotesV1ReadError = CallError;
 
-/// Why a call of `NOTES_WRITE` has no result.
+/// The error of a call of `NOTES_WRITE`.
 pub type NotesV1WriteError = CallError;
 
-/// Calls of the procedures of `NOTES_V1`, by a [`NotesV1Client`], by a
-/// [`NotesV1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `NOTES_V1`: over a connection ([`NotesV1Client`]), in the
+/// same process ([`NotesV1InProcess`]), or in a test without either.
 pub trait NotesV1Calls {
     /// The procedure `NOTES_CLEAR`.
     ///
@@ -92,7 +92,7 @@ impl NotesV1Client {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, NOTES, NOTES_V1)?;
         Ok(Self(client))
@@ -112,7 +112,7 @@ impl NotesV1Client {
         Self(Client::over(channel, NOTES, NOTES_V1))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> NotesV1Client<ClientView<'_>> {
         NotesV1Client(self.0.with_options(options))
     }
@@ -331,7 +331,7 @@ impl<T: NotesV1> Service for NotesV1Service<T> {
 
 /// Calls a [`NotesV1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV1InProcess<T>(pub T);
 
@@ -355,8 +355,8 @@ impl<T: NotesV1> NotesV1Calls for NotesV1InProcess<T> {
     }
 }
 
-/// Calls of the procedures of `NOTES_V1` from tasks, by a [`NotesV1AsyncClient`], by a
-/// [`NotesV1AsyncInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `NOTES_V1` from tasks: over a connection ([`NotesV1AsyncClient`]), in the
+/// same process ([`NotesV1AsyncInProcess`]), or in a test without either.
 pub trait NotesV1AsyncCalls {
     /// The procedure `NOTES_CLEAR`.
     ///
@@ -389,11 +389,11 @@ pub trait NotesV1AsyncCalls {
 pub struct NotesV1AsyncClient<C = ::tenon_tokio::Client>(pub C);
 
 impl NotesV1AsyncClient {
-    /// Connects to the server at `address`, such as `tcp://host:port`.
-    /// Nobody is asked for a port.
+    /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
+    /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub async fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = ::tenon_tokio::Client::connect(address, NOTES, NOTES_V1).await?;
         Ok(Self(client))
@@ -416,7 +416,7 @@ impl NotesV1AsyncClient {
         Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V1))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(
         &self,
         options: CallOptions,
@@ -626,7 +626,7 @@ impl NotesV1WriteRequest {
 
 /// Calls a [`NotesV1Async`] of the same process on the caller's task, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV1AsyncInProcess<T>(pub T);
 
@@ -656,11 +656,11 @@ pub const NOTES_V2: u32 = 2;
 /// The number of the procedure `NOTES_NULL`.
 pub const NOTES_NULL: u32 = 0;
 
-/// Why a call of `NOTES_NULL` has no result.
+/// The error of a call of `NOTES_NULL`.
 pub type NotesV2NotesNullError = CallError;
 
-/// Calls of the procedures of `NOTES_V2`, by a [`NotesV2Client`], by a
-/// [`NotesV2InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `NOTES_V2`: over a connection ([`NotesV2Client`]), in the
+/// same process ([`NotesV2InProcess`]), or in a test without either.
 pub trait NotesV2Calls {
     /// The procedure `NOTES_NULL`.
     ///
@@ -678,7 +678,7 @@ impl NotesV2Client {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, NOTES, NOTES_V2)?;
         Ok(Self(client))
@@ -698,7 +698,7 @@ impl NotesV2Client {
         Self(Client::over(channel, NOTES, NOTES_V2))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> NotesV2Client<ClientView<'_>> {
         NotesV2Client(self.0.with_options(options))
     }
@@ -786,7 +786,7 @@ impl<T: NotesV2> Service for NotesV2Service<T> {
 
 /// Calls a [`NotesV2`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV2InProcess<T>(pub T);
 
@@ -796,8 +796,8 @@ impl<T: NotesV2> NotesV2Calls for NotesV2InProcess<T> {
     }
 }
 
-/// Calls of the procedures of `NOTES_V2` from tasks, by a [`NotesV2AsyncClient`], by a
-/// [`NotesV2AsyncInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `NOTES_V2` from tasks: over a connection ([`NotesV2AsyncClient`]), in the
+/// same process ([`NotesV2AsyncInProcess`]), or in a test without either.
 pub trait NotesV2AsyncCalls {
     /// The procedure `NOTES_NULL`.
     ///
@@ -813,11 +813,11 @@ pub trait NotesV2AsyncCalls {
 pub struct NotesV2AsyncClient<C = ::tenon_tokio::Client>(pub C);
 
 impl NotesV2AsyncClient {
-    /// Connects to the server at `address`, such as `tcp://host:port`.
-    /// Nobody is asked for a port.
+    /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
+    /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub async fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = ::tenon_tokio::Client::connect(address, NOTES, NOTES_V2).await?;
         Ok(Self(client))
@@ -840,7 +840,7 @@ impl NotesV2AsyncClient {
         Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V2))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(
         &self,
         options: CallOptions,
@@ -911,7 +911,7 @@ impl<T: NotesV2Async> ::tenon_tokio::AsyncService for NotesV2AsyncService<T> {
 
 /// Calls a [`NotesV2Async`] of the same process on the caller's task, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct NotesV2AsyncInProcess<T>(pub T);
 

@@ -2469,140 +2469,140 @@ pub const ASSEMBLE: u32 = 73;
 /// The number of the procedure `PRODUCE`.
 pub const PRODUCE: u32 = 74;
 
-/// Why a call of `TORTURE_NULL` has no result.
+/// The error of a call of `TORTURE_NULL`.
 pub type TortureVersionTortureNullError = CallError;
 
-/// Why a call of `ECHO_INT` has no result.
+/// The error of a call of `ECHO_INT`.
 pub type TortureVersionEchoIntError = CallError;
 
-/// Why a call of `ECHO_UINT` has no result.
+/// The error of a call of `ECHO_UINT`.
 pub type TortureVersionEchoUintError = CallError;
 
-/// Why a call of `ECHO_HYPER` has no result.
+/// The error of a call of `ECHO_HYPER`.
 pub type TortureVersionEchoHyperError = CallError;
 
-/// Why a call of `ECHO_UHYPER` has no result.
+/// The error of a call of `ECHO_UHYPER`.
 pub type TortureVersionEchoUhyperError = CallError;
 
-/// Why a call of `ECHO_FLOAT` has no result.
+/// The error of a call of `ECHO_FLOAT`.
 pub type TortureVersionEchoFloatError = CallError;
 
-/// Why a call of `ECHO_DOUBLE` has no result.
+/// The error of a call of `ECHO_DOUBLE`.
 pub type TortureVersionEchoDoubleError = CallError;
 
-/// Why a call of `ECHO_BOOL` has no result.
+/// The error of a call of `ECHO_BOOL`.
 pub type TortureVersionEchoBoolError = CallError;
 
-/// Why a call of `ECHO_STRING` has no result.
+/// The error of a call of `ECHO_STRING`.
 pub type TortureVersionEchoStringError = CallError;
 
-/// Why a call of `ECHO_SHORT` has no result.
+/// The error of a call of `ECHO_SHORT`.
 pub type TortureVersionEchoShortError = CallError;
 
-/// Why a call of `ECHO_UCHAR` has no result.
+/// The error of a call of `ECHO_UCHAR`.
 pub type TortureVersionEchoUcharError = CallError;
 
-/// Why a call of `ECHO_TEMPERATURE` has no result.
+/// The error of a call of `ECHO_TEMPERATURE`.
 pub type TortureVersionEchoTemperatureError = CallError;
 
-/// Why a call of `ECHO_SCALARS` has no result.
+/// The error of a call of `ECHO_SCALARS`.
 pub type TortureVersionEchoScalarsError = CallError;
 
-/// Why a call of `ECHO_SMALL_SCALARS` has no result.
+/// The error of a call of `ECHO_SMALL_SCALARS`.
 pub type TortureVersionEchoSmallScalarsError = CallError;
 
-/// Why a call of `ECHO_FIXED_OPAQUES` has no result.
+/// The error of a call of `ECHO_FIXED_OPAQUES`.
 pub type TortureVersionEchoFixedOpaquesError = CallError;
 
-/// Why a call of `ECHO_COUNTED_OPAQUES` has no result.
+/// The error of a call of `ECHO_COUNTED_OPAQUES`.
 pub type TortureVersionEchoCountedOpaquesError = CallError;
 
-/// Why a call of `ECHO_STRINGS` has no result.
+/// The error of a call of `ECHO_STRINGS`.
 pub type TortureVersionEchoStringsError = CallError;
 
-/// Why a call of `ECHO_DRAWING` has no result.
+/// The error of a call of `ECHO_DRAWING`.
 pub type TortureVersionEchoDrawingError = CallError;
 
-/// Why a call of `ECHO_HOLES` has no result.
+/// The error of a call of `ECHO_HOLES`.
 pub type TortureVersionEchoHolesError = CallError;
 
-/// Why a call of `ECHO_FIXED_ARRAYS` has no result.
+/// The error of a call of `ECHO_FIXED_ARRAYS`.
 pub type TortureVersionEchoFixedArraysError = CallError;
 
-/// Why a call of `ECHO_COUNTED_ARRAYS` has no result.
+/// The error of a call of `ECHO_COUNTED_ARRAYS`.
 pub type TortureVersionEchoCountedArraysError = CallError;
 
-/// Why a call of `ECHO_SMALL_ARRAYS` has no result.
+/// The error of a call of `ECHO_SMALL_ARRAYS`.
 pub type TortureVersionEchoSmallArraysError = CallError;
 
-/// Why a call of `ECHO_RAGGED` has no result.
+/// The error of a call of `ECHO_RAGGED`.
 pub type TortureVersionEchoRaggedError = CallError;
 
-/// Why a call of `ECHO_BLOB` has no result.
+/// The error of a call of `ECHO_BLOB`.
 pub type TortureVersionEchoBlobError = CallError;
 
-/// Why a call of `ECHO_WORDS` has no result.
+/// The error of a call of `ECHO_WORDS`.
 pub type TortureVersionEchoWordsError = CallError;
 
-/// Why a call of `ECHO_SHADE` has no result.
+/// The error of a call of `ECHO_SHADE`.
 pub type TortureVersionEchoShadeError = CallError;
 
-/// Why a call of `ECHO_WEATHER` has no result.
+/// The error of a call of `ECHO_WEATHER`.
 pub type TortureVersionEchoWeatherError = CallError;
 
-/// Why a call of `ECHO_BY_INT` has no result.
+/// The error of a call of `ECHO_BY_INT`.
 pub type TortureVersionEchoByIntError = CallError;
 
-/// Why a call of `ECHO_BY_UINT` has no result.
+/// The error of a call of `ECHO_BY_UINT`.
 pub type TortureVersionEchoByUintError = CallError;
 
-/// Why a call of `ECHO_BY_BOOL` has no result.
+/// The error of a call of `ECHO_BY_BOOL`.
 pub type TortureVersionEchoByBoolError = CallError;
 
-/// Why a call of `ECHO_NESTED_UNION` has no result.
+/// The error of a call of `ECHO_NESTED_UNION`.
 pub type TortureVersionEchoNestedUnionError = CallError;
 
-/// Why a call of `ECHO_OPTIONALS` has no result.
+/// The error of a call of `ECHO_OPTIONALS`.
 pub type TortureVersionEchoOptionalsError = CallError;
 
-/// Why a call of `ECHO_NODE_LIST` has no result.
+/// The error of a call of `ECHO_NODE_LIST`.
 pub type TortureVersionEchoNodeListError = CallError;
 
-/// Why a call of `ECHO_TWO_LISTS` has no result.
+/// The error of a call of `ECHO_TWO_LISTS`.
 pub type TortureVersionEchoTwoListsError = CallError;
 
-/// Why a call of `ECHO_GROUP` has no result.
+/// The error of a call of `ECHO_GROUP`.
 pub type TortureVersionEchoGroupError = CallError;
 
-/// Why a call of `ECHO_TREE` has no result.
+/// The error of a call of `ECHO_TREE`.
 pub type TortureVersionEchoTreeError = CallError;
 
-/// Why a call of `ECHO_DIRECTORY` has no result.
+/// The error of a call of `ECHO_DIRECTORY`.
 pub type TortureVersionEchoDirectoryError = CallError;
 
-/// Why a call of `ECHO_EXPRESSION` has no result.
+/// The error of a call of `ECHO_EXPRESSION`.
 pub type TortureVersionEchoExpressionError = CallError;
 
-/// Why a call of `ECHO_EVERYTHING` has no result.
+/// The error of a call of `ECHO_EVERYTHING`.
 pub type TortureVersionEchoEverythingError = CallError;
 
-/// Why a call of `ANSWER` has no result.
+/// The error of a call of `ANSWER`.
 pub type TortureVersionAnswerError = CallError;
 
-/// Why a call of `SWALLOW` has no result.
+/// The error of a call of `SWALLOW`.
 pub type TortureVersionSwallowError = CallError;
 
-/// Why a call of `ADD` has no result.
+/// The error of a call of `ADD`.
 pub type TortureVersionAddError = CallError;
 
-/// Why a call of `ASSEMBLE` has no result.
+/// The error of a call of `ASSEMBLE`.
 pub type TortureVersionAssembleError = CallError;
 
-/// Why a call of `PRODUCE` has no result.
+/// The error of a call of `PRODUCE`.
 pub type TortureVersionProduceError = CallError;
 
-/// Calls of the procedures of `TORTURE_VERSION`, by a [`TortureVersionClient`], by a
-/// [`TortureVersionInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `TORTURE_VERSION`: over a connection ([`TortureVersionClient`]), in the
+/// same process ([`TortureVersionInProcess`]), or in a test without either.
 pub trait TortureVersionCalls {
     /// The procedure `TORTURE_NULL`.
     ///
@@ -2921,7 +2921,7 @@ impl TortureVersionClient {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TORTURE_PROGRAM, TORTURE_VERSION)?;
         Ok(Self(client))
@@ -2941,7 +2941,7 @@ impl TortureVersionClient {
         Self(Client::over(channel, TORTURE_PROGRAM, TORTURE_VERSION))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> TortureVersionClient<ClientView<'_>> {
         TortureVersionClient(self.0.with_options(options))
     }
@@ -5816,7 +5816,7 @@ impl<T: TortureVersion> Service for TortureVersionService<T> {
 
 /// Calls a [`TortureVersion`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct TortureVersionInProcess<T>(pub T);
 
@@ -6134,11 +6134,11 @@ pub const TORTURE_VERSION_THREE: u32 = 3;
 /// The number of the procedure `ANSWER_THREE`.
 pub const ANSWER_THREE: u32 = 1;
 
-/// Why a call of `ANSWER_THREE` has no result.
+/// The error of a call of `ANSWER_THREE`.
 pub type TortureVersionThreeAnswerThreeError = CallError;
 
-/// Calls of the procedures of `TORTURE_VERSION_THREE`, by a [`TortureVersionThreeClient`], by a
-/// [`TortureVersionThreeInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `TORTURE_VERSION_THREE`: over a connection ([`TortureVersionThreeClient`]), in the
+/// same process ([`TortureVersionThreeInProcess`]), or in a test without either.
 ///
 /// Another version beside it, so that a mismatch has a lowest and a highest version.
 pub trait TortureVersionThreeCalls {
@@ -6158,7 +6158,7 @@ impl TortureVersionThreeClient {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TORTURE_PROGRAM, TORTURE_VERSION_THREE)?;
         Ok(Self(client))
@@ -6183,7 +6183,7 @@ impl TortureVersionThreeClient {
         ))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> TortureVersionThreeClient<ClientView<'_>> {
         TortureVersionThreeClient(self.0.with_options(options))
     }
@@ -6290,7 +6290,7 @@ impl<T: TortureVersionThree> Service for TortureVersionThreeService<T> {
 
 /// Calls a [`TortureVersionThree`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct TortureVersionThreeInProcess<T>(pub T);
 

@@ -716,26 +716,26 @@ pub static UTF8_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
-/// Why a call of `ECHO` has no result.
+/// The error of a call of `ECHO`.
 pub type Utf8V1EchoError = CallError;
 
-/// Why a call of `FIRST` has no result.
+/// The error of a call of `FIRST`.
 pub type Utf8V1FirstError = CallError;
 
-/// Why a call of `FIND` has no result.
+/// The error of a call of `FIND`.
 pub type Utf8V1FindError = CallError;
 
-/// Why a call of `RENAME` has no result.
+/// The error of a call of `RENAME`.
 pub type Utf8V1RenameError = CallError;
 
-/// Why a call of `SAY` has no result.
+/// The error of a call of `SAY`.
 pub type Utf8V1SayError = CallError;
 
-/// Why a call of `WORDS` has no result.
+/// The error of a call of `WORDS`.
 pub type Utf8V1WordsError = CallError;
 
-/// Calls of the procedures of `UTF8_V1`, by a [`Utf8V1Client`], by a
-/// [`Utf8V1InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `UTF8_V1`: over a connection ([`Utf8V1Client`]), in the
+/// same process ([`Utf8V1InProcess`]), or in a test without either.
 pub trait Utf8V1Calls {
     /// The procedure `ECHO`.
     ///
@@ -783,7 +783,7 @@ impl Utf8V1Client {
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, UTF8, UTF8_V1)?;
         Ok(Self(client.with_interface(UTF8_V1_INTERFACE.shared())))
@@ -804,7 +804,7 @@ impl Utf8V1Client {
         Self(client.with_interface(UTF8_V1_INTERFACE.shared()))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> Utf8V1Client<ClientView<'_>> {
         Utf8V1Client(self.0.with_options(options))
     }
@@ -1412,7 +1412,7 @@ impl<T: Utf8V1> Utf8V1Service<T> {
 
 /// Calls a [`Utf8V1`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Only arguments are encoded.
+/// as over a connection, and a panic is passed on. Bounds of results are not checked.
 #[derive(Debug, Clone)]
 pub struct Utf8V1InProcess<T>(pub T);
 

@@ -687,26 +687,26 @@ pub const PMAPPROC_DUMP: u32 = 4;
 /// The number of the procedure `PMAPPROC_CALLIT`.
 pub const PMAPPROC_CALLIT: u32 = 5;
 
-/// Why a call of `PMAPPROC_NULL` has no result.
+/// The error of a call of `PMAPPROC_NULL`.
 pub type PmapversNullError = CallError;
 
-/// Why a call of `PMAPPROC_SET` has no result.
+/// The error of a call of `PMAPPROC_SET`.
 pub type PmapversSetError = CallError;
 
-/// Why a call of `PMAPPROC_UNSET` has no result.
+/// The error of a call of `PMAPPROC_UNSET`.
 pub type PmapversUnsetError = CallError;
 
-/// Why a call of `PMAPPROC_GETPORT` has no result.
+/// The error of a call of `PMAPPROC_GETPORT`.
 pub type PmapversGetportError = CallError;
 
-/// Why a call of `PMAPPROC_DUMP` has no result.
+/// The error of a call of `PMAPPROC_DUMP`.
 pub type PmapversDumpError = CallError;
 
-/// Why a call of `PMAPPROC_CALLIT` has no result.
+/// The error of a call of `PMAPPROC_CALLIT`.
 pub type PmapversCallitError = CallError;
 
-/// Calls of the procedures of `PMAPVERS`, by a [`PmapversClient`], by a
-/// [`PmapversInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `PMAPVERS`: over a connection ([`PmapversClient`]), in the
+/// same process ([`PmapversInProcess`]), or in a test without either.
 pub trait PmapversCalls {
     /// The procedure `PMAPPROC_NULL`.
     ///
@@ -754,7 +754,7 @@ impl PmapversClient {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RPCBPROG, PMAPVERS)?;
         Ok(Self(client))
@@ -774,7 +774,7 @@ impl PmapversClient {
         Self(Client::over(channel, RPCBPROG, PMAPVERS))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> PmapversClient<ClientView<'_>> {
         PmapversClient(self.0.with_options(options))
     }
@@ -1151,7 +1151,7 @@ impl<T: Pmapvers> Service for PmapversService<T> {
 
 /// Calls a [`Pmapvers`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct PmapversInProcess<T>(pub T);
 
@@ -1221,35 +1221,35 @@ pub const RPCBPROC_UADDR2_TADDR: u32 = 7;
 /// The number of the procedure `RPCBPROC_TADDR2UADDR`.
 pub const RPCBPROC_TADDR2_UADDR: u32 = 8;
 
-/// Why a call of `RPCBPROC_NULL` has no result.
+/// The error of a call of `RPCBPROC_NULL`.
 pub type RpcbversNullError = CallError;
 
-/// Why a call of `RPCBPROC_SET` has no result.
+/// The error of a call of `RPCBPROC_SET`.
 pub type RpcbversSetError = CallError;
 
-/// Why a call of `RPCBPROC_UNSET` has no result.
+/// The error of a call of `RPCBPROC_UNSET`.
 pub type RpcbversUnsetError = CallError;
 
-/// Why a call of `RPCBPROC_GETADDR` has no result.
+/// The error of a call of `RPCBPROC_GETADDR`.
 pub type RpcbversGetaddrError = CallError;
 
-/// Why a call of `RPCBPROC_DUMP` has no result.
+/// The error of a call of `RPCBPROC_DUMP`.
 pub type RpcbversDumpError = CallError;
 
-/// Why a call of `RPCBPROC_CALLIT` has no result.
+/// The error of a call of `RPCBPROC_CALLIT`.
 pub type RpcbversCallitError = CallError;
 
-/// Why a call of `RPCBPROC_GETTIME` has no result.
+/// The error of a call of `RPCBPROC_GETTIME`.
 pub type RpcbversGettimeError = CallError;
 
-/// Why a call of `RPCBPROC_UADDR2TADDR` has no result.
+/// The error of a call of `RPCBPROC_UADDR2TADDR`.
 pub type RpcbversUaddr2TaddrError = CallError;
 
-/// Why a call of `RPCBPROC_TADDR2UADDR` has no result.
+/// The error of a call of `RPCBPROC_TADDR2UADDR`.
 pub type RpcbversTaddr2UaddrError = CallError;
 
-/// Calls of the procedures of `RPCBVERS`, by a [`RpcbversClient`], by a
-/// [`RpcbversInProcess`], or by what a test has in place of them.
+/// Calls the procedures of `RPCBVERS`: over a connection ([`RpcbversClient`]), in the
+/// same process ([`RpcbversInProcess`]), or in a test without either.
 pub trait RpcbversCalls {
     /// The procedure `RPCBPROC_NULL`.
     ///
@@ -1315,7 +1315,7 @@ impl RpcbversClient {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RPCBPROG, RPCBVERS)?;
         Ok(Self(client))
@@ -1335,7 +1335,7 @@ impl RpcbversClient {
         Self(Client::over(channel, RPCBPROG, RPCBVERS))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> RpcbversClient<ClientView<'_>> {
         RpcbversClient(self.0.with_options(options))
     }
@@ -1884,7 +1884,7 @@ impl<T: Rpcbvers> Service for RpcbversService<T> {
 
 /// Calls a [`Rpcbvers`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct RpcbversInProcess<T>(pub T);
 
@@ -1960,47 +1960,47 @@ pub const RPCBPROC_GETADDRLIST: u32 = 11;
 /// The number of the procedure `RPCBPROC_GETSTAT`.
 pub const RPCBPROC_GETSTAT: u32 = 12;
 
-/// Why a call of `RPCBPROC_NULL` has no result.
+/// The error of a call of `RPCBPROC_NULL`.
 pub type Rpcbvers4NullError = CallError;
 
-/// Why a call of `RPCBPROC_SET` has no result.
+/// The error of a call of `RPCBPROC_SET`.
 pub type Rpcbvers4SetError = CallError;
 
-/// Why a call of `RPCBPROC_UNSET` has no result.
+/// The error of a call of `RPCBPROC_UNSET`.
 pub type Rpcbvers4UnsetError = CallError;
 
-/// Why a call of `RPCBPROC_GETADDR` has no result.
+/// The error of a call of `RPCBPROC_GETADDR`.
 pub type Rpcbvers4GetaddrError = CallError;
 
-/// Why a call of `RPCBPROC_DUMP` has no result.
+/// The error of a call of `RPCBPROC_DUMP`.
 pub type Rpcbvers4DumpError = CallError;
 
-/// Why a call of `RPCBPROC_BCAST` has no result.
+/// The error of a call of `RPCBPROC_BCAST`.
 pub type Rpcbvers4BcastError = CallError;
 
-/// Why a call of `RPCBPROC_GETTIME` has no result.
+/// The error of a call of `RPCBPROC_GETTIME`.
 pub type Rpcbvers4GettimeError = CallError;
 
-/// Why a call of `RPCBPROC_UADDR2TADDR` has no result.
+/// The error of a call of `RPCBPROC_UADDR2TADDR`.
 pub type Rpcbvers4Uaddr2TaddrError = CallError;
 
-/// Why a call of `RPCBPROC_TADDR2UADDR` has no result.
+/// The error of a call of `RPCBPROC_TADDR2UADDR`.
 pub type Rpcbvers4Taddr2UaddrError = CallError;
 
-/// Why a call of `RPCBPROC_GETVERSADDR` has no result.
+/// The error of a call of `RPCBPROC_GETVERSADDR`.
 pub type Rpcbvers4GetversaddrError = CallError;
 
-/// Why a call of `RPCBPROC_INDIRECT` has no result.
+/// The error of a call of `RPCBPROC_INDIRECT`.
 pub type Rpcbvers4IndirectError = CallError;
 
-/// Why a call of `RPCBPROC_GETADDRLIST` has no result.
+/// The error of a call of `RPCBPROC_GETADDRLIST`.
 pub type Rpcbvers4GetaddrlistError = CallError;
 
-/// Why a call of `RPCBPROC_GETSTAT` has no result.
+/// The error of a call of `RPCBPROC_GETSTAT`.
 pub type Rpcbvers4GetstatError = CallError;
 
-/// Calls of the procedures of `RPCBVERS4`, by a [`Rpcbvers4Client`], by a
-/// [`Rpcbvers4InProcess`], or by what a test has in place of them.
+/// Calls the procedures of `RPCBVERS4`: over a connection ([`Rpcbvers4Client`]), in the
+/// same process ([`Rpcbvers4InProcess`]), or in a test without either.
 pub trait Rpcbvers4Calls {
     /// The procedure `RPCBPROC_NULL`.
     ///
@@ -2090,7 +2090,7 @@ impl Rpcbvers4Client {
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RPCBPROG, RPCBVERS4)?;
         Ok(Self(client))
@@ -2110,7 +2110,7 @@ impl Rpcbvers4Client {
         Self(Client::over(channel, RPCBPROG, RPCBVERS4))
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options(&self, options: CallOptions) -> Rpcbvers4Client<ClientView<'_>> {
         Rpcbvers4Client(self.0.with_options(options))
     }
@@ -2898,7 +2898,7 @@ impl<T: Rpcbvers4> Service for Rpcbvers4Service<T> {
 
 /// Calls a [`Rpcbvers4`] of the same process on the caller's thread, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
-/// as over a connection, and a panic is passed on. Bounds are not checked.
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
 #[derive(Debug, Clone)]
 pub struct Rpcbvers4InProcess<T>(pub T);
 

@@ -16,7 +16,7 @@ pub fn write_error(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
     rust.uses(&["CallError"]);
     let (name, error) = (&method.procedure.name, &method.names.error);
     w.gap();
-    w.line(format!("/// Why a call of `{name}` has no result."));
+    w.line(format!("/// The error of a call of `{name}`."));
     w.line(format!("pub type {error} = CallError;"));
 }
 

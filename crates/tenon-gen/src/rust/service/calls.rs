@@ -25,11 +25,11 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<
     let from = if calls.is_async { " from tasks" } else { "" };
     w.gap();
     w.line(format!(
-        "/// Calls of the procedures of `{}`{from}, by a [`{}`], by a",
+        "/// Calls the procedures of `{}`{from}: over a connection ([`{}`]), in the",
         of.version.name, calls.client
     ));
     w.line(format!(
-        "/// [`{}`], or by what a test has in place of them.",
+        "/// same process ([`{}`]), or in a test without either.",
         calls.in_process
     ));
     write_further_doc(w, &of.version.doc);

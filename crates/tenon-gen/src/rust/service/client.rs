@@ -60,20 +60,16 @@ fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, fl
         "ConnectError",
         "Credential",
     ]);
-    let connects = match (protocols.lean, flavor.is_async) {
-        (None, false) => [
-            "such as `tcp://host:port`. Without a port the host's",
-            "rpcbind is asked for it.",
-        ],
-        (None, true) => ["such as `tcp://host:port`.", "Nobody is asked for a port."],
-        (Some(_), false) => [
+    let connects = if protocols.lean.is_some() {
+        [
             "by ONC RPC at `tcp://host:port`, by the lean",
             "protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.",
-        ],
-        (Some(_), true) => [
-            "by ONC RPC at `tcp://host:port`, by the lean",
-            "protocol at `lean+tcp://host:port`. Nobody is asked for a port.",
-        ],
+        ]
+    } else {
+        [
+            "such as `tcp://host:port`. Without a port the host's",
+            "rpcbind is asked for it.",
+        ]
     };
     let connect_with = connect(protocols, of, flavor, "connect_with", Some("options"));
     let connect = connect(protocols, of, flavor, "connect", None);
@@ -102,7 +98,7 @@ impl $name$ {
     /// $further$
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub $async$fn connect(address: &str) -> Result<Self, ConnectError> {
         $connect$
     }
@@ -118,7 +114,7 @@ impl $name$ {
         $over$
     }
 
-    /// The same client with `options` for some calls, at no cost.
+    /// Returns this client with `options` for some calls, at no cost.
     $with_options$
 
     /// The same client with `timeout` for each call.

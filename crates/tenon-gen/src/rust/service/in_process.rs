@@ -39,9 +39,9 @@ pub struct $name$<T>(pub T);
             (
                 "encoded",
                 Hole::Text(if rust.options.views && !calls.is_async {
-                    "Only arguments are encoded"
+                    "Bounds of results are not checked"
                 } else {
-                    "Bounds are not checked"
+                    "Bounds of values are not checked"
                 }),
             ),
         ],

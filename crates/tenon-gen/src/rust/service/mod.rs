@@ -1,6 +1,7 @@
-//! Clients and servers: for each version of a program its numbers, a [`client`] with a method per
-//! procedure, a trait for the [`server`], and the adapter between that and the run time; if it is asked for
-//! the same for [`tasks`]. Of one interface both speak ONC RPC, and the lean protocol too if it is made for that representation.
+//! Clients and servers: for each version of a program its numbers, the trait of its [`calls`], a [`client`] with a method
+//! per procedure, a trait for the [`server`], the adapter between that and the run time, and the one for callers
+//! [of the same process](in_process); if it is asked for the same for [`tasks`]. Of one interface both speak ONC RPC, and
+//! the lean protocol too if it is made for that representation.
 
 mod call;
 mod calls;
