@@ -389,8 +389,8 @@ fn call_all(calls: &dyn calls::NamedV1Calls) -> Result<Vec<i32>, CallError> {
         calls.with_options_()?,
         calls.error(&[3; 5000], &[4; 2000])?,
         calls.client_view(Some(&[9; 5000]), &[t.clone(), t])?,
-        calls.length(&[link.clone(), link])?,
-        calls.depth(&[tree.clone()], &[tree.clone(), tree])?,
+        calls.length(&[link, link])?,
+        calls.depth(std::slice::from_ref(&tree), &[tree.clone(), tree.clone()])?,
     ])
 }
 
