@@ -53,11 +53,11 @@ impl Decoding {
     /// # Errors
     /// The peer broke the protocol.
     #[inline]
-    pub fn decode<T>(
+    pub fn decode<T, E: From<CallError>>(
         self,
         results: &[u8],
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, CallError> {
+    ) -> Result<T, E> {
         let mut input = Decoder::with(results, self.mode, self.limits);
         ended(decode(&mut input), input.finish())
     }
@@ -67,23 +67,50 @@ impl Decoding {
     /// # Errors
     /// The peer broke the protocol.
     #[inline]
-    pub fn decode_lean<T>(
+    pub fn decode_lean<T, E: From<CallError>>(
         self,
         results: &[u8],
         order: ByteOrder,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, CallError> {
+    ) -> Result<T, E> {
         let mut input = LeanInput::over(results, order, self.mode, self.limits);
         ended(decode(&mut input), input.finish())
     }
 }
 
+/// What decodes the result of a started call, by the protocol of the call.
+#[derive(Debug, Clone, Copy)]
+pub enum DecodeBy<T> {
+    /// By ONC RPC.
+    Onc(fn(&mut Decoder<'_>) -> Result<T, DecodeError>),
+    /// By the lean protocol.
+    Lean(fn(&mut LeanInput<'_>) -> Result<T, DecodeError>),
+}
+
+impl<T> DecodeBy<T> {
+    /// Decodes results.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    pub fn decode<E: From<CallError>>(
+        &self,
+        results: &[u8],
+        order: ByteOrder,
+        decoding: Decoding,
+    ) -> Result<T, E> {
+        match self {
+            Self::Onc(decode) => decoding.decode(results, *decode),
+            Self::Lean(decode) => decoding.decode_lean(results, order, *decode),
+        }
+    }
+}
+
 /// What was decoded, if that was all there was.
 #[inline(always)]
-fn ended<T>(
+fn ended<T, E: From<CallError>>(
     decoded: Result<T, DecodeError>,
     finished: Result<(), DecodeError>,
-) -> Result<T, CallError> {
+) -> Result<T, E> {
     match const { size_of::<T>() < LARGE } {
         true => end(decoded, || finished),
         false => end_apart(decoded, finished),
@@ -92,34 +119,34 @@ fn ended<T>(
 
 /// The same as a function of its own, as [`Caller::read_apart`] is one.
 #[inline(never)]
-fn end_apart<T>(
+fn end_apart<T, E: From<CallError>>(
     decoded: Result<T, DecodeError>,
     finished: Result<(), DecodeError>,
-) -> Result<T, CallError> {
+) -> Result<T, E> {
     end(decoded, || finished)
 }
 
 #[inline(always)]
-fn end<T>(
+fn end<T, E: From<CallError>>(
     decoded: Result<T, DecodeError>,
     finish: impl FnOnce() -> Result<(), DecodeError>,
-) -> Result<T, CallError> {
+) -> Result<T, E> {
     match decoded {
         Ok(value) => match finish() {
             Ok(()) => Ok(value),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(CallError::from(error).into()),
         },
-        Err(error) => Err(error.into()),
+        Err(error) => Err(CallError::from(error).into()),
     }
 }
 
 /// Decodes results that are nothing else than what `decode` reads. What follows is looked for only where they are
 /// right: so the compiler sees that they can be decoded where they are returned.
 #[inline(never)]
-fn decode_whole<'a, R: Representation, T>(
+fn decode_whole<'a, R: Representation, T, E: From<CallError>>(
     mut input: Decoder<'a, R>,
     decode: impl FnOnce(&mut Decoder<'a, R>) -> Result<T, DecodeError>,
-) -> Result<T, CallError> {
+) -> Result<T, E> {
     end(decode(&mut input), || input.finish())
 }
 
@@ -233,8 +260,8 @@ impl Caller {
     /// with `extensions`.
     ///
     /// # Errors
-    /// The lean protocol has no such numbers of procedures. That the arguments cannot be encoded
-    /// is told beside the draft.
+    /// The channel speaks lean, and the procedure has no number there or no lean form. That the arguments cannot be
+    /// encoded is told beside the draft.
     #[inline]
     pub fn write<C: ProcedureCall>(
         &self,
@@ -249,11 +276,24 @@ impl Caller {
                 (call.encode(&mut Encoder::new(message)), CallDraft::Onc)
             }
             Protocol::Lean => {
+                if const { !C::HAS_LEAN } {
+                    let spoken = Protocol::Lean;
+                    return Err(CallError::OtherProtocol { spoken });
+                }
                 let call_draft = self.begin_lean(message, C::PROCEDURE, options, extensions)?;
                 let encoded = call.encode_lean(&mut Encoder::over(message));
                 (encoded, CallDraft::Lean(call_draft))
             }
         })
+    }
+
+    /// Returns what decodes the result of a started call, by the protocol that the channel speaks.
+    #[inline]
+    pub fn decode_by<C: ProcedureCall>(&self) -> DecodeBy<C::Result> {
+        match self.protocol {
+            Protocol::Onc => DecodeBy::Onc(C::decode),
+            Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
+        }
     }
 
     /// Reads the result of a call, by the protocol that the channel speaks.
@@ -265,7 +305,7 @@ impl Caller {
         &self,
         results: &[u8],
         order: ByteOrder,
-    ) -> Result<C::Result, CallError> {
+    ) -> Result<C::Result, C::Error> {
         match const { size_of::<C::Result>() < LARGE } {
             true => self.read_here::<C>(results, order),
             false => self.read_apart::<C>(results, order),
@@ -278,7 +318,7 @@ impl Caller {
         &self,
         results: &[u8],
         order: ByteOrder,
-    ) -> Result<C::Result, CallError> {
+    ) -> Result<C::Result, C::Error> {
         let Decoding { mode, limits } = self.decoding;
         match (self.protocol, order.is_swapped()) {
             (Protocol::Onc, _) => decode_whole(Decoder::with(results, mode, limits), C::decode),
@@ -297,7 +337,7 @@ impl Caller {
         &self,
         results: &[u8],
         order: ByteOrder,
-    ) -> Result<C::Result, CallError> {
+    ) -> Result<C::Result, C::Error> {
         let decoding = self.decoding;
         match self.protocol {
             Protocol::Onc => decoding.decode(results, C::decode),

@@ -8,7 +8,9 @@ pub mod client;
 mod client_socket;
 mod datagram_failure;
 pub mod error;
+pub mod in_process;
 mod lean_input;
+mod make_calls;
 pub mod options;
 pub mod procedure;
 pub mod profile;
@@ -23,6 +25,7 @@ pub mod wait;
 pub use client_socket::ClientSocket;
 pub use datagram_failure::datagram_error;
 pub use lean_input::LeanInput;
+pub use make_calls::MakeCalls;
 #[doc(hidden)]
 pub use tenon_net as net;
 #[doc(hidden)]

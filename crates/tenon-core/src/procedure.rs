@@ -3,18 +3,26 @@
 use std::sync::{Arc, OnceLock};
 
 use tenon_proto::lean::{Interface, Part};
-use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Order};
+use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Lean, Order};
 
+use crate::error::CallError;
 use crate::lean_input::LeanInput;
 
-/// A call of one procedure with its arguments, in both protocols. Generated code implements it for
+/// A call of one procedure with its arguments, in both protocols or in ONC RPC alone. Generated code implements it for
 /// every procedure.
 pub trait ProcedureCall {
     /// The procedure's number. The lean protocol carries those of 16 bits.
     const PROCEDURE: u32;
 
+    /// Whether the interface was made for the lean protocol, too. If not, [`encode_lean`](Self::encode_lean) and
+    /// [`decode_lean`](Self::decode_lean) are left out, and a client of a lean channel refuses the call.
+    const HAS_LEAN: bool = true;
+
     /// What the procedure returns.
     type Result;
+
+    /// Why there is no result.
+    type Error: From<CallError>;
 
     /// Appends the arguments of a call by ONC RPC; none if nothing else is said.
     ///
@@ -43,9 +51,13 @@ pub trait ProcedureCall {
     /// Reads the result of a lean call, in the server's order of bytes.
     ///
     /// # Errors
-    /// The bytes are not a result of this procedure.
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>)
-    -> Result<Self::Result, DecodeError>;
+    /// The bytes are not a result of this procedure; the procedure [has no lean form](Self::HAS_LEAN).
+    #[inline]
+    fn decode_lean<O: Order>(
+        input: &mut Decoder<'_, Lean<O>>,
+    ) -> Result<Self::Result, DecodeError> {
+        Err(input.error(DecodeErrorKind::External))
+    }
 }
 
 /// Reads the result of a lean call in either order of bytes.

@@ -118,7 +118,8 @@ impl Cancelling {
 pub struct CallInfo<'a> {
     procedure: u32,
     credential: Credential<'a>,
-    origin: Origin,
+    transport: Option<Transport>,
+    peer: Option<SocketAddr>,
     deadline: Option<Instant>,
     cancelled: Option<&'a CancelFlag>,
 }
@@ -127,11 +128,24 @@ impl<'a> CallInfo<'a> {
     /// A call without a caller's address and without a deadline, for the tests of a service.
     #[inline]
     pub fn new(procedure: u32, credential: Credential<'a>, transport: Transport) -> Self {
-        let peer = None;
         Self {
             procedure,
             credential,
-            origin: Origin { transport, peer },
+            transport: Some(transport),
+            peer: None,
+            deadline: None,
+            cancelled: None,
+        }
+    }
+
+    /// Returns a call of the same process, which came over no transport and has no credential.
+    #[inline]
+    pub fn in_process(procedure: u32) -> Self {
+        Self {
+            procedure,
+            credential: Credential::None,
+            transport: None,
+            peer: None,
             deadline: None,
             cancelled: None,
         }
@@ -150,7 +164,8 @@ impl<'a> CallInfo<'a> {
         Self {
             procedure,
             credential,
-            origin,
+            transport: Some(origin.transport),
+            peer: origin.peer,
             deadline,
             cancelled,
         }
@@ -159,12 +174,8 @@ impl<'a> CallInfo<'a> {
     /// Returns the same call from `peer`.
     #[must_use]
     pub fn from_peer(self, peer: SocketAddr) -> Self {
-        let peer = Some(peer);
         Self {
-            origin: Origin {
-                peer,
-                ..self.origin
-            },
+            peer: Some(peer),
             ..self
         }
     }
@@ -181,16 +192,16 @@ impl<'a> CallInfo<'a> {
         self.credential
     }
 
-    /// Returns the address of the caller; `None` on a Unix socket and in shared memory.
+    /// Returns the address of the caller; `None` on a Unix socket, in shared memory, and in the same process.
     #[inline]
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.origin.peer
+        self.peer
     }
 
-    /// Returns what the call came over.
+    /// Returns what the call came over; `None` if the caller is [in the same process](Self::in_process).
     #[inline]
-    pub fn transport(&self) -> Transport {
-        self.origin.transport
+    pub fn transport(&self) -> Option<Transport> {
+        self.transport
     }
 
     /// Returns when the caller stops waiting, if it has said so. Clients of ONC RPC cannot.

@@ -5,6 +5,8 @@
 
 #[path = "golden/arguments.rs"]
 mod arguments;
+#[path = "golden/calls.rs"]
+mod calls;
 #[path = "golden/utf8.rs"]
 mod utf8;
 
@@ -298,7 +300,7 @@ fn other_strings_are_refused() {
     }
     let (_server, addresses) = serve(Server::builder().service(Utf8V1Service(Speaker)));
     let client = Client::connect(&addresses[1], utf8::UTF8, utf8::UTF8_V1).unwrap();
-    let refused = client.call(
+    let refused = client.onc().call(
         1,
         |out: &mut Encoder<'_>| out.put_opaque(b"\xff", 1),
         |input| input.get_string(8),
@@ -308,4 +310,98 @@ fn other_strings_are_refused() {
         matches!(error, CallError::Refused(Refused::GarbageArguments)),
         "{error:?}"
     );
+}
+
+/// Says what it was handed.
+struct Named;
+
+impl calls::NamedV1 for Named {
+    fn calls(&self, _: &CallInfo<'_>, inner: calls::C_) -> Result<calls::T_, Refusal> {
+        let named = "inner".into();
+        Ok(calls::T_ { inner, named })
+    }
+
+    fn in_process(&self, _: &CallInfo<'_>, args: Option<calls::T_>) -> Result<(), Refusal> {
+        args.map(drop).ok_or(Refusal::ProcedureUnavailable)
+    }
+
+    fn do_(&self, _: &CallInfo<'_>, args: Option<i32>) -> Result<i32, Refusal> {
+        Ok(args.unwrap_or(-1))
+    }
+
+    fn do_error(&self, _: &CallInfo<'_>, text: BString, bytes: Vec<u8>) -> Result<i32, Refusal> {
+        Ok((100 * text.len() + bytes.len()) as i32)
+    }
+
+    fn client(&self, _: &CallInfo<'_>, args: calls::T_) -> Result<calls::T_, Refusal> {
+        Ok(args)
+    }
+
+    fn with_options_(&self, call: &CallInfo<'_>) -> Result<i32, Refusal> {
+        Ok(call.procedure() as i32)
+    }
+
+    fn error(
+        &self,
+        _: &CallInfo<'_>,
+        page: calls::Page,
+        steps: calls::Steps,
+    ) -> Result<i32, Refusal> {
+        Ok(i32::from(page[4999]) + steps[1999])
+    }
+
+    fn client_view(
+        &self,
+        _: &CallInfo<'_>,
+        page: Option<calls::Page>,
+        all: Vec<calls::T_>,
+    ) -> Result<i32, Refusal> {
+        Ok(page.map_or(0, |page| page[0].into()) + all.len() as i32)
+    }
+
+    fn length(&self, _: &CallInfo<'_>, links: Vec<calls::Link>) -> Result<i32, Refusal> {
+        Ok(links.len() as i32)
+    }
+
+    fn depth(
+        &self,
+        _: &CallInfo<'_>,
+        left: Vec<calls::Tree>,
+        right: Vec<calls::Tree>,
+    ) -> Result<i32, Refusal> {
+        Ok((10 * left.len() + right.len()) as i32)
+    }
+}
+
+/// Makes each call, and returns the numbers that come back.
+fn call_all(calls: &dyn calls::NamedV1Calls) -> Result<Vec<i32>, CallError> {
+    let c = calls::C_ { a: 7 };
+    let t = calls.calls(&c)?;
+    assert_eq!((&t.inner, t.named.as_slice()), (&c, &b"inner"[..]));
+    calls.in_process(Some(&t))?;
+    assert!(calls.in_process(None).is_err());
+    assert_eq!(calls.client(&t)?, t);
+    let (link, tree) = (calls::Link::default(), calls::Tree::default());
+    Ok(vec![
+        calls.do_(Some(5))?,
+        calls.do_(None)?,
+        calls.do_error(b"text", b"by")?,
+        calls.with_options_()?,
+        calls.error(&[3; 5000], &[4; 2000])?,
+        calls.client_view(Some(&[9; 5000]), &[t.clone(), t])?,
+        calls.length(&[link, link])?,
+        calls.depth(std::slice::from_ref(&tree), &[tree.clone(), tree.clone()])?,
+    ])
+}
+
+#[test]
+fn a_server_in_the_process_is_handed_what_comes_over_a_connection() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let expected = vec![5, -1, 402, 6, 7, 11, 2, 12];
+    assert_eq!(call_all(&calls::NamedV1InProcess(Named)).unwrap(), expected);
+    let (_server, addresses) = serve(Server::builder().service(calls::NamedV1Service(Named)));
+    for address in addresses {
+        let client = calls::NamedV1Client::connect(&address).unwrap();
+        assert_eq!(call_all(&client).unwrap(), expected, "{address}");
+    }
 }

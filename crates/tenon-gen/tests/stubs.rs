@@ -17,6 +17,8 @@ mod common;
 
 #[path = "golden/arrays.rs"]
 mod arrays;
+#[path = "golden/calls.rs"]
+mod calls;
 #[path = "golden/constants.rs"]
 mod constants;
 #[path = "golden/demo.rs"]

@@ -77,7 +77,9 @@ mod client;
 mod server;
 mod watch;
 
-pub use client::{Channel, ChannelCounters, Client, ClientView, LeanCalls, OncCalls, PendingCall};
+pub use client::{
+    Channel, ChannelCounters, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall,
+};
 pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
 pub use tenon::Protocol;
 pub use tenon_core::options::{CallOptions, ChannelOptions};

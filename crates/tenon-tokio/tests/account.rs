@@ -8,9 +8,11 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use common::{ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, obliging};
+use common::{
+    ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, listening_in_tasks,
+    obliging,
+};
 use tenon::{Account, Part, Protocol, Trace, Way};
-use tenon_tokio::ServerBuilder;
 use tokio::task::JoinSet;
 
 fn check_sum(trace: &Trace) {
@@ -88,11 +90,10 @@ async fn calls_of_tasks_are_accounted_for_at_a_server_of_threads() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_tasks_are_accounted_for_at_a_server_of_tasks() {
-    let listening = || listening().listen("udp://127.0.0.1:0").unwrap();
+    let listening = || listening_in_tasks().listen("udp://127.0.0.1:0").unwrap();
     for builder in [
-        ServerBuilder::from(listening().service(obliging())),
-        listening().service(obliging()).into(),
-        ServerBuilder::from(listening()).service(Patient::default()),
+        listening().sync_service(obliging()),
+        listening().service(Patient::default()),
     ] {
         let server = builder.start().await.unwrap();
         for address in every_way(server.addresses()) {

@@ -3,28 +3,28 @@
 
 mod common;
 
-use std::net::TcpListener;
-use std::sync::Arc;
-use std::time::Duration;
+use std::error::Error;
+use std::io::ErrorKind;
+use std::net::{TcpListener, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use common::gate::{fresh_gate, open};
 use common::place::fresh_host;
 use common::{
-    ECHO, PATIENCE, call, connect, connect_with, eventually, every_way, hold, in_time, listening,
-    obliging, sleep,
+    ECHO, PATIENCE, PROGRAM, VERSION, call, connect, connect_with, eventually, every_way, hold,
+    in_time, listening, obliging, sleep,
 };
-use tenon::{CallError, ChannelOptions, ConnectError, Server, Transport};
+use tenon::resolve::Resolver;
+use tenon::{Address, CallError, ChannelOptions, ConnectError, Server, Transport};
+use tenon_tokio::Client;
 use tokio::task::JoinSet;
 
 /// A server in threads whose calls run at the same time.
 fn server() -> Server {
     let udp = format!("udp://{}:0", fresh_host());
     let builder = listening().listen(&udp).unwrap();
-    builder
-        .service(obliging())
-        .workers(8)
-        .start()
-        .unwrap()
+    builder.service(obliging()).start().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -282,5 +282,78 @@ fn a_run_time_that_ends_takes_its_calls_with_it() {
         let error = second.block_on(in_time(held)).unwrap().unwrap_err();
         assert!(error.may_have_executed(), "{error:?}");
         open(gate);
+    }
+}
+
+/// Says of every program that it is at one place, if it is anywhere.
+#[derive(Debug)]
+struct Directory {
+    place: Option<Address>,
+    /// What was asked for: addresses, programs and versions.
+    asked: Mutex<Vec<(String, u32, u32)>>,
+}
+
+impl Directory {
+    fn of(place: Option<Address>) -> Arc<Self> {
+        let asked = Mutex::default();
+        Arc::new(Self { place, asked })
+    }
+}
+
+impl Resolver for Directory {
+    fn resolve(
+        &self,
+        address: &Address,
+        program: u32,
+        version: u32,
+        _timeout: Duration,
+    ) -> Result<Option<Address>, Box<dyn Error + Send + Sync>> {
+        let asked = (address.to_string(), program, version);
+        self.asked.lock().unwrap().push(asked);
+        Ok(self.place.clone())
+    }
+}
+
+#[tokio::test]
+async fn a_resolver_is_asked_for_a_port_that_is_missing() {
+    let server = server();
+    let place = server.addresses()[0].clone();
+    let directory = Directory::of(Some(place.clone()));
+    let options = ChannelOptions::default().resolver(Arc::<Directory>::clone(&directory));
+    let text = place.to_string();
+    let (without_port, _) = text.rsplit_once(':').unwrap();
+    let client = connect_with(without_port, options.clone()).await;
+    assert_eq!(client.channel().address(), &place);
+    let echoed = in_time(call(&client, ECHO, b"four")).await.unwrap();
+    assert_eq!(echoed, b"four");
+    let asked = (without_port.to_owned(), PROGRAM, VERSION);
+    assert_eq!(*directory.asked.lock().unwrap(), [asked]);
+    // An address that has a port is not asked for.
+    connect_with(&text, options).await;
+    assert_eq!(directory.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_program_that_no_resolver_knows_is_told() {
+    let options = ChannelOptions::default().resolver(Directory::of(None));
+    let connected = Client::connect_with("tcp://localhost", PROGRAM, VERSION, options);
+    let error = in_time(connected).await.unwrap_err();
+    assert!(error.to_string().contains(&PROGRAM.to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn a_port_for_datagrams_that_is_closed_is_told_at_once() {
+    let place = UdpSocket::bind((fresh_host(), 0)).unwrap();
+    let address = format!("udp://{}", place.local_addr().unwrap());
+    drop(place);
+    let client = connect(&address).await.with_timeout(PATIENCE);
+    for _ in 0..3 {
+        let begin = Instant::now();
+        let error = in_time(call(&client, ECHO, b"four")).await.unwrap_err();
+        let CallError::Disconnected { cause, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(cause.kind(), ErrorKind::ConnectionRefused);
+        assert!(begin.elapsed() < PATIENCE / 10, "{:?}", begin.elapsed());
     }
 }

@@ -77,7 +77,8 @@ async fn call(client: &Client, number: usize) {
                 Ok(())
             };
             client
-                .onc().call(1, encode, |input| Ok(input.take(input.left())?.len()))
+                .onc()
+                .call(1, encode, |input| Ok(input.take(input.left())?.len()))
                 .await
         }
         Protocol::Lean => {

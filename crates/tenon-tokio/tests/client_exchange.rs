@@ -17,9 +17,9 @@ use tenon::{CallError, ChannelOptions, ConnectError, Server};
 use tenon_tokio::Channel;
 use tokio::task::JoinSet;
 
-fn server(workers: usize) -> Server {
+fn server() -> Server {
     let builder = Server::builder().listen("udp://127.0.0.1:0").unwrap();
-    let builder = builder.service(obliging()).workers(workers);
+    let builder = builder.service(obliging());
     builder.start().unwrap()
 }
 
@@ -32,7 +32,7 @@ fn at(server: &Server) -> SocketAddr {
 async fn calls_through_a_relay_that_loses_doubles_delays_and_reorders() {
     const TASKS: usize = 8;
     const CALLS: usize = 20;
-    let server = server(3);
+    let server = server();
     let faults = Faults {
         loss: 50,
         duplication: 100,
@@ -73,7 +73,7 @@ async fn calls_through_a_relay_that_loses_doubles_delays_and_reorders() {
 async fn a_greeting_that_is_lost_is_sent_again() {
     const HELLO: u8 = 1;
     const WELCOME: u8 = 2;
-    let server = server(1);
+    let server = server();
     let faultless = Faults {
         loss: 0,
         duplication: 0,
@@ -106,7 +106,7 @@ async fn what_is_no_server_is_found_out_when_a_channel_is_made() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_stops_in_the_middle_of_a_call_says_so() {
-    let first = server(1);
+    let first = server();
     let client = connect(&format!("lean+udp://{}", at(&first))).await;
     assert_eq!(
         in_time(call(&client, ECHO, b"four")).await.unwrap(),
@@ -134,7 +134,7 @@ async fn a_server_that_stops_in_the_middle_of_a_call_says_so() {
 
 #[tokio::test]
 async fn calls_fail_at_once_while_nobody_listens_and_go_on_when_somebody_does() {
-    let first = server(1);
+    let first = server();
     let place = at(&first);
     let address = format!("lean+udp://{place}");
     let client = connect_with(&address, ChannelOptions::default()).await;

@@ -10,11 +10,12 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use common::raw::take_out;
 use common::{ECHO, PATIENCE, call, connect, in_time, interface};
 use tenon::CallError;
-use tenon::lean::server::{Catalog, Received, Reply, ServerEngine};
-use tenon::lean::{Incoming, MessageReader, Preamble};
 use tenon::wire::Buffer;
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::{Connection, Event, ReplyDraft, ServiceTable};
 use tokio::task::JoinSet;
 
 /// A peer on TCP that does what `script` says with each connection, by its number.
@@ -62,29 +63,28 @@ fn echo(call: &[u8]) -> Vec<u8> {
 
 /// What an honest lean server says to the first call of a connection, all of it.
 fn lean_answer(stream: &mut TcpStream) -> Vec<u8> {
-    let mut catalog = Catalog::default();
-    catalog.add(Arc::new(interface()));
-    let mut engine = ServerEngine::new(Preamble::server(1 << 20, 64));
-    let mut reader = MessageReader::new(1 << 20);
-    let mut out = Buffer::default();
+    let mut services = ServiceTable::default();
+    let interface = interface();
+    services.add(
+        interface.program,
+        interface.version,
+        Some(Arc::new(interface)),
+    );
+    let (mut connection, mut receiver) = Connection::<()>::server(ConnectionConfig::server());
     loop {
-        while let Some(incoming) = reader.next_message().unwrap() {
-            match incoming {
-                Incoming::Preamble(theirs) => engine.handle_preamble(&theirs, &mut out).unwrap(),
-                Incoming::Message(message) => {
-                    let received = engine.handle_message(&catalog, &message, &mut out);
-                    if let Received::Call(call) = received.unwrap() {
-                        let reply = Reply::begin(&mut out, call.caller);
-                        out.extend(call.arguments);
-                        reply.seal(&mut out);
-                        return out.as_slice().to_vec();
-                    }
-                }
+        while let Some(frame) = receiver.next_frame().unwrap() {
+            if let Event::Called(call) = connection.handle_frame(frame, &services).unwrap() {
+                let mut reply = Buffer::default();
+                let draft = ReplyDraft::begin(&mut reply, call.caller);
+                reply.extend(call.arguments);
+                draft.seal(&mut reply);
+                connection.push_reply(&mut reply);
+                return take_out(&mut connection);
             }
         }
-        let bytes = stream.read(reader.room()).unwrap();
+        let bytes = stream.read(receiver.room()).unwrap();
         assert!(bytes > 0, "the client makes a call");
-        reader.filled(bytes);
+        receiver.handle_received(bytes).unwrap();
     }
 }
 

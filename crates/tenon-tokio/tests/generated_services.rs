@@ -24,8 +24,8 @@ use tasks::{
 };
 use tenon::lean::{ByteOrder, Extras, Preamble};
 use tenon::wire::{BString, Buffer, Encoder, Lean, Swapped};
-use tenon::{CallError, Protocol, Refusal, Refused};
-use tenon_tokio::{Call, Server, ServerBuilder};
+use tenon::{CallError, CallInfo, Protocol, Refusal, Refused};
+use tenon_tokio::Server;
 use tokio::sync::Notify;
 use tokio::task::{JoinSet, spawn_blocking, yield_now};
 
@@ -37,7 +37,7 @@ struct Worker {
 }
 
 impl TasksV1Async for Worker {
-    async fn do_(&self, call: &Call, job: Job) -> Result<u32, Refusal> {
+    async fn do_(&self, call: &CallInfo<'_>, job: Job) -> Result<u32, Refusal> {
         yield_now().await;
         assert_eq!(call.procedure(), tasks::TASKS_DO);
         match job.work {
@@ -47,12 +47,17 @@ impl TasksV1Async for Worker {
         }
     }
 
-    async fn add(&self, _: &Call, left: u64, right: u64) -> Result<u64, Refusal> {
+    async fn add(&self, _: &CallInfo<'_>, left: u64, right: u64) -> Result<u64, Refusal> {
         yield_now().await;
         Ok(left.wrapping_add(right))
     }
 
-    async fn sort(&self, _: &Call, mut jobs: Jobs, descending: bool) -> Result<Jobs, Refusal> {
+    async fn sort(
+        &self,
+        _: &CallInfo<'_>,
+        mut jobs: Jobs,
+        descending: bool,
+    ) -> Result<Jobs, Refusal> {
         jobs.sort_by_key(|job| job.work);
         yield_now().await;
         if descending {
@@ -63,11 +68,11 @@ impl TasksV1Async for Worker {
         Ok(jobs)
     }
 
-    async fn name(&self, _: &Call, job: Job) -> Result<BString, Refusal> {
+    async fn name(&self, _: &CallInfo<'_>, job: Job) -> Result<BString, Refusal> {
         Ok(job.name)
     }
 
-    async fn meet(&self, _: &Call, count: u32) -> Result<(), Refusal> {
+    async fn meet(&self, _: &CallInfo<'_>, count: u32) -> Result<(), Refusal> {
         let all_are_there = self.all_are_there.notified();
         if self.met.fetch_add(1, Ordering::SeqCst) + 1 == count {
             self.met.store(0, Ordering::SeqCst);
@@ -78,14 +83,14 @@ impl TasksV1Async for Worker {
         Ok(())
     }
 
-    async fn forget(&self, _: &Call) -> Result<(), Refusal> {
+    async fn forget(&self, _: &CallInfo<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 }
 
 async fn server() -> Server {
     let service = TasksV1AsyncService(Worker::default());
-    let builder = ServerBuilder::from(common::listening()).service(service);
+    let builder = common::listening_in_tasks().service(service);
     builder.start().await.unwrap()
 }
 
@@ -196,11 +201,14 @@ async fn call_with_four_bytes(
     match client.protocol() {
         Protocol::Onc => {
             client
-                .onc().call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()))
+                .onc()
+                .call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()))
                 .await
         }
         Protocol::Lean => {
-            let call = client.lean().call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()));
+            let call = client
+                .lean()
+                .call(procedure, |out| out.put_opaque(b"", 0), |_| Ok(()));
             call.await
         }
     }
@@ -225,7 +233,7 @@ async fn a_client_of_the_other_order_is_served() {
     for address in server.addresses().iter().map(ToString::to_string) {
         let arguments = arguments.as_slice().to_vec();
         let called = spawn_blocking(move || {
-            let mut caller = LeanCaller::connect_as(&address, preamble);
+            let mut caller = LeanCaller::connect_as(&address, &preamble);
             let interface = tasks::TASKS_V1_INTERFACE.shared();
             caller.call_of(&interface, TASKS_ADD as u16, &arguments, &Extras::default())
         });
@@ -241,20 +249,20 @@ async fn a_client_of_the_other_order_is_served() {
 struct Board(Mutex<HashMap<i32, Note>>);
 
 impl NotesV1Async for Board {
-    async fn clear(&self, _: &Call) -> Result<(), Refusal> {
+    async fn clear(&self, _: &CallInfo<'_>) -> Result<(), Refusal> {
         self.0.lock().unwrap().clear();
         Ok(())
     }
 
-    async fn read(&self, call: &Call, at: i32) -> Result<Note, Refusal> {
+    async fn read(&self, call: &CallInfo<'_>, at: i32) -> Result<Note, Refusal> {
         yield_now().await;
-        assert_eq!(call.info().procedure, notes::NOTES_READ);
+        assert_eq!(call.procedure(), notes::NOTES_READ);
         let notes = self.0.lock().unwrap();
         let found = notes.get(&at).cloned();
         found.ok_or_else(|| Refusal::SystemError("there is none".to_owned()))
     }
 
-    async fn write(&self, _: &Call, at: i32, what: Note) -> Result<(), Refusal> {
+    async fn write(&self, _: &CallInfo<'_>, at: i32, what: Note) -> Result<(), Refusal> {
         yield_now().await;
         self.0.lock().unwrap().insert(at, what);
         Ok(())
@@ -264,7 +272,7 @@ impl NotesV1Async for Board {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_without_the_lean_protocol_is_served_by_the_other() {
     let service = NotesV1AsyncService(Board::default());
-    let builder = ServerBuilder::from(common::listening()).service(service);
+    let builder = common::listening_in_tasks().service(service);
     let server = builder.start().await.unwrap();
     let note = Note {
         text: "buy milk".into(),

@@ -11,13 +11,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use common::gate::{fresh_gate, open};
+use common::raw::first_call;
 use common::{
-    ECHO, FAIL, PANIC, PATIENCE, PROGRAM, Patient, VERSION, call, call_blocking, connect,
-    connect_blocking, eventually, every_way, hold, in_time, interface, listening, obliging, sizes,
-    sleep,
+    ECHO, FAIL, InOrder, PANIC, PATIENCE, PROGRAM, Patient, VERSION, call, call_blocking, connect,
+    connect_blocking, eventually, every_way, hold, in_time, interface, listening_in_tasks,
+    obliging, sizes, sleep,
 };
 use tenon::{CallError, ServerLimits};
-use tenon_tokio::{Server, ServerBuilder};
+use tenon_tokio::Server;
 use tokio::task::{JoinSet, spawn_blocking};
 
 /// One server of each kind of execution, and its name.
@@ -26,34 +27,24 @@ async fn servers() -> Vec<(&'static str, Server)> {
         message_bytes: 16 << 20,
         ..ServerLimits::default()
     };
-    let listening = || listening().limits(limits.clone());
-    let patient = || ServerBuilder::from(listening());
-    vec![
+    let builder = || listening_in_tasks().limits(limits.clone());
+    let builders = [
+        ("functions", builder().sync_service(obliging())),
         (
-            "inline",
-            Server::start(listening().service(obliging()))
-                .await
-                .unwrap(),
+            "functions in order",
+            builder().sync_service(InOrder(obliging())),
         ),
+        ("tasks", builder().service(Patient::default())),
         (
-            "threads",
-            Server::start(listening().service(obliging()))
-                .await
-                .unwrap(),
+            "tasks in order",
+            builder().service(InOrder(Patient::default())),
         ),
-        (
-            "tasks",
-            patient().service(Patient::default()).start().await.unwrap(),
-        ),
-        (
-            "in order",
-            patient()
-                .service_in_order(Patient::default())
-                .start()
-                .await
-                .unwrap(),
-        ),
-    ]
+    ];
+    let mut servers = Vec::new();
+    for (kind, builder) in builders {
+        servers.push((kind, builder.start().await.unwrap()));
+    }
+    servers
 }
 
 #[tokio::test]
@@ -127,7 +118,7 @@ async fn many_calls_are_in_flight_over_one_connection() {
 
 /// Whether a kind of execution carries the calls of one connection out at the same time.
 fn is_parallel(kind: &str) -> bool {
-    matches!(kind, "threads" | "tasks")
+    matches!(kind, "functions" | "tasks")
 }
 
 #[tokio::test]
@@ -201,11 +192,7 @@ async fn a_lean_call_that_is_given_up_ends_where_it_waits() {
     let patient = Patient::default();
     let held = Arc::clone(&patient.held);
     let gate = fresh_gate();
-    let server = ServerBuilder::from(listening())
-        .service(patient)
-        .start()
-        .await
-        .unwrap();
+    let server = listening_in_tasks().service(patient).start().await.unwrap();
     for address in every_way(server.addresses()) {
         let client = connect(&address).await;
         let given_up = tokio::time::timeout(Duration::from_millis(30), hold(&client, gate));
@@ -228,7 +215,7 @@ async fn a_lean_call_whose_time_has_run_out_leaves_its_room_to_others() {
         calls: 1,
         ..ServerLimits::default()
     };
-    let builder = ServerBuilder::from(listening().limits(limits));
+    let builder = listening_in_tasks().limits(limits);
     let server = builder.service(patient).start().await.unwrap();
     let gate = fresh_gate();
     for address in server.addresses() {
@@ -255,12 +242,7 @@ async fn a_lean_call_whose_time_has_run_out_leaves_its_room_to_others() {
 
 #[tokio::test]
 async fn time_that_has_run_out_is_told() {
-    // A service that waits where it stands keeps the client in the same run time from looking.
-    let servers = servers()
-        .await
-        .into_iter()
-        .filter(|(kind, _)| *kind != "inline");
-    for (kind, server) in servers {
+    for (kind, server) in servers().await {
         for address in every_way(server.addresses()) {
             let client = connect(&address)
                 .await
@@ -280,12 +262,7 @@ async fn time_that_has_run_out_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutting_down_answers_what_was_begun() {
-    // A service that waits where it stands keeps the clients in the same run time from calling.
-    let servers = servers()
-        .await
-        .into_iter()
-        .filter(|(kind, _)| *kind != "inline");
-    for (kind, server) in servers {
+    for (kind, server) in servers().await {
         let server = Arc::new(server);
         let gate = fresh_gate();
         let mut calls = JoinSet::new();
@@ -318,7 +295,7 @@ async fn shutting_down_answers_what_was_begun() {
 
 #[tokio::test]
 async fn shutting_down_waits_no_longer_than_it_is_told() {
-    let builder = ServerBuilder::from(listening());
+    let builder = listening_in_tasks();
     let server = builder.service(Patient::default()).start().await.unwrap();
     let mut calls = JoinSet::new();
     for address in every_way(server.addresses()) {
@@ -360,9 +337,6 @@ fn converse(address: &str, bytes: &[u8]) -> Vec<u8> {
 
 /// What a client sends for a first call, in either protocol.
 fn first_calls() -> [Vec<u8>; 2] {
-    use tenon::lean::client::ClientEngine;
-    use tenon::lean::{ByteOrder, Draft, Extras, Preamble};
-    use tenon::wire::Buffer;
     let words = [
         (40 + 4) | (1 << 31),
         7,
@@ -378,17 +352,7 @@ fn first_calls() -> [Vec<u8>; 2] {
         0x5a5a_5a5a,
     ];
     let onc = words.map(u32::to_be_bytes).concat();
-    let mut engine = ClientEngine::<()>::new(Preamble::client(1 << 20), 1);
-    let mut lean = Buffer::default();
-    let service = engine.bind(&Arc::new(interface())).unwrap();
-    engine.poll_transmit(&mut lean);
-    let mut call = Buffer::default();
-    let draft = Draft::call(&mut call, ByteOrder::NATIVE, ECHO, &Extras::default());
-    call.extend(b"four");
-    draft.seal(&mut call);
-    draft.stamp(&mut call, 1, service);
-    lean.extend(call.as_slice());
-    [onc, lean.as_slice().to_vec()]
+    [onc, first_call(interface())]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -434,7 +398,7 @@ async fn limits_hold() {
         connection_calls: 2,
         ..ServerLimits::default()
     };
-    let builder = ServerBuilder::from(listening().limits(limits));
+    let builder = listening_in_tasks().limits(limits);
     let server = builder.service(Patient::default()).start().await.unwrap();
     let addresses = every_way(server.addresses());
     let (first, second) = (connect(&addresses[0]).await, connect(&addresses[1]).await);

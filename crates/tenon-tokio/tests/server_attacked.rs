@@ -21,11 +21,11 @@ use common::raw::Raw;
 use common::serving::Serving;
 use common::{
     ECHO, HOLD, PATIENCE, PROGRAM, Patient, VERSION, call, connect, eventually, every_way, hold,
-    in_time, interface, listening, serving_at,
+    in_time, interface, listening_in_tasks, serving_at, warm_up,
 };
 use tenon::lean::Interface;
 use tenon::{CallError, Refusal, ServerLimits};
-use tenon_tokio::ServerBuilder;
+use tenon_tokio::Client;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -66,7 +66,7 @@ fn serve_in_one_thread(path: &Path) -> thread::JoinHandle<()> {
     };
     let builder = serving_at(&format!("shm://{}", path.display()), limits, body);
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let server = runtime.block_on(tenon_tokio::Server::start(builder));
+    let server = runtime.block_on(builder.start());
     let server = server.unwrap();
     thread::spawn(move || {
         let counting = runtime.spawn(async move {
@@ -87,9 +87,9 @@ fn a_peer_whose_bytes_never_end_leaves_other_tasks_their_turn() {
     let serving = serve_in_one_thread(&path);
     let mut peer = Raw::connect(&format!("shm://{}", path.display()));
     let service = peer.bind(interface());
-    peer.onc().call(service, HOLD, 1, &gate.to_be_bytes());
-    peer.cancel_nothing(service, 2 << 20);
-    peer.onc().call(service, TURNS as u16, 2, b"");
+    peer.call(service, HOLD, 1, &gate.to_be_bytes());
+    peer.cancel_nothing(2 << 20);
+    peer.call(service, TURNS as u16, 2, b"");
     peer.send();
     open(gate);
     let turns = peer.result(2);
@@ -108,17 +108,17 @@ async fn is_closed_for(at_a_time: usize, limit: Duration) -> bool {
     let address = format!("unix://{}", fresh_path().display());
     let limits = ServerLimits {
         send_timeout: Some(limit),
-        idle: limit.saturating_mul(1000),
+        idle_timeout: Some(limit.saturating_mul(1000)),
         ..ServerLimits::default()
     };
     let builder = serving_at(&address, limits, |_, _| Ok(vec![7; LARGE]));
-    let server = Arc::new(tenon_tokio::Server::start(builder).await.unwrap());
+    let server = Arc::new(builder.start().await.unwrap());
     let seen = Arc::clone(&server);
     let is_closed = move || seen.counters().slow_readers > 0;
     let reading = spawn_blocking(move || {
         let mut peer = Raw::connect(&format!("lean+{address}"));
         let service = peer.bind(interface());
-        peer.onc().call(service, ECHO, 1, b"");
+        peer.call(service, ECHO, 1, b"");
         peer.send();
         let (mut room, mut left, until) = (vec![0; at_a_time], LARGE, Instant::now() + PATIENCE);
         while left > 0 && !is_closed() {
@@ -161,12 +161,12 @@ fn large_call(bytes: usize) -> Vec<u8> {
 async fn is_closed_to(parts: Vec<Vec<u8>>, limit: Duration) -> bool {
     let path = fresh_path();
     let limits = ServerLimits {
-        receive: limit,
+        receive_timeout: Some(limit),
         ..ServerLimits::default()
     };
     let address = format!("unix://{}", path.display());
     let builder = serving_at(&address, limits, |_, arguments| Ok(arguments.to_vec()));
-    let server = tenon_tokio::Server::start(builder).await.unwrap();
+    let server = builder.start().await.unwrap();
     let sending = spawn_blocking(move || {
         let mut peer = UnixStream::connect(path).unwrap();
         peer.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -207,10 +207,10 @@ async fn a_large_call_may_take_longer_if_it_goes_on() {
 async fn others_have_their_turn_between_connections_that_are_taken_in() {
     const MANY: u64 = 100;
     let path = fresh_path();
-    let builder = tenon::Server::builder()
+    let builder = tenon_tokio::Server::builder()
         .listen(&format!("unix://{}", path.display()))
         .unwrap();
-    let server = tenon_tokio::Server::start(builder).await.unwrap();
+    let server = builder.start().await.unwrap();
     // All of them wait before the server has its turn.
     let connect = |_| UnixStream::connect(&path).unwrap();
     let clients: Vec<_> = (0..MANY).map(connect).collect();
@@ -258,13 +258,15 @@ fn a_run_time_ends_that_has_yet_to_begin_a_call() {
         .enable_all()
         .build()
         .unwrap();
-    let builder = ServerBuilder::from(listening().service(inline)).service(Patient::default());
+    let builder = listening_in_tasks()
+        .sync_service(inline)
+        .service(Patient::default());
     let server = runtime.block_on(builder.start()).unwrap();
     let address = format!("lean+{}", server.addresses()[0]);
     let mut peer = Raw::connect(&address);
     let (first, second) = (peer.bind(other), peer.bind(interface()));
-    peer.onc().call(first, 1, 1, b"");
-    peer.onc().call(second, ECHO, 2, b"four");
+    peer.call(first, 1, 1, b"");
+    peer.call(second, ECHO, 2, b"four");
     peer.send();
     has_begun.recv_timeout(PATIENCE).unwrap();
     let (ended, has_ended) = mpsc::channel();
@@ -288,15 +290,23 @@ async fn what_needs_no_room_is_answered_though_there_is_none() {
         calls: 1,
         ..ServerLimits::default()
     };
-    let builder = ServerBuilder::from(listening().limits(limits).service(inline));
+    let builder = listening_in_tasks().limits(limits).sync_service(inline);
     let server = builder.service(Patient::default()).start().await.unwrap();
     let gate = fresh_gate();
+    let address = format!("lean+{}", server.addresses()[0]);
+    let quick = Client::connect(&address, other.program, other.version).await;
+    warm_up(
+        &server,
+        &quick.unwrap().with_interface(Arc::new(other.clone())),
+    )
+    .await;
+    let begun = server.counters().calls;
     let first = connect(&server.addresses()[0].to_string()).await;
     let held = tokio::spawn({
         let client = first.clone().with_timeout(PATIENCE);
         async move { hold(&client, gate).await }
     });
-    eventually("it is held", || server.counters().calls == 1).await;
+    eventually("it is held", || server.counters().calls > begun).await;
     for address in every_way(server.addresses()) {
         let client = connect(&address).await.with_timeout(PATIENCE);
         in_time(call(&client, 0, b"")).await.unwrap();
@@ -305,9 +315,9 @@ async fn what_needs_no_room_is_answered_though_there_is_none() {
     let answered = spawn_blocking(move || {
         let mut peer = Raw::connect(&address);
         let (inline, tasks) = (peer.bind(other), peer.bind(interface()));
-        peer.onc().call(inline, ECHO, 1, b"in front");
-        peer.onc().call(tasks, ECHO, 2, b"held");
-        peer.onc().call(inline, ECHO, 3, b"behind");
+        peer.call(inline, ECHO, 1, b"in front");
+        peer.call(tasks, ECHO, 2, b"held");
+        peer.call(inline, ECHO, 3, b"behind");
         peer.send();
         let first = peer.result(1);
         open(gate);
@@ -323,7 +333,7 @@ async fn what_needs_no_room_is_answered_though_there_is_none() {
 
 #[tokio::test]
 async fn a_server_that_is_dropped_ends_calls_that_never_do() {
-    let builder = ServerBuilder::from(listening()).service(Patient::default());
+    let builder = listening_in_tasks().service(Patient::default());
     let server = builder.start().await.unwrap();
     let gate = fresh_gate();
     let mut calls = JoinSet::new();

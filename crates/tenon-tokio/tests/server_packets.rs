@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::gate::{fresh_gate, open};
 use common::{
-    ECHO, HOLD, Held, PATIENCE, PROGRAM, Patient, VERSION, call, connect, connect_blocking,
-    eventually, every_way, hold, in_time, obliging,
+    ECHO, HOLD, Held, InOrder, PATIENCE, PROGRAM, Patient, VERSION, call, connect,
+    connect_blocking, eventually, every_way, hold, in_time, obliging,
 };
 use relay::{Faults, Relay};
 use tenon::wire::{Decoder, Encoder};
@@ -24,33 +24,25 @@ use tokio::task::{JoinSet, spawn_blocking};
 /// How calls are carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Inline,
-    Threads,
+    Functions,
     Tasks,
     InOrder,
 }
 
-const KINDS: [Kind; 4] = [Kind::Inline, Kind::Threads, Kind::Tasks, Kind::InOrder];
+const KINDS: [Kind; 3] = [Kind::Functions, Kind::Tasks, Kind::InOrder];
 
-/// Those that look at what comes while a call is carried out.
-const WAITING: [Kind; 3] = [Kind::Threads, Kind::Tasks, Kind::InOrder];
-
-fn at_port() -> tenon::ServerBuilder {
-    tenon::Server::builder()
-        .listen("udp://127.0.0.1:0")
-        .unwrap()
+fn at_port() -> ServerBuilder {
+    Server::builder().listen("udp://127.0.0.1:0").unwrap()
 }
 
 /// A server of the test's service, and what became of the calls that were held in tasks.
-async fn serve(kind: Kind, builder: tenon::ServerBuilder) -> (Arc<Server>, Arc<Held>) {
+async fn serve(kind: Kind, builder: ServerBuilder) -> (Arc<Server>, Arc<Held>) {
     let patient = Patient::default();
     let held = Arc::clone(&patient.held);
-    let tasks = ServerBuilder::from;
     let builder = match kind {
-        Kind::Inline => tasks(builder.service(obliging())),
-        Kind::Threads => tasks(builder.service(obliging())),
-        Kind::Tasks => tasks(builder).service(patient),
-        Kind::InOrder => tasks(builder).service_in_order(patient),
+        Kind::Functions => builder.sync_service(obliging()),
+        Kind::Tasks => builder.service(patient),
+        Kind::InOrder => builder.service(InOrder(patient)),
     };
     (Arc::new(builder.start().await.unwrap()), held)
 }
@@ -156,12 +148,10 @@ async fn serve_counting(kind: Kind) -> (Server, Counting) {
     let counting = Counting::default();
     // Over datagrams this is to mean nothing.
     let builder = at_port().fragment_max(1);
-    let tasks = ServerBuilder::from;
     let builder = match kind {
-        Kind::Inline => tasks(builder.service(counting.clone())),
-        Kind::Threads => tasks(builder.service(counting.clone())),
-        Kind::Tasks => tasks(builder).service(CountingTasks(counting.clone())),
-        Kind::InOrder => tasks(builder).service_in_order(CountingTasks(counting.clone())),
+        Kind::Functions => builder.sync_service(counting.clone()),
+        Kind::Tasks => builder.service(CountingTasks(counting.clone())),
+        Kind::InOrder => builder.service(InOrder(CountingTasks(counting.clone()))),
     };
     (builder.start().await.unwrap(), counting)
 }
@@ -188,7 +178,7 @@ async fn a_call_that_is_repeated_is_carried_out_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_is_repeated_while_it_is_carried_out_is_answered_once() {
-    for kind in WAITING {
+    for kind in KINDS {
         let (server, _) = serve(kind, at_port()).await;
         let (caller, gate) = (Caller::of(&server).await, fresh_gate());
         for _ in 0..3 {
@@ -225,7 +215,7 @@ async fn a_reply_that_does_not_fit_into_a_datagram_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_there_is_no_room_for_is_dropped_or_refused_and_the_server_serves_on() {
-    for kind in WAITING {
+    for kind in KINDS {
         let limits = ServerLimits {
             calls: 1,
             ..ServerLimits::default()
@@ -356,7 +346,7 @@ async fn a_call_that_is_given_up_ends_where_it_waits() {
         // Those that wait for their turn are never begun.
         let begun = match kind {
             Kind::InOrder => 1,
-            Kind::Inline | Kind::Threads | Kind::Tasks => 3,
+            Kind::Functions | Kind::Tasks => 3,
         };
         eventually("they end", || held.over.load(Ordering::SeqCst) == begun).await;
         assert_eq!(
@@ -388,7 +378,7 @@ async fn calls_are_carried_out_one_after_the_other_where_that_is_asked_for() {
             eventually("the second", || server.counters().calls == before + 2).await;
             match kind {
                 Kind::Tasks => drop(in_time(other).await.unwrap().unwrap()),
-                Kind::InOrder | Kind::Inline | Kind::Threads => {
+                Kind::InOrder | Kind::Functions => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     assert!(!other.is_finished(), "{address}: it overtook the first");
                     open(gate);
@@ -430,7 +420,7 @@ async fn shutting_down_answers_what_was_begun_to_the_last_packet() {
     }
 
     let gate = fresh_gate();
-    let builder = ServerBuilder::from(at_port()).service(Large(gate));
+    let builder = at_port().service(Large(gate));
     let server = Arc::new(builder.start().await.unwrap());
     let client = connect(&format!("lean+udp://{}", place(&server))).await;
     let client = client.with_timeout(PATIENCE);

@@ -87,7 +87,6 @@ pub use client::{
     PendingCall,
 };
 pub use server::{Server, ServerBuilder, SteppedServer};
-pub use tenon_core::LeanInput;
 pub use tenon_core::error::{CallError, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
 pub use tenon_core::procedure::{LeanInterface, ProcedureCall};
@@ -95,7 +94,8 @@ pub use tenon_core::profile::{Account, Figures, Owner, Part, PartFigures, Summar
 pub use tenon_core::serve::{ServerCounters, ServerLimits, StartError};
 pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
-pub use tenon_core::{resolve, stubs};
+pub use tenon_core::{LeanInput, MakeCalls};
+pub use tenon_core::{in_process, resolve, stubs};
 pub use tenon_net::{Address, AddressError, Protocol, Transport};
 pub use tenon_proto::connection::{BindError, OutgoingCounters};
 pub use tenon_proto::endpoint::DuplicateLimits;

@@ -15,13 +15,14 @@ use std::alloc::System;
 use generated::{addresses, call, server};
 use hprpc::HprpcVersionClient;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tenon::{CallOptions, MakeCalls};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Allocations of the quietest of several rounds: a machine that is busy with something else may
 /// let the server believe that the peer is silent.
-fn fewest_allocations(client: &HprpcVersionClient) -> usize {
+fn fewest_allocations<C: MakeCalls>(client: &HprpcVersionClient<C>) -> usize {
     (0..1000).for_each(|number| call(client, number));
     let rounds = (0..20).map(|_| {
         let region = Region::new(ALLOCATOR);
@@ -44,5 +45,8 @@ fn a_warm_generated_call_allocates_nothing() {
         assert_eq!(fewest_allocations(&client), 0, "{address}");
         let with_deadline = client.with_timeout(caller::PATIENCE);
         assert_eq!(fewest_allocations(&with_deadline), 0, "{address}");
+        let options = CallOptions::new().timeout(caller::PATIENCE);
+        let with_options = client.with_options(options);
+        assert_eq!(fewest_allocations(&with_options), 0, "{address}");
     }
 }

@@ -352,3 +352,16 @@ fn clients_see_no_difference() {
         }
     }
 }
+
+#[test]
+fn a_caller_in_the_process_sees_no_difference() {
+    use reserved::ResultsV1Calls as _;
+    let server = reserved::ResultsV1InProcess(WRITING.0);
+    assert_eq!(server.packet(200).unwrap(), packet(200));
+    assert_eq!(server.page(1).unwrap()[..], [7; 8192]);
+    assert_eq!(server.steps(1).unwrap()[..], [-7; 2000]);
+    assert_eq!(server.vertex(3, b"there").unwrap().color, 3);
+    assert_eq!(server.name(1).unwrap(), "name");
+    let refused = server.packet(REFUSED).unwrap_err();
+    assert!(matches!(refused, CallError::Exception(_)), "{refused:?}");
+}

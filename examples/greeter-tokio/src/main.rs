@@ -20,10 +20,8 @@ impl GreeterV1 for Host {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let builder = tenon::Server::builder()
-        .listen("tcp://127.0.0.1:0")?
-        .service(GreeterV1Service(Host));
-    let server = tenon_tokio::Server::start(builder).await?;
+    let builder = tenon_tokio::Server::builder().listen("tcp://127.0.0.1:0")?;
+    let server = builder.sync_service(GreeterV1Service(Host)).start().await?;
     let address = server.addresses()[0].to_string();
 
     let client = GreeterV1AsyncClient::connect(&address).await?;

@@ -193,7 +193,7 @@ pub unsafe extern "C" fn tenon_request_peer(request: *mut CRequest<'_>) -> *cons
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_request_transport(request: *const CRequest<'_>) -> *const c_char {
     // SAFETY: it is NULL or the request that the handler was handed.
-    let name = match unsafe { request.as_ref() }.map(|request| request.info.transport()) {
+    let name = match unsafe { request.as_ref() }.and_then(|request| request.info.transport()) {
         None => c"",
         Some(Transport::Tcp) => c"tcp",
         Some(Transport::Unix) => c"unix",

@@ -13,7 +13,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::error::CallError;
 pub use clock::{clock, now};
 pub use followed::Followed;
 pub(crate) use steps::Times;
@@ -105,10 +104,7 @@ impl Account {
     /// Follows `call`, and keeps what is known of it if it has a result.
     #[cold]
     #[inline(never)]
-    pub fn follow<T>(
-        &self,
-        call: impl FnOnce(&Steps) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
+    pub fn follow<T, E>(&self, call: impl FnOnce(&Steps) -> Result<T, E>) -> Result<T, E> {
         let steps = Steps::begin();
         let value = call(&steps)?;
         self.keep(steps.end());

@@ -23,6 +23,7 @@ pub use procedure_times::{ProcedureTimes, QUICK};
 pub use registry::{
     CallContext, CallToServe, ServiceRegistry, note_panic, note_refusal, panic_text, refuse_by,
 };
+pub(crate) use registry::{lean_status, onc_status};
 pub use settings::{ListenSockets, ServerSettings, StartError};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;

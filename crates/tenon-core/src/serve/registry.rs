@@ -356,7 +356,8 @@ fn refuse(draft: ReplyDraft, status: Status, text: &str, out: &mut Buffer) -> Re
     }
 }
 
-fn lean_status(refusal: &Refusal) -> (Status, String, &[u8]) {
+/// Returns what a lean client is told of a refusal: the status, the text and the details.
+pub(crate) fn lean_status(refusal: &Refusal) -> (Status, String, &[u8]) {
     match refusal {
         Refusal::ProcedureUnavailable => (Status::NO_PROCEDURE, String::new(), &[]),
         Refusal::GarbageArguments(error) => (Status::ARGUMENTS, error.to_string(), &[]),
@@ -367,8 +368,8 @@ fn lean_status(refusal: &Refusal) -> (Status, String, &[u8]) {
     }
 }
 
-/// What a client of ONC RPC is told of a refusal (RFC 5531 section 9).
-fn onc_status(refusal: &Refusal) -> Refused {
+/// Returns what a client of ONC RPC is told of a refusal (RFC 5531 section 9).
+pub(crate) fn onc_status(refusal: &Refusal) -> Refused {
     match refusal {
         Refusal::ProcedureUnavailable => Refused::ProcedureUnavailable,
         Refusal::GarbageArguments(_) | Refusal::InvalidArguments(_) => Refused::GarbageArguments,

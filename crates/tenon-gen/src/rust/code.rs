@@ -370,7 +370,24 @@ impl Head {
                 w.line(format!("{parameter},"));
             }
         });
-        w.line(format!(") -> {result}{after}"));
+        let flat = format!(") -> {result}{after}");
+        // In front of a brace rustfmt counts the indentation twice.
+        let indentation = if after == " {" { w.column() } else { 0 };
+        if indentation + w.column() + flat.len() <= WIDTH {
+            return w.line(flat);
+        }
+        if w.column() + flat.len() - after.len() <= WIDTH && after == " {" {
+            w.line(format!(") -> {result}"));
+            return w.line("{");
+        }
+        match generic_arguments(result) {
+            Some((path, arguments)) => {
+                w.line(format!(") -> {path}<"));
+                w.indented(|w| arguments.iter().for_each(|of| w.line(format!("{of},"))));
+                w.line(format!(">{after}"));
+            }
+            None => w.line(flat),
+        }
     }
 
     /// Writes the head and the body.
@@ -412,6 +429,25 @@ impl Block {
         w.indented(|w| self.write(w));
         w.line(format!("}}{after}"));
     }
+}
+
+/// Splits `path<arguments>` into the path and the arguments.
+fn generic_arguments(ty: &str) -> Option<(&str, Vec<&str>)> {
+    let (path, inside) = ty.strip_suffix('>')?.split_once('<')?;
+    let (mut depth, mut start, mut arguments) = (0, 0, Vec::new());
+    for (index, char) in inside.char_indices() {
+        match char {
+            '(' | '[' | '<' => depth += 1,
+            ')' | ']' | '>' => depth -= 1,
+            ',' if depth == 0 => {
+                arguments.push(inside[start..index].trim());
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    arguments.push(inside[start..].trim());
+    Some((path, arguments))
 }
 
 /// The fields of a literal that is short enough for one line.

@@ -188,12 +188,20 @@ pub struct VersionNames {
     pub service: String,
     /// The client.
     pub client: String,
+    /// The trait of all that calls its procedures.
+    pub calls: String,
+    /// The adapter from a server to that trait.
+    pub in_process: String,
     /// The client whose calls are awaited.
     pub async_client: String,
     /// The trait that a server of tasks implements.
     pub async_server: String,
     /// The adapter from that trait to a service.
     pub async_service: String,
+    /// The trait of all that calls its procedures from tasks.
+    pub async_calls: String,
+    /// The adapter from a server of tasks to that trait.
+    pub async_in_process: String,
     /// What it was made from.
     pub interface: String,
     /// Of its procedures.
@@ -213,6 +221,8 @@ pub struct ProcedureNames {
     pub start: String,
     /// The type of a call as a value.
     pub call: String,
+    /// Why a call has no result.
+    pub error: String,
     /// The type of a call as it comes in.
     pub request: String,
     /// Its parameters.
@@ -353,9 +363,13 @@ fn version_names(version: &Version, space: &mut Space) -> VersionNames {
         server,
         service,
         client,
+        calls: String::new(),
+        in_process: String::new(),
         async_client: String::new(),
         async_server: String::new(),
         async_service: String::new(),
+        async_calls: String::new(),
+        async_in_process: String::new(),
         interface: String::new(),
         procedures: procedure_names(&version.procedures, &mut space.values, &mut space.numbers),
     }
@@ -374,6 +388,11 @@ impl ProgramNames {
                     .name(&format!("{}_{rest}", version.name), Case::Camel)
             };
             names.async_client = name("async_client");
+            names.calls = name("calls");
+            names.in_process = name("in_process");
+            for names in &mut names.procedures {
+                names.error = name(&format!("{}_error", names.method));
+            }
             for names in &mut names.procedures {
                 names.call = name(&names.method);
             }
@@ -390,6 +409,8 @@ impl ProgramNames {
             };
             names.async_server = name("async");
             names.async_service = name("async_service");
+            names.async_calls = name("async_calls");
+            names.async_in_process = name("async_in_process");
             for names in &mut names.procedures {
                 names.request = name(&format!("{}_request", names.method));
             }
@@ -554,6 +575,7 @@ fn procedure_names(
             method: scope.name(&without_words(&procedure.name, common), Case::Snake),
             start: String::new(),
             call: String::new(),
+            error: String::new(),
             request: String::new(),
             parameters: parameter_names(&procedure.arguments),
         }
@@ -620,11 +642,14 @@ const RESERVED_TYPES: &[&str] = &[
     "BString",
     "Box",
     "ByNumber",
+    "C",
     "CallError",
     "CallInfo",
+    "CallOptions",
     "Channel",
     "ChannelOptions",
     "Client",
+    "ClientView",
     "Clone",
     "ConnectError",
     "Copy",
@@ -648,6 +673,7 @@ const RESERVED_TYPES: &[&str] = &[
     "LeanInput",
     "LeanInterface",
     "LeanService",
+    "MakeCalls",
     "Marshal",
     "None",
     "O",
@@ -662,6 +688,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Service",
     "Some",
     "String",
+    "T",
     "TryFrom",
     "Vec",
     "View",
@@ -669,6 +696,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Xdr",
     "alloc",
     "core",
+    "in_process",
     "std",
     "tenon",
 ];
@@ -680,6 +708,7 @@ const RESERVED_METHODS: &[&str] = &[
     "connect_with",
     "over",
     "with_credential",
+    "with_options",
     "with_timeout",
 ];
 

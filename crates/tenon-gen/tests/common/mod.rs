@@ -59,9 +59,8 @@ pub fn stubs(path: &Path) -> String {
         "utf8.x" => stubs_with(path, &lean, utf8),
         "tasks.x" => stubs_with(path, &lean, tasks),
         "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
-        "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "results.x" | "service.x" => {
-            stubs_in(path, &lean)
-        }
+        "calls.x" | "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "results.x"
+        | "service.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),
     }
 }

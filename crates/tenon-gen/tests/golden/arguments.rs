@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Marshal, Order, View, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 /// `name` of the interface.
@@ -948,16 +949,133 @@ pub static ARGUMENTS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `SAY`.
+pub type ArgumentsV1SayError = CallError;
+
+/// The error of a call of `SAY_NAME`.
+pub type ArgumentsV1SayNameError = CallError;
+
+/// The error of a call of `SEND`.
+pub type ArgumentsV1SendError = CallError;
+
+/// The error of a call of `SUM`.
+pub type ArgumentsV1SumError = CallError;
+
+/// The error of a call of `SAY_ALL`.
+pub type ArgumentsV1SayAllError = CallError;
+
+/// The error of a call of `FIND`.
+pub type ArgumentsV1FindError = CallError;
+
+/// The error of a call of `FIND_ALL`.
+pub type ArgumentsV1FindAllError = CallError;
+
+/// The error of a call of `STORE`.
+pub type ArgumentsV1StoreError = CallError;
+
+/// The error of a call of `COUNT`.
+pub type ArgumentsV1CountError = CallError;
+
+/// The error of a call of `WEIGH`.
+pub type ArgumentsV1WeighError = CallError;
+
+/// The error of a call of `KEEP`.
+pub type ArgumentsV1KeepError = CallError;
+
+/// Calls the procedures of `ARGUMENTS_V1`: over a connection ([`ArgumentsV1Client`]), in the
+/// same process ([`ArgumentsV1InProcess`]), or in a test without either.
+pub trait ArgumentsV1Calls {
+    /// The procedure `SAY`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn say(&self, args: &[u8]) -> Result<u32, ArgumentsV1SayError>;
+
+    /// The procedure `SAY_NAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn say_name(&self, arg1: &[u8], arg2: &[u8]) -> Result<u32, ArgumentsV1SayNameError>;
+
+    /// The procedure `SEND`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn send(&self, args: &[u8]) -> Result<u32, ArgumentsV1SendError>;
+
+    /// The procedure `SUM`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn sum(&self, args: &[i32]) -> Result<i32, ArgumentsV1SumError>;
+
+    /// The procedure `SAY_ALL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn say_all(&self, args: &[Name]) -> Result<u32, ArgumentsV1SayAllError>;
+
+    /// The procedure `FIND`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn find(
+        &self,
+        arg1: Option<&[u8]>,
+        arg2: MaybeNumber,
+        arg3: Option<&Item>,
+    ) -> Result<u32, ArgumentsV1FindError>;
+
+    /// The procedure `FIND_ALL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn find_all(
+        &self,
+        arg1: Option<&[Name]>,
+        arg2: Option<&[u8; 5000]>,
+    ) -> Result<u32, ArgumentsV1FindAllError>;
+
+    /// The procedure `STORE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn store(
+        &self,
+        arg1: &Key,
+        arg2: &[u8; 5000],
+        arg3: Color,
+    ) -> Result<u32, ArgumentsV1StoreError>;
+
+    /// The procedure `COUNT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn count(&self, arg1: &[Link], arg2: &[Link]) -> Result<i32, ArgumentsV1CountError>;
+
+    /// The procedure `WEIGH`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn weigh(&self, arg1: &Tree, arg2: Option<&Tree>) -> Result<i32, ArgumentsV1WeighError>;
+
+    /// The procedure `KEEP`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn keep(&self, args: &Item) -> Result<u32, ArgumentsV1KeepError>;
+}
+
 /// Calls the procedures of `ARGUMENTS_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct ArgumentsV1Client(pub Client);
+pub struct ArgumentsV1Client<C = Client>(pub C);
 
 impl ArgumentsV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, ARGUMENTS, ARGUMENTS_V1)?;
         Ok(Self(client.with_interface(ARGUMENTS_V1_INTERFACE.shared())))
@@ -978,6 +1096,11 @@ impl ArgumentsV1Client {
         Self(client.with_interface(ARGUMENTS_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> ArgumentsV1Client<ClientView<'_>> {
+        ArgumentsV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -989,12 +1112,14 @@ impl ArgumentsV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> ArgumentsV1Client<C> {
     /// The procedure `SAY`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn say(&self, args: impl AsRef<[u8]>) -> Result<u32, CallError> {
+    pub fn say(&self, args: impl AsRef<[u8]>) -> Result<u32, ArgumentsV1SayError> {
         let args = args.as_ref();
         self.0.call(&ArgumentsV1Say { args })
     }
@@ -1003,7 +1128,10 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_say(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_say(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<u32, ArgumentsV1SayError>, ArgumentsV1SayError> {
         let args = args.as_ref();
         self.0.start(&ArgumentsV1Say { args })
     }
@@ -1016,7 +1144,7 @@ impl ArgumentsV1Client {
         &self,
         arg1: impl AsRef<[u8]>,
         arg2: impl AsRef<[u8]>,
-    ) -> Result<u32, CallError> {
+    ) -> Result<u32, ArgumentsV1SayNameError> {
         let arg1 = arg1.as_ref();
         let arg2 = arg2.as_ref();
         self.0.call(&ArgumentsV1SayName { arg1, arg2 })
@@ -1030,7 +1158,7 @@ impl ArgumentsV1Client {
         &self,
         arg1: impl AsRef<[u8]>,
         arg2: impl AsRef<[u8]>,
-    ) -> Result<PendingCall<u32>, CallError> {
+    ) -> Result<C::Pending<u32, ArgumentsV1SayNameError>, ArgumentsV1SayNameError> {
         let arg1 = arg1.as_ref();
         let arg2 = arg2.as_ref();
         self.0.start(&ArgumentsV1SayName { arg1, arg2 })
@@ -1040,7 +1168,7 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn send(&self, args: impl AsRef<[u8]>) -> Result<u32, CallError> {
+    pub fn send(&self, args: impl AsRef<[u8]>) -> Result<u32, ArgumentsV1SendError> {
         let args = args.as_ref();
         self.0.call(&ArgumentsV1Send { args })
     }
@@ -1049,7 +1177,10 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_send(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_send(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<u32, ArgumentsV1SendError>, ArgumentsV1SendError> {
         let args = args.as_ref();
         self.0.start(&ArgumentsV1Send { args })
     }
@@ -1058,7 +1189,7 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn sum(&self, args: &[i32]) -> Result<i32, CallError> {
+    pub fn sum(&self, args: &[i32]) -> Result<i32, ArgumentsV1SumError> {
         self.0.call(&ArgumentsV1Sum { args })
     }
 
@@ -1066,7 +1197,10 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_sum(&self, args: &[i32]) -> Result<PendingCall<i32>, CallError> {
+    pub fn start_sum(
+        &self,
+        args: &[i32],
+    ) -> Result<C::Pending<i32, ArgumentsV1SumError>, ArgumentsV1SumError> {
         self.0.start(&ArgumentsV1Sum { args })
     }
 
@@ -1074,7 +1208,7 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn say_all(&self, args: &[Name]) -> Result<u32, CallError> {
+    pub fn say_all(&self, args: &[Name]) -> Result<u32, ArgumentsV1SayAllError> {
         self.0.call(&ArgumentsV1SayAll { args })
     }
 
@@ -1082,7 +1216,10 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_say_all(&self, args: &[Name]) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_say_all(
+        &self,
+        args: &[Name],
+    ) -> Result<C::Pending<u32, ArgumentsV1SayAllError>, ArgumentsV1SayAllError> {
         self.0.start(&ArgumentsV1SayAll { args })
     }
 
@@ -1095,7 +1232,7 @@ impl ArgumentsV1Client {
         arg1: Option<&[u8]>,
         arg2: MaybeNumber,
         arg3: Option<&Item>,
-    ) -> Result<u32, CallError> {
+    ) -> Result<u32, ArgumentsV1FindError> {
         self.0.call(&ArgumentsV1Find { arg1, arg2, arg3 })
     }
 
@@ -1108,7 +1245,7 @@ impl ArgumentsV1Client {
         arg1: Option<&[u8]>,
         arg2: MaybeNumber,
         arg3: Option<&Item>,
-    ) -> Result<PendingCall<u32>, CallError> {
+    ) -> Result<C::Pending<u32, ArgumentsV1FindError>, ArgumentsV1FindError> {
         self.0.start(&ArgumentsV1Find { arg1, arg2, arg3 })
     }
 
@@ -1120,7 +1257,7 @@ impl ArgumentsV1Client {
         &self,
         arg1: Option<&[Name]>,
         arg2: Option<&[u8; 5000]>,
-    ) -> Result<u32, CallError> {
+    ) -> Result<u32, ArgumentsV1FindAllError> {
         self.0.call(&ArgumentsV1FindAll { arg1, arg2 })
     }
 
@@ -1132,7 +1269,7 @@ impl ArgumentsV1Client {
         &self,
         arg1: Option<&[Name]>,
         arg2: Option<&[u8; 5000]>,
-    ) -> Result<PendingCall<u32>, CallError> {
+    ) -> Result<C::Pending<u32, ArgumentsV1FindAllError>, ArgumentsV1FindAllError> {
         self.0.start(&ArgumentsV1FindAll { arg1, arg2 })
     }
 
@@ -1140,7 +1277,12 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn store(&self, arg1: &Key, arg2: &[u8; 5000], arg3: Color) -> Result<u32, CallError> {
+    pub fn store(
+        &self,
+        arg1: &Key,
+        arg2: &[u8; 5000],
+        arg3: Color,
+    ) -> Result<u32, ArgumentsV1StoreError> {
         self.0.call(&ArgumentsV1Store { arg1, arg2, arg3 })
     }
 
@@ -1153,7 +1295,7 @@ impl ArgumentsV1Client {
         arg1: &Key,
         arg2: &[u8; 5000],
         arg3: Color,
-    ) -> Result<PendingCall<u32>, CallError> {
+    ) -> Result<C::Pending<u32, ArgumentsV1StoreError>, ArgumentsV1StoreError> {
         self.0.start(&ArgumentsV1Store { arg1, arg2, arg3 })
     }
 
@@ -1161,7 +1303,7 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn count(&self, arg1: &[Link], arg2: &[Link]) -> Result<i32, CallError> {
+    pub fn count(&self, arg1: &[Link], arg2: &[Link]) -> Result<i32, ArgumentsV1CountError> {
         self.0.call(&ArgumentsV1Count { arg1, arg2 })
     }
 
@@ -1169,7 +1311,11 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_count(&self, arg1: &[Link], arg2: &[Link]) -> Result<PendingCall<i32>, CallError> {
+    pub fn start_count(
+        &self,
+        arg1: &[Link],
+        arg2: &[Link],
+    ) -> Result<C::Pending<i32, ArgumentsV1CountError>, ArgumentsV1CountError> {
         self.0.start(&ArgumentsV1Count { arg1, arg2 })
     }
 
@@ -1177,7 +1323,7 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn weigh(&self, arg1: &Tree, arg2: Option<&Tree>) -> Result<i32, CallError> {
+    pub fn weigh(&self, arg1: &Tree, arg2: Option<&Tree>) -> Result<i32, ArgumentsV1WeighError> {
         self.0.call(&ArgumentsV1Weigh { arg1, arg2 })
     }
 
@@ -1189,7 +1335,7 @@ impl ArgumentsV1Client {
         &self,
         arg1: &Tree,
         arg2: Option<&Tree>,
-    ) -> Result<PendingCall<i32>, CallError> {
+    ) -> Result<C::Pending<i32, ArgumentsV1WeighError>, ArgumentsV1WeighError> {
         self.0.start(&ArgumentsV1Weigh { arg1, arg2 })
     }
 
@@ -1197,7 +1343,7 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn keep(&self, args: &Item) -> Result<u32, CallError> {
+    pub fn keep(&self, args: &Item) -> Result<u32, ArgumentsV1KeepError> {
         self.0.call(&ArgumentsV1Keep { args })
     }
 
@@ -1205,8 +1351,71 @@ impl ArgumentsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_keep(&self, args: &Item) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_keep(
+        &self,
+        args: &Item,
+    ) -> Result<C::Pending<u32, ArgumentsV1KeepError>, ArgumentsV1KeepError> {
         self.0.start(&ArgumentsV1Keep { args })
+    }
+}
+
+impl<C: MakeCalls> ArgumentsV1Calls for ArgumentsV1Client<C> {
+    fn say(&self, args: &[u8]) -> Result<u32, ArgumentsV1SayError> {
+        Self::say(self, args)
+    }
+
+    fn say_name(&self, arg1: &[u8], arg2: &[u8]) -> Result<u32, ArgumentsV1SayNameError> {
+        Self::say_name(self, arg1, arg2)
+    }
+
+    fn send(&self, args: &[u8]) -> Result<u32, ArgumentsV1SendError> {
+        Self::send(self, args)
+    }
+
+    fn sum(&self, args: &[i32]) -> Result<i32, ArgumentsV1SumError> {
+        Self::sum(self, args)
+    }
+
+    fn say_all(&self, args: &[Name]) -> Result<u32, ArgumentsV1SayAllError> {
+        Self::say_all(self, args)
+    }
+
+    fn find(
+        &self,
+        arg1: Option<&[u8]>,
+        arg2: MaybeNumber,
+        arg3: Option<&Item>,
+    ) -> Result<u32, ArgumentsV1FindError> {
+        Self::find(self, arg1, arg2, arg3)
+    }
+
+    fn find_all(
+        &self,
+        arg1: Option<&[Name]>,
+        arg2: Option<&[u8; 5000]>,
+    ) -> Result<u32, ArgumentsV1FindAllError> {
+        Self::find_all(self, arg1, arg2)
+    }
+
+    fn store(
+        &self,
+        arg1: &Key,
+        arg2: &[u8; 5000],
+        arg3: Color,
+    ) -> Result<u32, ArgumentsV1StoreError> {
+        Self::store(self, arg1, arg2, arg3)
+    }
+
+    fn count(&self, arg1: &[Link], arg2: &[Link]) -> Result<i32, ArgumentsV1CountError> {
+        Self::count(self, arg1, arg2)
+    }
+
+    fn weigh(&self, arg1: &Tree, arg2: Option<&Tree>) -> Result<i32, ArgumentsV1WeighError> {
+        Self::weigh(self, arg1, arg2)
+    }
+
+    fn keep(&self, args: &Item) -> Result<u32, ArgumentsV1KeepError> {
+        Self::keep(self, args)
     }
 }
 
@@ -1219,6 +1428,7 @@ impl ProcedureCall for ArgumentsV1Say<'_> {
     const PROCEDURE: u32 = SAY;
 
     type Result = u32;
+    type Error = ArgumentsV1SayError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1251,6 +1461,7 @@ impl ProcedureCall for ArgumentsV1SayName<'_> {
     const PROCEDURE: u32 = SAY_NAME;
 
     type Result = u32;
+    type Error = ArgumentsV1SayNameError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1285,6 +1496,7 @@ impl ProcedureCall for ArgumentsV1Send<'_> {
     const PROCEDURE: u32 = SEND;
 
     type Result = u32;
+    type Error = ArgumentsV1SendError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1316,6 +1528,7 @@ impl ProcedureCall for ArgumentsV1Sum<'_> {
     const PROCEDURE: u32 = SUM;
 
     type Result = i32;
+    type Error = ArgumentsV1SumError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1347,6 +1560,7 @@ impl ProcedureCall for ArgumentsV1SayAll<'_> {
     const PROCEDURE: u32 = SAY_ALL;
 
     type Result = u32;
+    type Error = ArgumentsV1SayAllError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1385,6 +1599,7 @@ impl ProcedureCall for ArgumentsV1Find<'_> {
     const PROCEDURE: u32 = FIND;
 
     type Result = u32;
+    type Error = ArgumentsV1FindError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1440,6 +1655,7 @@ impl ProcedureCall for ArgumentsV1FindAll<'_> {
     const PROCEDURE: u32 = FIND_ALL;
 
     type Result = u32;
+    type Error = ArgumentsV1FindAllError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1493,6 +1709,7 @@ impl ProcedureCall for ArgumentsV1Store<'_> {
     const PROCEDURE: u32 = STORE;
 
     type Result = u32;
+    type Error = ArgumentsV1StoreError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1533,6 +1750,7 @@ impl ProcedureCall for ArgumentsV1Count<'_> {
     const PROCEDURE: u32 = COUNT;
 
     type Result = i32;
+    type Error = ArgumentsV1CountError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1568,6 +1786,7 @@ impl ProcedureCall for ArgumentsV1Weigh<'_> {
     const PROCEDURE: u32 = WEIGH;
 
     type Result = i32;
+    type Error = ArgumentsV1WeighError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1603,6 +1822,7 @@ impl ProcedureCall for ArgumentsV1Keep<'_> {
     const PROCEDURE: u32 = KEEP;
 
     type Result = u32;
+    type Error = ArgumentsV1KeepError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1988,5 +2208,124 @@ impl<T: ArgumentsV1> ArgumentsV1Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`ArgumentsV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of results are not checked.
+#[derive(Debug, Clone)]
+pub struct ArgumentsV1InProcess<T>(pub T);
+
+impl<T: ArgumentsV1> ArgumentsV1Calls for ArgumentsV1InProcess<T> {
+    fn say(&self, args: &[u8]) -> Result<u32, ArgumentsV1SayError> {
+        in_process::call_with_message(&ArgumentsV1Say { args }, |call, input| {
+            let args = input.get_str_ref(u32::MAX).field("SAY.arg1")?;
+            self.0.say(call, args)
+        })
+    }
+
+    fn say_name(&self, arg1: &[u8], arg2: &[u8]) -> Result<u32, ArgumentsV1SayNameError> {
+        in_process::call_with_message(&ArgumentsV1SayName { arg1, arg2 }, |call, input| {
+            let arg1 = input.get_str_ref(32).field("SAY_NAME.arg1")?;
+            let arg2 = input.get_opaque_ref(u32::MAX).field("SAY_NAME.arg2")?;
+            self.0.say_name(call, arg1, arg2)
+        })
+    }
+
+    fn send(&self, args: &[u8]) -> Result<u32, ArgumentsV1SendError> {
+        in_process::call_with_message(&ArgumentsV1Send { args }, |call, input| {
+            let args = input.get_opaque_ref(u32::MAX).field("SEND.arg1")?;
+            self.0.send(call, args)
+        })
+    }
+
+    fn sum(&self, args: &[i32]) -> Result<i32, ArgumentsV1SumError> {
+        in_process::call_with_message(&ArgumentsV1Sum { args }, |call, input| {
+            let args = input.view_counted(u32::MAX).field("SUM.arg1")?;
+            self.0.sum(call, args)
+        })
+    }
+
+    fn say_all(&self, args: &[Name]) -> Result<u32, ArgumentsV1SayAllError> {
+        in_process::call_with_message(&ArgumentsV1SayAll { args }, |call, input| {
+            let args = input
+                .get_vec(u32::MAX, 4, |input| input.get_str_ref(32))
+                .field("SAY_ALL.arg1")?;
+            self.0.say_all(call, args)
+        })
+    }
+
+    fn find(
+        &self,
+        arg1: Option<&[u8]>,
+        arg2: MaybeNumber,
+        arg3: Option<&Item>,
+    ) -> Result<u32, ArgumentsV1FindError> {
+        in_process::call_with_message(&ArgumentsV1Find { arg1, arg2, arg3 }, |call, input| {
+            let arg1 = input
+                .get_optional(|input| input.get_str_ref(32))
+                .field("FIND.arg1")?;
+            let arg2 = input.get_optional(|input| input.get()).field("FIND.arg2")?;
+            let arg3 = input.get_optional(View::view).field("FIND.arg3")?;
+            self.0.find(call, arg1, arg2, arg3)
+        })
+    }
+
+    fn find_all(
+        &self,
+        arg1: Option<&[Name]>,
+        arg2: Option<&[u8; 5000]>,
+    ) -> Result<u32, ArgumentsV1FindAllError> {
+        in_process::call_with_message(&ArgumentsV1FindAll { arg1, arg2 }, |call, input| {
+            let arg1 = input
+                .get_optional(|input| input.get_vec(u32::MAX, 4, |input| input.get_str_ref(32)))
+                .field("FIND_ALL.arg1")?;
+            let arg2 = input
+                .get_optional(|input| {
+                    let block = input.block::<5000>()?;
+                    block.get_boxed(0, input)
+                })
+                .field("FIND_ALL.arg2")?;
+            self.0.find_all(call, arg1, arg2)
+        })
+    }
+
+    fn store(
+        &self,
+        arg1: &Key,
+        arg2: &[u8; 5000],
+        arg3: Color,
+    ) -> Result<u32, ArgumentsV1StoreError> {
+        in_process::call_with_message(&ArgumentsV1Store { arg1, arg2, arg3 }, |call, input| {
+            let block = input.block::<5012>().field("STORE")?;
+            let arg1 = block.get(0);
+            let arg2 = block.get_boxed(8, input).field("STORE.arg2")?;
+            let arg3 = block.get_word(5008).field("STORE.arg3")?;
+            self.0.store(call, arg1, arg2, arg3)
+        })
+    }
+
+    fn count(&self, arg1: &[Link], arg2: &[Link]) -> Result<i32, ArgumentsV1CountError> {
+        in_process::call_with_message(&ArgumentsV1Count { arg1, arg2 }, |call, input| {
+            let arg1 = input.get_bare_list().field("COUNT.arg1")?;
+            let arg2 = input.get_list().field("COUNT.arg2")?;
+            self.0.count(call, arg1, arg2)
+        })
+    }
+
+    fn weigh(&self, arg1: &Tree, arg2: Option<&Tree>) -> Result<i32, ArgumentsV1WeighError> {
+        in_process::call_with_message(&ArgumentsV1Weigh { arg1, arg2 }, |call, input| {
+            let arg1 = Marshal::decode(input).field("WEIGH.arg1")?;
+            let arg2 = input.get_optional(Marshal::decode).field("WEIGH.arg2")?;
+            self.0.weigh(call, arg1, arg2)
+        })
+    }
+
+    fn keep(&self, args: &Item) -> Result<u32, ArgumentsV1KeepError> {
+        in_process::call_with_message(&ArgumentsV1Keep { args }, |call, input| {
+            let args = View::view(input).field("KEEP.arg1")?;
+            self.0.keep(call, args)
+        })
     }
 }

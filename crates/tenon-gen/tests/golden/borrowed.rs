@@ -7,8 +7,9 @@ use ::tenon::wire::{
     View, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 /// `samples` of the interface.
@@ -333,16 +334,79 @@ pub static BORROWED_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `LENGTH`.
+pub type BorrowedV1LengthError = CallError;
+
+/// The error of a call of `SUM`.
+pub type BorrowedV1SumError = CallError;
+
+/// The error of a call of `MEAN`.
+pub type BorrowedV1MeanError = CallError;
+
+/// The error of a call of `MEAN_OF`.
+pub type BorrowedV1MeanOfError = CallError;
+
+/// The error of a call of `PLUS`.
+pub type BorrowedV1PlusError = CallError;
+
+/// The error of a call of `ECHO`.
+pub type BorrowedV1EchoError = CallError;
+
+/// Calls the procedures of `BORROWED_V1`: over a connection ([`BorrowedV1Client`]), in the
+/// same process ([`BorrowedV1InProcess`]), or in a test without either.
+pub trait BorrowedV1Calls {
+    /// The procedure `LENGTH`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn length(&self, args: &[u8]) -> Result<u32, BorrowedV1LengthError>;
+
+    /// The procedure `SUM`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn sum(&self, bytes: &[u8]) -> Result<u32, BorrowedV1SumError>;
+
+    /// The procedure `MEAN`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn mean(&self, args: &[f64]) -> Result<f64, BorrowedV1MeanError>;
+
+    /// The procedure `MEAN_OF`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn mean_of(
+        &self,
+        of: &Reading,
+        at_least: i32,
+        other: &Found,
+    ) -> Result<f64, BorrowedV1MeanOfError>;
+
+    /// What owns nothing is handed over as it is.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn plus(&self, left: i32, right: i32) -> Result<i32, BorrowedV1PlusError>;
+
+    /// The procedure `ECHO`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo(&self, args: &[u8]) -> Result<BString, BorrowedV1EchoError>;
+}
+
 /// Calls the procedures of `BORROWED_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct BorrowedV1Client(pub Client);
+pub struct BorrowedV1Client<C = Client>(pub C);
 
 impl BorrowedV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, BORROWED, BORROWED_V1)?;
         Ok(Self(client.with_interface(BORROWED_V1_INTERFACE.shared())))
@@ -363,6 +427,11 @@ impl BorrowedV1Client {
         Self(client.with_interface(BORROWED_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> BorrowedV1Client<ClientView<'_>> {
+        BorrowedV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -374,12 +443,14 @@ impl BorrowedV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> BorrowedV1Client<C> {
     /// The procedure `LENGTH`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn length(&self, args: impl AsRef<[u8]>) -> Result<u32, CallError> {
+    pub fn length(&self, args: impl AsRef<[u8]>) -> Result<u32, BorrowedV1LengthError> {
         let args = args.as_ref();
         self.0.call(&BorrowedV1Length { args })
     }
@@ -388,7 +459,10 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_length(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_length(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<u32, BorrowedV1LengthError>, BorrowedV1LengthError> {
         let args = args.as_ref();
         self.0.start(&BorrowedV1Length { args })
     }
@@ -397,7 +471,7 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn sum(&self, bytes: impl AsRef<[u8]>) -> Result<u32, CallError> {
+    pub fn sum(&self, bytes: impl AsRef<[u8]>) -> Result<u32, BorrowedV1SumError> {
         let bytes = bytes.as_ref();
         self.0.call(&BorrowedV1Sum { bytes })
     }
@@ -406,7 +480,10 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_sum(&self, bytes: impl AsRef<[u8]>) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_sum(
+        &self,
+        bytes: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<u32, BorrowedV1SumError>, BorrowedV1SumError> {
         let bytes = bytes.as_ref();
         self.0.start(&BorrowedV1Sum { bytes })
     }
@@ -415,7 +492,7 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn mean(&self, args: &[f64]) -> Result<f64, CallError> {
+    pub fn mean(&self, args: &[f64]) -> Result<f64, BorrowedV1MeanError> {
         self.0.call(&BorrowedV1Mean { args })
     }
 
@@ -423,7 +500,10 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_mean(&self, args: &[f64]) -> Result<PendingCall<f64>, CallError> {
+    pub fn start_mean(
+        &self,
+        args: &[f64],
+    ) -> Result<C::Pending<f64, BorrowedV1MeanError>, BorrowedV1MeanError> {
         self.0.start(&BorrowedV1Mean { args })
     }
 
@@ -431,7 +511,12 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn mean_of(&self, of: &Reading, at_least: i32, other: &Found) -> Result<f64, CallError> {
+    pub fn mean_of(
+        &self,
+        of: &Reading,
+        at_least: i32,
+        other: &Found,
+    ) -> Result<f64, BorrowedV1MeanOfError> {
         self.0.call(&BorrowedV1MeanOf {
             of,
             at_least,
@@ -448,7 +533,7 @@ impl BorrowedV1Client {
         of: &Reading,
         at_least: i32,
         other: &Found,
-    ) -> Result<PendingCall<f64>, CallError> {
+    ) -> Result<C::Pending<f64, BorrowedV1MeanOfError>, BorrowedV1MeanOfError> {
         self.0.start(&BorrowedV1MeanOf {
             of,
             at_least,
@@ -460,7 +545,7 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn plus(&self, left: i32, right: i32) -> Result<i32, CallError> {
+    pub fn plus(&self, left: i32, right: i32) -> Result<i32, BorrowedV1PlusError> {
         self.0.call(&BorrowedV1Plus { left, right })
     }
 
@@ -468,7 +553,11 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_plus(&self, left: i32, right: i32) -> Result<PendingCall<i32>, CallError> {
+    pub fn start_plus(
+        &self,
+        left: i32,
+        right: i32,
+    ) -> Result<C::Pending<i32, BorrowedV1PlusError>, BorrowedV1PlusError> {
         self.0.start(&BorrowedV1Plus { left, right })
     }
 
@@ -476,7 +565,7 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+    pub fn echo(&self, args: impl AsRef<[u8]>) -> Result<BString, BorrowedV1EchoError> {
         let args = args.as_ref();
         self.0.call(&BorrowedV1Echo { args })
     }
@@ -485,9 +574,43 @@ impl BorrowedV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_echo(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<BString, BorrowedV1EchoError>, BorrowedV1EchoError> {
         let args = args.as_ref();
         self.0.start(&BorrowedV1Echo { args })
+    }
+}
+
+impl<C: MakeCalls> BorrowedV1Calls for BorrowedV1Client<C> {
+    fn length(&self, args: &[u8]) -> Result<u32, BorrowedV1LengthError> {
+        Self::length(self, args)
+    }
+
+    fn sum(&self, bytes: &[u8]) -> Result<u32, BorrowedV1SumError> {
+        Self::sum(self, bytes)
+    }
+
+    fn mean(&self, args: &[f64]) -> Result<f64, BorrowedV1MeanError> {
+        Self::mean(self, args)
+    }
+
+    fn mean_of(
+        &self,
+        of: &Reading,
+        at_least: i32,
+        other: &Found,
+    ) -> Result<f64, BorrowedV1MeanOfError> {
+        Self::mean_of(self, of, at_least, other)
+    }
+
+    fn plus(&self, left: i32, right: i32) -> Result<i32, BorrowedV1PlusError> {
+        Self::plus(self, left, right)
+    }
+
+    fn echo(&self, args: &[u8]) -> Result<BString, BorrowedV1EchoError> {
+        Self::echo(self, args)
     }
 }
 
@@ -500,6 +623,7 @@ impl ProcedureCall for BorrowedV1Length<'_> {
     const PROCEDURE: u32 = LENGTH;
 
     type Result = u32;
+    type Error = BorrowedV1LengthError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -531,6 +655,7 @@ impl ProcedureCall for BorrowedV1Sum<'_> {
     const PROCEDURE: u32 = SUM;
 
     type Result = u32;
+    type Error = BorrowedV1SumError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -562,6 +687,7 @@ impl ProcedureCall for BorrowedV1Mean<'_> {
     const PROCEDURE: u32 = MEAN;
 
     type Result = f64;
+    type Error = BorrowedV1MeanError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -596,6 +722,7 @@ impl ProcedureCall for BorrowedV1MeanOf<'_> {
     const PROCEDURE: u32 = MEAN_OF;
 
     type Result = f64;
+    type Error = BorrowedV1MeanOfError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -633,6 +760,7 @@ impl ProcedureCall for BorrowedV1Plus {
     const PROCEDURE: u32 = PLUS;
 
     type Result = i32;
+    type Error = BorrowedV1PlusError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -670,6 +798,7 @@ impl ProcedureCall for BorrowedV1Echo<'_> {
     const PROCEDURE: u32 = ECHO;
 
     type Result = BString;
+    type Error = BorrowedV1EchoError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -889,5 +1018,68 @@ impl<T: BorrowedV1> BorrowedV1Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`BorrowedV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of results are not checked.
+#[derive(Debug, Clone)]
+pub struct BorrowedV1InProcess<T>(pub T);
+
+impl<T: BorrowedV1> BorrowedV1Calls for BorrowedV1InProcess<T> {
+    fn length(&self, args: &[u8]) -> Result<u32, BorrowedV1LengthError> {
+        in_process::call_with_message(&BorrowedV1Length { args }, |call, input| {
+            let args = input.get_str_ref(u32::MAX).field("LENGTH.arg1")?;
+            self.0.length(call, args)
+        })
+    }
+
+    fn sum(&self, bytes: &[u8]) -> Result<u32, BorrowedV1SumError> {
+        in_process::call_with_message(&BorrowedV1Sum { bytes }, |call, input| {
+            let bytes = input.get_opaque_ref(u32::MAX).field("SUM.bytes")?;
+            self.0.sum(call, bytes)
+        })
+    }
+
+    fn mean(&self, args: &[f64]) -> Result<f64, BorrowedV1MeanError> {
+        in_process::call_with_message(&BorrowedV1Mean { args }, |call, input| {
+            let args = input.view_counted(u32::MAX).field("MEAN.arg1")?;
+            self.0.mean(call, args)
+        })
+    }
+
+    fn mean_of(
+        &self,
+        of: &Reading,
+        at_least: i32,
+        other: &Found,
+    ) -> Result<f64, BorrowedV1MeanOfError> {
+        in_process::call_with_message(
+            &BorrowedV1MeanOf {
+                of,
+                at_least,
+                other,
+            },
+            |call, input| {
+                let of = View::view(input).field("MEAN_OF.of")?;
+                let at_least = input.get().field("MEAN_OF.at_least")?;
+                let other = View::view(input).field("MEAN_OF.other")?;
+                self.0.mean_of(call, of, at_least, other)
+            },
+        )
+    }
+
+    fn plus(&self, left: i32, right: i32) -> Result<i32, BorrowedV1PlusError> {
+        let call = CallInfo::in_process(PLUS);
+        let result = self.0.plus(&call, left, right);
+        result.map_err(in_process::error::<BorrowedV1Plus>)
+    }
+
+    fn echo(&self, args: &[u8]) -> Result<BString, BorrowedV1EchoError> {
+        in_process::call_with_message(&BorrowedV1Echo { args }, |call, input| {
+            let args = input.get_str_ref(u32::MAX).field("ECHO.arg1")?;
+            self.0.echo(call, args)
+        })
     }
 }

@@ -6,8 +6,8 @@ use ::tenon::wire::{
     DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
-    Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
 };
 
 pub const BUFSIZ: u32 = 0;
@@ -315,16 +315,39 @@ pub const RETURN: u32 = 1;
 /// The number of the procedure `abort`.
 pub const ABORT: u32 = 5;
 
+/// The error of a call of `return`.
+pub type AutoReturnError = CallError;
+
+/// The error of a call of `abort`.
+pub type AutoAbortError = CallError;
+
+/// Calls the procedures of `auto`: over a connection ([`AutoClient`]), in the
+/// same process ([`AutoInProcess`]), or in a test without either.
+pub trait AutoCalls {
+    /// The procedure `return`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn return_(&self, for_: &Malloc, in_: Int32T, channel: &[At])
+    -> Result<Value, AutoReturnError>;
+
+    /// The procedure `abort`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn abort(&self, args: SizeT) -> Result<Int64T, AutoAbortError>;
+}
+
 /// Calls the procedures of `auto`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct AutoClient(pub Client);
+pub struct AutoClient<C = Client>(pub C);
 
 impl AutoClient {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STATIC, AUTO)?;
         Ok(Self(client))
@@ -344,6 +367,11 @@ impl AutoClient {
         Self(Client::over(channel, STATIC, AUTO))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> AutoClient<ClientView<'_>> {
+        AutoClient(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -355,21 +383,20 @@ impl AutoClient {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> AutoClient<C> {
     /// The procedure `return`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn return_(&self, for_: &Malloc, in_: Int32T, channel: &[At]) -> Result<Value, CallError> {
-        self.0.onc().call(
-            RETURN,
-            |out| {
-                for_.encode(out).field("return.for")?;
-                out.put(in_);
-                out.put_list(channel).field("return.channel")
-            },
-            Marshal::decode,
-        )
+    pub fn return_(
+        &self,
+        for_: &Malloc,
+        in_: Int32T,
+        channel: &[At],
+    ) -> Result<Value, AutoReturnError> {
+        self.0.call(&AutoReturn { for_, in_, channel })
     }
 
     /// Starts [`return_`](Self::return_) and returns a ticket for its result.
@@ -381,46 +408,93 @@ impl AutoClient {
         for_: &Malloc,
         in_: Int32T,
         channel: &[At],
-    ) -> Result<PendingCall<Value>, CallError> {
-        self.0.onc().start(
-            RETURN,
-            |out| {
-                for_.encode(out).field("return.for")?;
-                out.put(in_);
-                out.put_list(channel).field("return.channel")
-            },
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Value, AutoReturnError>, AutoReturnError> {
+        self.0.start(&AutoReturn { for_, in_, channel })
     }
 
     /// The procedure `abort`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn abort(&self, args: SizeT) -> Result<Int64T, CallError> {
-        self.0.onc().call(
-            ABORT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn abort(&self, args: SizeT) -> Result<Int64T, AutoAbortError> {
+        self.0.call(&AutoAbort { args })
     }
 
     /// Starts [`abort`](Self::abort) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_abort(&self, args: SizeT) -> Result<PendingCall<Int64T>, CallError> {
-        self.0.onc().start(
-            ABORT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_abort(
+        &self,
+        args: SizeT,
+    ) -> Result<C::Pending<Int64T, AutoAbortError>, AutoAbortError> {
+        self.0.start(&AutoAbort { args })
+    }
+}
+
+impl<C: MakeCalls> AutoCalls for AutoClient<C> {
+    fn return_(
+        &self,
+        for_: &Malloc,
+        in_: Int32T,
+        channel: &[At],
+    ) -> Result<Value, AutoReturnError> {
+        Self::return_(self, for_, in_, channel)
+    }
+
+    fn abort(&self, args: SizeT) -> Result<Int64T, AutoAbortError> {
+        Self::abort(self, args)
+    }
+}
+
+/// A call of `return`.
+struct AutoReturn<'a> {
+    for_: &'a Malloc,
+    in_: Int32T,
+    channel: &'a [At],
+}
+
+impl ProcedureCall for AutoReturn<'_> {
+    const PROCEDURE: u32 = RETURN;
+    const HAS_LEAN: bool = false;
+
+    type Result = Value;
+    type Error = AutoReturnError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.for_.encode(out).field("return.for")?;
+        out.put(self.in_);
+        out.put_list(self.channel).field("return.channel")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `abort`.
+struct AutoAbort {
+    args: SizeT,
+}
+
+impl ProcedureCall for AutoAbort {
+    const PROCEDURE: u32 = ABORT;
+    const HAS_LEAN: bool = false;
+
+    type Result = Int64T;
+    type Error = AutoAbortError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Int64T, DecodeError> {
+        input.get()
     }
 }
 
@@ -483,5 +557,30 @@ impl<T: Auto> Service for AutoService<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`Auto`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct AutoInProcess<T>(pub T);
+
+impl<T: Auto> AutoCalls for AutoInProcess<T> {
+    fn return_(
+        &self,
+        for_: &Malloc,
+        in_: Int32T,
+        channel: &[At],
+    ) -> Result<Value, AutoReturnError> {
+        let call = CallInfo::in_process(RETURN);
+        let result = self.0.return_(&call, for_.clone(), in_, channel.to_vec());
+        result.map_err(in_process::error::<AutoReturn<'_>>)
+    }
+
+    fn abort(&self, args: SizeT) -> Result<Int64T, AutoAbortError> {
+        let call = CallInfo::in_process(ABORT);
+        let result = self.0.abort(&call, args);
+        result.map_err(in_process::error::<AutoAbort>)
     }
 }

@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 /// At most so many numbers travel in one call.
@@ -316,16 +317,65 @@ pub static DEMO_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `DEMO_NULL`.
+pub type DemoV1DemoNullError = CallError;
+
+/// The error of a call of `SAY_HELLO`.
+pub type DemoV1SayHelloError = CallError;
+
+/// The error of a call of `AVERAGE`.
+pub type DemoV1AverageError = CallError;
+
+/// The error of a call of `COUNT_TO`.
+pub type DemoV1CountToError = CallError;
+
+/// The error of a call of `LOOK_UP`.
+pub type DemoV1LookUpError = CallError;
+
+/// Calls the procedures of `DEMO_V1`: over a connection ([`DemoV1Client`]), in the
+/// same process ([`DemoV1InProcess`]), or in a test without either.
+pub trait DemoV1Calls {
+    /// Does nothing; what it takes is the cost of a call.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn demo_null(&self) -> Result<(), DemoV1DemoNullError>;
+
+    /// "Hello, NAME".
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn say_hello(&self, args: &[u8]) -> Result<BString, DemoV1SayHelloError>;
+
+    /// The arithmetic mean; 0 of no numbers.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn average(&self, args: &[i32]) -> Result<f64, DemoV1AverageError>;
+
+    /// The numbers from 1 to the argument.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn count_to(&self, args: i32) -> Result<Numbers, DemoV1CountToError>;
+
+    /// Looks a name up.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn look_up(&self, args: &[u8]) -> Result<Found, DemoV1LookUpError>;
+}
+
 /// Calls the procedures of `DEMO_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct DemoV1Client(pub Client);
+pub struct DemoV1Client<C = Client>(pub C);
 
 impl DemoV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, DEMO_PROGRAM, DEMO_V1)?;
         Ok(Self(client.with_interface(DEMO_V1_INTERFACE.shared())))
@@ -346,6 +396,11 @@ impl DemoV1Client {
         Self(client.with_interface(DEMO_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> DemoV1Client<ClientView<'_>> {
+        DemoV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -357,12 +412,14 @@ impl DemoV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> DemoV1Client<C> {
     /// Does nothing; what it takes is the cost of a call.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn demo_null(&self) -> Result<(), CallError> {
+    pub fn demo_null(&self) -> Result<(), DemoV1DemoNullError> {
         self.0.call(&DemoV1DemoNull)
     }
 
@@ -370,7 +427,9 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_demo_null(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_demo_null(
+        &self,
+    ) -> Result<C::Pending<(), DemoV1DemoNullError>, DemoV1DemoNullError> {
         self.0.start(&DemoV1DemoNull)
     }
 
@@ -378,7 +437,7 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+    pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, DemoV1SayHelloError> {
         let args = args.as_ref();
         self.0.call(&DemoV1SayHello { args })
     }
@@ -390,7 +449,7 @@ impl DemoV1Client {
     pub fn start_say_hello(
         &self,
         args: impl AsRef<[u8]>,
-    ) -> Result<PendingCall<BString>, CallError> {
+    ) -> Result<C::Pending<BString, DemoV1SayHelloError>, DemoV1SayHelloError> {
         let args = args.as_ref();
         self.0.start(&DemoV1SayHello { args })
     }
@@ -399,7 +458,7 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn average(&self, args: &[i32]) -> Result<f64, CallError> {
+    pub fn average(&self, args: &[i32]) -> Result<f64, DemoV1AverageError> {
         self.0.call(&DemoV1Average { args })
     }
 
@@ -407,7 +466,10 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_average(&self, args: &[i32]) -> Result<PendingCall<f64>, CallError> {
+    pub fn start_average(
+        &self,
+        args: &[i32],
+    ) -> Result<C::Pending<f64, DemoV1AverageError>, DemoV1AverageError> {
         self.0.start(&DemoV1Average { args })
     }
 
@@ -415,7 +477,7 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn count_to(&self, args: i32) -> Result<Numbers, CallError> {
+    pub fn count_to(&self, args: i32) -> Result<Numbers, DemoV1CountToError> {
         self.0.call(&DemoV1CountTo { args })
     }
 
@@ -423,7 +485,10 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_count_to(&self, args: i32) -> Result<PendingCall<Numbers>, CallError> {
+    pub fn start_count_to(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<Numbers, DemoV1CountToError>, DemoV1CountToError> {
         self.0.start(&DemoV1CountTo { args })
     }
 
@@ -431,7 +496,7 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn look_up(&self, args: impl AsRef<[u8]>) -> Result<Found, CallError> {
+    pub fn look_up(&self, args: impl AsRef<[u8]>) -> Result<Found, DemoV1LookUpError> {
         let args = args.as_ref();
         self.0.call(&DemoV1LookUp { args })
     }
@@ -440,9 +505,34 @@ impl DemoV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_look_up(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<Found>, CallError> {
+    pub fn start_look_up(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<Found, DemoV1LookUpError>, DemoV1LookUpError> {
         let args = args.as_ref();
         self.0.start(&DemoV1LookUp { args })
+    }
+}
+
+impl<C: MakeCalls> DemoV1Calls for DemoV1Client<C> {
+    fn demo_null(&self) -> Result<(), DemoV1DemoNullError> {
+        Self::demo_null(self)
+    }
+
+    fn say_hello(&self, args: &[u8]) -> Result<BString, DemoV1SayHelloError> {
+        Self::say_hello(self, args)
+    }
+
+    fn average(&self, args: &[i32]) -> Result<f64, DemoV1AverageError> {
+        Self::average(self, args)
+    }
+
+    fn count_to(&self, args: i32) -> Result<Numbers, DemoV1CountToError> {
+        Self::count_to(self, args)
+    }
+
+    fn look_up(&self, args: &[u8]) -> Result<Found, DemoV1LookUpError> {
+        Self::look_up(self, args)
     }
 }
 
@@ -453,6 +543,7 @@ impl ProcedureCall for DemoV1DemoNull {
     const PROCEDURE: u32 = DEMO_NULL;
 
     type Result = ();
+    type Error = DemoV1DemoNullError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -474,6 +565,7 @@ impl ProcedureCall for DemoV1SayHello<'_> {
     const PROCEDURE: u32 = SAY_HELLO;
 
     type Result = BString;
+    type Error = DemoV1SayHelloError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -505,6 +597,7 @@ impl ProcedureCall for DemoV1Average<'_> {
     const PROCEDURE: u32 = AVERAGE;
 
     type Result = f64;
+    type Error = DemoV1AverageError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -536,6 +629,7 @@ impl ProcedureCall for DemoV1CountTo {
     const PROCEDURE: u32 = COUNT_TO;
 
     type Result = Numbers;
+    type Error = DemoV1CountToError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -569,6 +663,7 @@ impl ProcedureCall for DemoV1LookUp<'_> {
     const PROCEDURE: u32 = LOOK_UP;
 
     type Result = Found;
+    type Error = DemoV1LookUpError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -740,5 +835,41 @@ impl<T: DemoV1> DemoV1Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`DemoV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct DemoV1InProcess<T>(pub T);
+
+impl<T: DemoV1> DemoV1Calls for DemoV1InProcess<T> {
+    fn demo_null(&self) -> Result<(), DemoV1DemoNullError> {
+        Ok(())
+    }
+
+    fn say_hello(&self, args: &[u8]) -> Result<BString, DemoV1SayHelloError> {
+        let call = CallInfo::in_process(SAY_HELLO);
+        let result = self.0.say_hello(&call, args.into());
+        result.map_err(in_process::error::<DemoV1SayHello<'_>>)
+    }
+
+    fn average(&self, args: &[i32]) -> Result<f64, DemoV1AverageError> {
+        let call = CallInfo::in_process(AVERAGE);
+        let result = self.0.average(&call, args.to_vec());
+        result.map_err(in_process::error::<DemoV1Average<'_>>)
+    }
+
+    fn count_to(&self, args: i32) -> Result<Numbers, DemoV1CountToError> {
+        let call = CallInfo::in_process(COUNT_TO);
+        let result = self.0.count_to(&call, args);
+        result.map_err(in_process::error::<DemoV1CountTo>)
+    }
+
+    fn look_up(&self, args: &[u8]) -> Result<Found, DemoV1LookUpError> {
+        let call = CallInfo::in_process(LOOK_UP);
+        let result = self.0.look_up(&call, args.into());
+        result.map_err(in_process::error::<DemoV1LookUp<'_>>)
     }
 }

@@ -6,8 +6,9 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 /// `data` of the interface.
@@ -228,16 +229,47 @@ pub static FILES_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `FILES_READ`.
+pub type FilesV1ReadError = CallError;
+
+/// The error of a call of `FILES_WRITE`.
+pub type FilesV1WriteError = CallError;
+
+/// The error of a call of `FILES_STATE`.
+pub type FilesV1StateError = CallError;
+
+/// Calls the procedures of `FILES_V1`: over a connection ([`FilesV1Client`]), in the
+/// same process ([`FilesV1InProcess`]), or in a test without either.
+pub trait FilesV1Calls {
+    /// Reads from a position, and tells the next.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, FilesV1ReadError>;
+
+    /// The procedure `FILES_WRITE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn write(&self, bytes: &[u8], where_: &Position) -> Result<Position, FilesV1WriteError>;
+
+    /// The procedure `FILES_STATE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn state(&self) -> Result<FilesStateResult, FilesV1StateError>;
+}
+
 /// Calls the procedures of `FILES_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct FilesV1Client(pub Client);
+pub struct FilesV1Client<C = Client>(pub C);
 
 impl FilesV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, FILES, FILES_V1)?;
         Ok(Self(client.with_interface(FILES_V1_INTERFACE.shared())))
@@ -258,6 +290,11 @@ impl FilesV1Client {
         Self(client.with_interface(FILES_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> FilesV1Client<ClientView<'_>> {
+        FilesV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -269,12 +306,14 @@ impl FilesV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> FilesV1Client<C> {
     /// Reads from a position, and tells the next.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, CallError> {
+    pub fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, FilesV1ReadError> {
         self.0.call(&FilesV1Read { count, where_ })
     }
 
@@ -286,7 +325,7 @@ impl FilesV1Client {
         &self,
         count: u32,
         where_: &Position,
-    ) -> Result<PendingCall<FilesReadResult>, CallError> {
+    ) -> Result<C::Pending<FilesReadResult, FilesV1ReadError>, FilesV1ReadError> {
         self.0.start(&FilesV1Read { count, where_ })
     }
 
@@ -294,7 +333,11 @@ impl FilesV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn write(&self, bytes: impl AsRef<[u8]>, where_: &Position) -> Result<Position, CallError> {
+    pub fn write(
+        &self,
+        bytes: impl AsRef<[u8]>,
+        where_: &Position,
+    ) -> Result<Position, FilesV1WriteError> {
         let bytes = bytes.as_ref();
         self.0.call(&FilesV1Write { bytes, where_ })
     }
@@ -307,7 +350,7 @@ impl FilesV1Client {
         &self,
         bytes: impl AsRef<[u8]>,
         where_: &Position,
-    ) -> Result<PendingCall<Position>, CallError> {
+    ) -> Result<C::Pending<Position, FilesV1WriteError>, FilesV1WriteError> {
         let bytes = bytes.as_ref();
         self.0.start(&FilesV1Write { bytes, where_ })
     }
@@ -316,7 +359,7 @@ impl FilesV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn state(&self) -> Result<FilesStateResult, CallError> {
+    pub fn state(&self) -> Result<FilesStateResult, FilesV1StateError> {
         self.0.call(&FilesV1State)
     }
 
@@ -324,8 +367,24 @@ impl FilesV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_state(&self) -> Result<PendingCall<FilesStateResult>, CallError> {
+    pub fn start_state(
+        &self,
+    ) -> Result<C::Pending<FilesStateResult, FilesV1StateError>, FilesV1StateError> {
         self.0.start(&FilesV1State)
+    }
+}
+
+impl<C: MakeCalls> FilesV1Calls for FilesV1Client<C> {
+    fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, FilesV1ReadError> {
+        Self::read(self, count, where_)
+    }
+
+    fn write(&self, bytes: &[u8], where_: &Position) -> Result<Position, FilesV1WriteError> {
+        Self::write(self, bytes, where_)
+    }
+
+    fn state(&self) -> Result<FilesStateResult, FilesV1StateError> {
+        Self::state(self)
     }
 }
 
@@ -339,6 +398,7 @@ impl ProcedureCall for FilesV1Read<'_> {
     const PROCEDURE: u32 = FILES_READ;
 
     type Result = FilesReadResult;
+    type Error = FilesV1ReadError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -380,6 +440,7 @@ impl ProcedureCall for FilesV1Write<'_> {
     const PROCEDURE: u32 = FILES_WRITE;
 
     type Result = Position;
+    type Error = FilesV1WriteError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -416,6 +477,7 @@ impl ProcedureCall for FilesV1State {
     const PROCEDURE: u32 = FILES_STATE;
 
     type Result = FilesStateResult;
+    type Error = FilesV1StateError;
 
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<FilesStateResult, DecodeError> {
@@ -566,5 +628,31 @@ impl<T: FilesV1> FilesV1Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`FilesV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct FilesV1InProcess<T>(pub T);
+
+impl<T: FilesV1> FilesV1Calls for FilesV1InProcess<T> {
+    fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, FilesV1ReadError> {
+        let call = CallInfo::in_process(FILES_READ);
+        let result = self.0.read(&call, count, where_.clone());
+        result.map_err(in_process::error::<FilesV1Read<'_>>)
+    }
+
+    fn write(&self, bytes: &[u8], where_: &Position) -> Result<Position, FilesV1WriteError> {
+        let call = CallInfo::in_process(FILES_WRITE);
+        let result = self.0.write(&call, bytes.to_vec(), where_.clone());
+        result.map_err(in_process::error::<FilesV1Write<'_>>)
+    }
+
+    fn state(&self) -> Result<FilesStateResult, FilesV1StateError> {
+        let call = CallInfo::in_process(FILES_STATE);
+        let result = self.0.state(&call);
+        result.map_err(in_process::error::<FilesV1State>)
     }
 }

@@ -6,8 +6,9 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 /// Bytes in the result of MaxResult.
@@ -300,16 +301,78 @@ pub static HPRPC_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `NULL_CALL`.
+pub type HprpcVersionNullCallError = CallError;
+
+/// The error of a call of `SAY_HELLO`.
+pub type HprpcVersionSayHelloError = CallError;
+
+/// The error of a call of `AVERAGE`.
+pub type HprpcVersionAverageError = CallError;
+
+/// The error of a call of `GET_RAND_NUMS`.
+pub type HprpcVersionGetRandNumsError = CallError;
+
+/// The error of a call of `SEND_RCV_LARGE_DATA`.
+pub type HprpcVersionSendRcvLargeDataError = CallError;
+
+/// The error of a call of `MAX_RESULT`.
+pub type HprpcVersionMaxResultError = CallError;
+
+/// Calls the procedures of `HPRPC_VERSION`: over a connection ([`HprpcVersionClient`]), in the
+/// same process ([`HprpcVersionInProcess`]), or in a test without either.
+pub trait HprpcVersionCalls {
+    /// Does nothing: what remains is the cost of a call itself.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null_call(&self) -> Result<(), HprpcVersionNullCallError>;
+
+    /// Greets the caller: the result is "Hello " followed by the name.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn say_hello(&self, args: &[u8]) -> Result<BString, HprpcVersionSayHelloError>;
+
+    /// The arithmetic mean of the numbers; 0 if there are none.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn average(&self, args: &[i32]) -> Result<f64, HprpcVersionAverageError>;
+
+    /// So many pseudo-random numbers. Anybody can check them: each is
+    /// x' = (1103515245 * x + 12345) mod 2^31 of the one before, and x = 1 stands before the first.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn get_rand_nums(&self, args: u32) -> Result<Numbers, HprpcVersionGetRandNumsError>;
+
+    /// Returns the record unchanged.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn send_rcv_large_data(
+        &self,
+        args: &LargeData,
+    ) -> Result<LargeData, HprpcVersionSendRcvLargeDataError>;
+
+    /// One packet of bytes, each its own position modulo 256.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn max_result(&self) -> Result<Packet, HprpcVersionMaxResultError>;
+}
+
 /// Calls the procedures of `HPRPC_VERSION`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct HprpcVersionClient(pub Client);
+pub struct HprpcVersionClient<C = Client>(pub C);
 
 impl HprpcVersionClient {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, HPRPC_PROGRAM, HPRPC_VERSION)?;
         Ok(Self(
@@ -334,6 +397,11 @@ impl HprpcVersionClient {
         Self(client.with_interface(HPRPC_VERSION_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> HprpcVersionClient<ClientView<'_>> {
+        HprpcVersionClient(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -345,12 +413,14 @@ impl HprpcVersionClient {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> HprpcVersionClient<C> {
     /// Does nothing: what remains is the cost of a call itself.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null_call(&self) -> Result<(), CallError> {
+    pub fn null_call(&self) -> Result<(), HprpcVersionNullCallError> {
         self.0.call(&HprpcVersionNullCall)
     }
 
@@ -358,7 +428,9 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null_call(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_null_call(
+        &self,
+    ) -> Result<C::Pending<(), HprpcVersionNullCallError>, HprpcVersionNullCallError> {
         self.0.start(&HprpcVersionNullCall)
     }
 
@@ -366,7 +438,7 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+    pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, HprpcVersionSayHelloError> {
         let args = args.as_ref();
         self.0.call(&HprpcVersionSayHello { args })
     }
@@ -378,7 +450,7 @@ impl HprpcVersionClient {
     pub fn start_say_hello(
         &self,
         args: impl AsRef<[u8]>,
-    ) -> Result<PendingCall<BString>, CallError> {
+    ) -> Result<C::Pending<BString, HprpcVersionSayHelloError>, HprpcVersionSayHelloError> {
         let args = args.as_ref();
         self.0.start(&HprpcVersionSayHello { args })
     }
@@ -387,7 +459,7 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn average(&self, args: &[i32]) -> Result<f64, CallError> {
+    pub fn average(&self, args: &[i32]) -> Result<f64, HprpcVersionAverageError> {
         self.0.call(&HprpcVersionAverage { args })
     }
 
@@ -395,7 +467,10 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_average(&self, args: &[i32]) -> Result<PendingCall<f64>, CallError> {
+    pub fn start_average(
+        &self,
+        args: &[i32],
+    ) -> Result<C::Pending<f64, HprpcVersionAverageError>, HprpcVersionAverageError> {
         self.0.start(&HprpcVersionAverage { args })
     }
 
@@ -404,7 +479,7 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn get_rand_nums(&self, args: u32) -> Result<Numbers, CallError> {
+    pub fn get_rand_nums(&self, args: u32) -> Result<Numbers, HprpcVersionGetRandNumsError> {
         self.0.call(&HprpcVersionGetRandNums { args })
     }
 
@@ -412,7 +487,11 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_get_rand_nums(&self, args: u32) -> Result<PendingCall<Numbers>, CallError> {
+    pub fn start_get_rand_nums(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Numbers, HprpcVersionGetRandNumsError>, HprpcVersionGetRandNumsError>
+    {
         self.0.start(&HprpcVersionGetRandNums { args })
     }
 
@@ -420,7 +499,10 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn send_rcv_large_data(&self, args: &LargeData) -> Result<LargeData, CallError> {
+    pub fn send_rcv_large_data(
+        &self,
+        args: &LargeData,
+    ) -> Result<LargeData, HprpcVersionSendRcvLargeDataError> {
         self.0.call(&HprpcVersionSendRcvLargeData { args })
     }
 
@@ -431,7 +513,10 @@ impl HprpcVersionClient {
     pub fn start_send_rcv_large_data(
         &self,
         args: &LargeData,
-    ) -> Result<PendingCall<LargeData>, CallError> {
+    ) -> Result<
+        C::Pending<LargeData, HprpcVersionSendRcvLargeDataError>,
+        HprpcVersionSendRcvLargeDataError,
+    > {
         self.0.start(&HprpcVersionSendRcvLargeData { args })
     }
 
@@ -439,7 +524,7 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn max_result(&self) -> Result<Packet, CallError> {
+    pub fn max_result(&self) -> Result<Packet, HprpcVersionMaxResultError> {
         self.0.call(&HprpcVersionMaxResult)
     }
 
@@ -447,8 +532,39 @@ impl HprpcVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_max_result(&self) -> Result<PendingCall<Packet>, CallError> {
+    pub fn start_max_result(
+        &self,
+    ) -> Result<C::Pending<Packet, HprpcVersionMaxResultError>, HprpcVersionMaxResultError> {
         self.0.start(&HprpcVersionMaxResult)
+    }
+}
+
+impl<C: MakeCalls> HprpcVersionCalls for HprpcVersionClient<C> {
+    fn null_call(&self) -> Result<(), HprpcVersionNullCallError> {
+        Self::null_call(self)
+    }
+
+    fn say_hello(&self, args: &[u8]) -> Result<BString, HprpcVersionSayHelloError> {
+        Self::say_hello(self, args)
+    }
+
+    fn average(&self, args: &[i32]) -> Result<f64, HprpcVersionAverageError> {
+        Self::average(self, args)
+    }
+
+    fn get_rand_nums(&self, args: u32) -> Result<Numbers, HprpcVersionGetRandNumsError> {
+        Self::get_rand_nums(self, args)
+    }
+
+    fn send_rcv_large_data(
+        &self,
+        args: &LargeData,
+    ) -> Result<LargeData, HprpcVersionSendRcvLargeDataError> {
+        Self::send_rcv_large_data(self, args)
+    }
+
+    fn max_result(&self) -> Result<Packet, HprpcVersionMaxResultError> {
+        Self::max_result(self)
     }
 }
 
@@ -459,6 +575,7 @@ impl ProcedureCall for HprpcVersionNullCall {
     const PROCEDURE: u32 = NULL_CALL;
 
     type Result = ();
+    type Error = HprpcVersionNullCallError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -480,6 +597,7 @@ impl ProcedureCall for HprpcVersionSayHello<'_> {
     const PROCEDURE: u32 = SAY_HELLO;
 
     type Result = BString;
+    type Error = HprpcVersionSayHelloError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -511,6 +629,7 @@ impl ProcedureCall for HprpcVersionAverage<'_> {
     const PROCEDURE: u32 = AVERAGE;
 
     type Result = f64;
+    type Error = HprpcVersionAverageError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -542,6 +661,7 @@ impl ProcedureCall for HprpcVersionGetRandNums {
     const PROCEDURE: u32 = GET_RAND_NUMS;
 
     type Result = Numbers;
+    type Error = HprpcVersionGetRandNumsError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -575,6 +695,7 @@ impl ProcedureCall for HprpcVersionSendRcvLargeData<'_> {
     const PROCEDURE: u32 = SEND_RCV_LARGE_DATA;
 
     type Result = LargeData;
+    type Error = HprpcVersionSendRcvLargeDataError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -606,6 +727,7 @@ impl ProcedureCall for HprpcVersionMaxResult {
     const PROCEDURE: u32 = MAX_RESULT;
 
     type Result = Packet;
+    type Error = HprpcVersionMaxResultError;
 
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Packet, DecodeError> {
@@ -781,5 +903,50 @@ impl<T: HprpcVersion> HprpcVersionService<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`HprpcVersion`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct HprpcVersionInProcess<T>(pub T);
+
+impl<T: HprpcVersion> HprpcVersionCalls for HprpcVersionInProcess<T> {
+    fn null_call(&self) -> Result<(), HprpcVersionNullCallError> {
+        Ok(())
+    }
+
+    fn say_hello(&self, args: &[u8]) -> Result<BString, HprpcVersionSayHelloError> {
+        let call = CallInfo::in_process(SAY_HELLO);
+        let result = self.0.say_hello(&call, args.into());
+        result.map_err(in_process::error::<HprpcVersionSayHello<'_>>)
+    }
+
+    fn average(&self, args: &[i32]) -> Result<f64, HprpcVersionAverageError> {
+        let call = CallInfo::in_process(AVERAGE);
+        let result = self.0.average(&call, args.to_vec());
+        result.map_err(in_process::error::<HprpcVersionAverage<'_>>)
+    }
+
+    fn get_rand_nums(&self, args: u32) -> Result<Numbers, HprpcVersionGetRandNumsError> {
+        let call = CallInfo::in_process(GET_RAND_NUMS);
+        let result = self.0.get_rand_nums(&call, args);
+        result.map_err(in_process::error::<HprpcVersionGetRandNums>)
+    }
+
+    fn send_rcv_large_data(
+        &self,
+        args: &LargeData,
+    ) -> Result<LargeData, HprpcVersionSendRcvLargeDataError> {
+        let call = CallInfo::in_process(SEND_RCV_LARGE_DATA);
+        let result = self.0.send_rcv_large_data(&call, args.clone());
+        result.map_err(in_process::error::<HprpcVersionSendRcvLargeData<'_>>)
+    }
+
+    fn max_result(&self) -> Result<Packet, HprpcVersionMaxResultError> {
+        let call = CallInfo::in_process(MAX_RESULT);
+        let result = self.0.max_result(&call);
+        result.map_err(in_process::error::<HprpcVersionMaxResult>)
     }
 }

@@ -6,8 +6,8 @@ use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
-    Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
 };
 
 /// `chain` of the interface.
@@ -289,16 +289,38 @@ pub const SIMPLIFY: u32 = 1;
 /// The number of the procedure `REVERSE`.
 pub const REVERSE: u32 = 2;
 
+/// The error of a call of `SIMPLIFY`.
+pub type TermsV1SimplifyError = CallError;
+
+/// The error of a call of `REVERSE`.
+pub type TermsV1ReverseError = CallError;
+
+/// Calls the procedures of `TERMS_V1`: over a connection ([`TermsV1Client`]), in the
+/// same process ([`TermsV1InProcess`]), or in a test without either.
+pub trait TermsV1Calls {
+    /// The procedure `SIMPLIFY`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn simplify(&self, args: &Term) -> Result<Term, TermsV1SimplifyError>;
+
+    /// The procedure `REVERSE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn reverse(&self, links: &Chain) -> Result<Chain, TermsV1ReverseError>;
+}
+
 /// Calls the procedures of `TERMS_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct TermsV1Client(pub Client);
+pub struct TermsV1Client<C = Client>(pub C);
 
 impl TermsV1Client {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TERMS, TERMS_V1)?;
         Ok(Self(client))
@@ -318,6 +340,11 @@ impl TermsV1Client {
         Self(Client::over(channel, TERMS, TERMS_V1))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> TermsV1Client<ClientView<'_>> {
+        TermsV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -329,53 +356,101 @@ impl TermsV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> TermsV1Client<C> {
     /// The procedure `SIMPLIFY`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn simplify(&self, args: &Term) -> Result<Term, CallError> {
-        self.0.onc().call(
-            SIMPLIFY,
-            |out| args.encode(out).field("SIMPLIFY.arg1"),
-            Marshal::decode,
-        )
+    pub fn simplify(&self, args: &Term) -> Result<Term, TermsV1SimplifyError> {
+        self.0.call(&TermsV1Simplify { args })
     }
 
     /// Starts [`simplify`](Self::simplify) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_simplify(&self, args: &Term) -> Result<PendingCall<Term>, CallError> {
-        self.0.onc().start(
-            SIMPLIFY,
-            |out| args.encode(out).field("SIMPLIFY.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_simplify(
+        &self,
+        args: &Term,
+    ) -> Result<C::Pending<Term, TermsV1SimplifyError>, TermsV1SimplifyError> {
+        self.0.start(&TermsV1Simplify { args })
     }
 
     /// The procedure `REVERSE`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn reverse(&self, links: &Chain) -> Result<Chain, CallError> {
-        self.0.onc().call(
-            REVERSE,
-            |out| links.encode(out).field("REVERSE.links"),
-            Marshal::decode,
-        )
+    pub fn reverse(&self, links: &Chain) -> Result<Chain, TermsV1ReverseError> {
+        self.0.call(&TermsV1Reverse { links })
     }
 
     /// Starts [`reverse`](Self::reverse) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_reverse(&self, links: &Chain) -> Result<PendingCall<Chain>, CallError> {
-        self.0.onc().start(
-            REVERSE,
-            |out| links.encode(out).field("REVERSE.links"),
-            Marshal::decode,
-        )
+    pub fn start_reverse(
+        &self,
+        links: &Chain,
+    ) -> Result<C::Pending<Chain, TermsV1ReverseError>, TermsV1ReverseError> {
+        self.0.start(&TermsV1Reverse { links })
+    }
+}
+
+impl<C: MakeCalls> TermsV1Calls for TermsV1Client<C> {
+    fn simplify(&self, args: &Term) -> Result<Term, TermsV1SimplifyError> {
+        Self::simplify(self, args)
+    }
+
+    fn reverse(&self, links: &Chain) -> Result<Chain, TermsV1ReverseError> {
+        Self::reverse(self, links)
+    }
+}
+
+/// A call of `SIMPLIFY`.
+struct TermsV1Simplify<'a> {
+    args: &'a Term,
+}
+
+impl ProcedureCall for TermsV1Simplify<'_> {
+    const PROCEDURE: u32 = SIMPLIFY;
+    const HAS_LEAN: bool = false;
+
+    type Result = Term;
+    type Error = TermsV1SimplifyError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("SIMPLIFY.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Term, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `REVERSE`.
+struct TermsV1Reverse<'a> {
+    links: &'a Chain,
+}
+
+impl ProcedureCall for TermsV1Reverse<'_> {
+    const PROCEDURE: u32 = REVERSE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Chain;
+    type Error = TermsV1ReverseError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.links.encode(out).field("REVERSE.links")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Chain, DecodeError> {
+        Marshal::decode(input)
     }
 }
 
@@ -430,5 +505,25 @@ impl<T: TermsV1> Service for TermsV1Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`TermsV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct TermsV1InProcess<T>(pub T);
+
+impl<T: TermsV1> TermsV1Calls for TermsV1InProcess<T> {
+    fn simplify(&self, args: &Term) -> Result<Term, TermsV1SimplifyError> {
+        let call = CallInfo::in_process(SIMPLIFY);
+        let result = self.0.simplify(&call, args.clone());
+        result.map_err(in_process::error::<TermsV1Simplify<'_>>)
+    }
+
+    fn reverse(&self, links: &Chain) -> Result<Chain, TermsV1ReverseError> {
+        let call = CallInfo::in_process(REVERSE);
+        let result = self.0.reverse(&call, links.clone());
+        result.map_err(in_process::error::<TermsV1Reverse<'_>>)
     }
 }

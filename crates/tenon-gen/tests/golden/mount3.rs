@@ -7,8 +7,8 @@ use ::tenon::wire::{
     Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
-    Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
 };
 
 /// Bytes in a path name, at most.
@@ -412,16 +412,74 @@ pub const MOUNTPROC3_UMNTALL: u32 = 4;
 /// The number of the procedure `MOUNTPROC3_EXPORT`.
 pub const MOUNTPROC3_EXPORT: u32 = 5;
 
+/// The error of a call of `MOUNTPROC3_NULL`.
+pub type MountV3NullError = CallError;
+
+/// The error of a call of `MOUNTPROC3_MNT`.
+pub type MountV3MntError = CallError;
+
+/// The error of a call of `MOUNTPROC3_DUMP`.
+pub type MountV3DumpError = CallError;
+
+/// The error of a call of `MOUNTPROC3_UMNT`.
+pub type MountV3UmntError = CallError;
+
+/// The error of a call of `MOUNTPROC3_UMNTALL`.
+pub type MountV3UmntallError = CallError;
+
+/// The error of a call of `MOUNTPROC3_EXPORT`.
+pub type MountV3ExportError = CallError;
+
+/// Calls the procedures of `MOUNT_V3`: over a connection ([`MountV3Client`]), in the
+/// same process ([`MountV3InProcess`]), or in a test without either.
+pub trait MountV3Calls {
+    /// Does nothing.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), MountV3NullError>;
+
+    /// Maps a path to a file handle and remembers that the caller mounted it.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn mnt(&self, args: &[u8]) -> Result<Mountres3, MountV3MntError>;
+
+    /// What is mounted, by whom.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn dump(&self) -> Result<Mountlist, MountV3DumpError>;
+
+    /// Forgets that the caller mounted the path.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn umnt(&self, args: &[u8]) -> Result<(), MountV3UmntError>;
+
+    /// Forgets everything that the caller mounted.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn umntall(&self) -> Result<(), MountV3UmntallError>;
+
+    /// What is exported, to whom.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn export(&self) -> Result<Exports, MountV3ExportError>;
+}
+
 /// Calls the procedures of `MOUNT_V3`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct MountV3Client(pub Client);
+pub struct MountV3Client<C = Client>(pub C);
 
 impl MountV3Client {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, MOUNT_PROGRAM, MOUNT_V3)?;
         Ok(Self(client))
@@ -441,6 +499,11 @@ impl MountV3Client {
         Self(Client::over(channel, MOUNT_PROGRAM, MOUNT_V3))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> MountV3Client<ClientView<'_>> {
+        MountV3Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -452,133 +515,254 @@ impl MountV3Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> MountV3Client<C> {
     /// Does nothing.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
-        self.0.onc().call(MOUNTPROC3_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn null(&self) -> Result<(), MountV3NullError> {
+        self.0.call(&MountV3Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(MOUNTPROC3_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn start_null(&self) -> Result<C::Pending<(), MountV3NullError>, MountV3NullError> {
+        self.0.start(&MountV3Null)
     }
 
     /// Maps a path to a file handle and remembers that the caller mounted it.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn mnt(&self, args: impl AsRef<[u8]>) -> Result<Mountres3, CallError> {
+    pub fn mnt(&self, args: impl AsRef<[u8]>) -> Result<Mountres3, MountV3MntError> {
         let args = args.as_ref();
-        self.0.onc().call(
-            MOUNTPROC3_MNT,
-            |out| out.put_opaque(args, 1024).field("MOUNTPROC3_MNT.arg1"),
-            Marshal::decode,
-        )
+        self.0.call(&MountV3Mnt { args })
     }
 
     /// Starts [`mnt`](Self::mnt) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_mnt(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<Mountres3>, CallError> {
+    pub fn start_mnt(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<Mountres3, MountV3MntError>, MountV3MntError> {
         let args = args.as_ref();
-        self.0.onc().start(
-            MOUNTPROC3_MNT,
-            |out| out.put_opaque(args, 1024).field("MOUNTPROC3_MNT.arg1"),
-            Marshal::decode,
-        )
+        self.0.start(&MountV3Mnt { args })
     }
 
     /// What is mounted, by whom.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn dump(&self) -> Result<Mountlist, CallError> {
-        self.0
-            .onc()
-            .call(MOUNTPROC3_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn dump(&self) -> Result<Mountlist, MountV3DumpError> {
+        self.0.call(&MountV3Dump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_dump(&self) -> Result<PendingCall<Mountlist>, CallError> {
-        self.0
-            .onc()
-            .start(MOUNTPROC3_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn start_dump(&self) -> Result<C::Pending<Mountlist, MountV3DumpError>, MountV3DumpError> {
+        self.0.start(&MountV3Dump)
     }
 
     /// Forgets that the caller mounted the path.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn umnt(&self, args: impl AsRef<[u8]>) -> Result<(), CallError> {
+    pub fn umnt(&self, args: impl AsRef<[u8]>) -> Result<(), MountV3UmntError> {
         let args = args.as_ref();
-        self.0.onc().call(
-            MOUNTPROC3_UMNT,
-            |out| out.put_opaque(args, 1024).field("MOUNTPROC3_UMNT.arg1"),
-            |_| Ok(()),
-        )
+        self.0.call(&MountV3Umnt { args })
     }
 
     /// Starts [`umnt`](Self::umnt) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_umnt(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<()>, CallError> {
+    pub fn start_umnt(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<(), MountV3UmntError>, MountV3UmntError> {
         let args = args.as_ref();
-        self.0.onc().start(
-            MOUNTPROC3_UMNT,
-            |out| out.put_opaque(args, 1024).field("MOUNTPROC3_UMNT.arg1"),
-            |_| Ok(()),
-        )
+        self.0.start(&MountV3Umnt { args })
     }
 
     /// Forgets everything that the caller mounted.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn umntall(&self) -> Result<(), CallError> {
-        self.0
-            .onc()
-            .call(MOUNTPROC3_UMNTALL, |_| Ok(()), |_| Ok(()))
+    pub fn umntall(&self) -> Result<(), MountV3UmntallError> {
+        self.0.call(&MountV3Umntall)
     }
 
     /// Starts [`umntall`](Self::umntall) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_umntall(&self) -> Result<PendingCall<()>, CallError> {
-        self.0
-            .onc()
-            .start(MOUNTPROC3_UMNTALL, |_| Ok(()), |_| Ok(()))
+    pub fn start_umntall(
+        &self,
+    ) -> Result<C::Pending<(), MountV3UmntallError>, MountV3UmntallError> {
+        self.0.start(&MountV3Umntall)
     }
 
     /// What is exported, to whom.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn export(&self) -> Result<Exports, CallError> {
-        self.0
-            .onc()
-            .call(MOUNTPROC3_EXPORT, |_| Ok(()), |input| input.get_list())
+    pub fn export(&self) -> Result<Exports, MountV3ExportError> {
+        self.0.call(&MountV3Export)
     }
 
     /// Starts [`export`](Self::export) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_export(&self) -> Result<PendingCall<Exports>, CallError> {
-        self.0
-            .onc()
-            .start(MOUNTPROC3_EXPORT, |_| Ok(()), |input| input.get_list())
+    pub fn start_export(
+        &self,
+    ) -> Result<C::Pending<Exports, MountV3ExportError>, MountV3ExportError> {
+        self.0.start(&MountV3Export)
+    }
+}
+
+impl<C: MakeCalls> MountV3Calls for MountV3Client<C> {
+    fn null(&self) -> Result<(), MountV3NullError> {
+        Self::null(self)
+    }
+
+    fn mnt(&self, args: &[u8]) -> Result<Mountres3, MountV3MntError> {
+        Self::mnt(self, args)
+    }
+
+    fn dump(&self) -> Result<Mountlist, MountV3DumpError> {
+        Self::dump(self)
+    }
+
+    fn umnt(&self, args: &[u8]) -> Result<(), MountV3UmntError> {
+        Self::umnt(self, args)
+    }
+
+    fn umntall(&self) -> Result<(), MountV3UmntallError> {
+        Self::umntall(self)
+    }
+
+    fn export(&self) -> Result<Exports, MountV3ExportError> {
+        Self::export(self)
+    }
+}
+
+/// A call of `MOUNTPROC3_NULL`.
+struct MountV3Null;
+
+impl ProcedureCall for MountV3Null {
+    const PROCEDURE: u32 = MOUNTPROC3_NULL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = MountV3NullError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `MOUNTPROC3_MNT`.
+struct MountV3Mnt<'a> {
+    args: &'a [u8],
+}
+
+impl ProcedureCall for MountV3Mnt<'_> {
+    const PROCEDURE: u32 = MOUNTPROC3_MNT;
+    const HAS_LEAN: bool = false;
+
+    type Result = Mountres3;
+    type Error = MountV3MntError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, 1024).field("MOUNTPROC3_MNT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Mountres3, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `MOUNTPROC3_DUMP`.
+struct MountV3Dump;
+
+impl ProcedureCall for MountV3Dump {
+    const PROCEDURE: u32 = MOUNTPROC3_DUMP;
+    const HAS_LEAN: bool = false;
+
+    type Result = Mountlist;
+    type Error = MountV3DumpError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Mountlist, DecodeError> {
+        input.get_list()
+    }
+}
+
+/// A call of `MOUNTPROC3_UMNT`.
+struct MountV3Umnt<'a> {
+    args: &'a [u8],
+}
+
+impl ProcedureCall for MountV3Umnt<'_> {
+    const PROCEDURE: u32 = MOUNTPROC3_UMNT;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = MountV3UmntError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, 1024)
+            .field("MOUNTPROC3_UMNT.arg1")
+    }
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `MOUNTPROC3_UMNTALL`.
+struct MountV3Umntall;
+
+impl ProcedureCall for MountV3Umntall {
+    const PROCEDURE: u32 = MOUNTPROC3_UMNTALL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = MountV3UmntallError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `MOUNTPROC3_EXPORT`.
+struct MountV3Export;
+
+impl ProcedureCall for MountV3Export {
+    const PROCEDURE: u32 = MOUNTPROC3_EXPORT;
+    const HAS_LEAN: bool = false;
+
+    type Result = Exports;
+    type Error = MountV3ExportError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Exports, DecodeError> {
+        input.get_list()
     }
 }
 
@@ -665,5 +849,47 @@ impl<T: MountV3> Service for MountV3Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`MountV3`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct MountV3InProcess<T>(pub T);
+
+impl<T: MountV3> MountV3Calls for MountV3InProcess<T> {
+    fn null(&self) -> Result<(), MountV3NullError> {
+        Ok(())
+    }
+
+    fn mnt(&self, args: &[u8]) -> Result<Mountres3, MountV3MntError> {
+        let call = CallInfo::in_process(MOUNTPROC3_MNT);
+        let result = self.0.mnt(&call, args.into());
+        result.map_err(in_process::error::<MountV3Mnt<'_>>)
+    }
+
+    fn dump(&self) -> Result<Mountlist, MountV3DumpError> {
+        let call = CallInfo::in_process(MOUNTPROC3_DUMP);
+        let result = self.0.dump(&call);
+        result.map_err(in_process::error::<MountV3Dump>)
+    }
+
+    fn umnt(&self, args: &[u8]) -> Result<(), MountV3UmntError> {
+        let call = CallInfo::in_process(MOUNTPROC3_UMNT);
+        let result = self.0.umnt(&call, args.into());
+        result.map_err(in_process::error::<MountV3Umnt<'_>>)
+    }
+
+    fn umntall(&self) -> Result<(), MountV3UmntallError> {
+        let call = CallInfo::in_process(MOUNTPROC3_UMNTALL);
+        let result = self.0.umntall(&call);
+        result.map_err(in_process::error::<MountV3Umntall>)
+    }
+
+    fn export(&self) -> Result<Exports, MountV3ExportError> {
+        let call = CallInfo::in_process(MOUNTPROC3_EXPORT);
+        let result = self.0.export(&call);
+        result.map_err(in_process::error::<MountV3Export>)
     }
 }

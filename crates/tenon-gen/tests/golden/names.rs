@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 pub const IF: u32 = 1;
@@ -587,16 +588,90 @@ pub static TYPE_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `TYPE_NULL`.
+pub type TypeVersionNullError = CallError;
+
+/// The error of a call of `TYPE_connect`.
+pub type TypeVersionConnectError = CallError;
+
+/// The error of a call of `TYPE_CONNECT`.
+pub type TypeVersionConnect2Error = CallError;
+
+/// The error of a call of `TYPE_type`.
+pub type TypeVersionTypeError = CallError;
+
+/// The error of a call of `TYPE_start_type`.
+pub type TypeVersionStartTypeError = CallError;
+
+/// The error of a call of `TYPE_clone`.
+pub type TypeVersionCloneError = CallError;
+
+/// The error of a call of `TYPE_put`.
+pub type TypeVersionPutError = CallError;
+
+/// Calls the procedures of `type_version`: over a connection ([`TypeVersionClient`]), in the
+/// same process ([`TypeVersionInProcess`]), or in a test without either.
+pub trait TypeVersionCalls {
+    /// The procedure `TYPE_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), TypeVersionNullError>;
+
+    /// The procedure `TYPE_connect`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn connect_(&self, self_: i32, call_: i32) -> Result<i32, TypeVersionConnectError>;
+
+    /// The procedure `TYPE_CONNECT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn connect_2(&self, args: i32) -> Result<i32, TypeVersionConnect2Error>;
+
+    /// The procedure `TYPE_type`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn type_(&self, args: &Fn) -> Result<Result_, TypeVersionTypeError>;
+
+    /// The procedure `TYPE_start_type`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn start_type(&self) -> Result<(), TypeVersionStartTypeError>;
+
+    /// The procedure `TYPE_clone`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn clone_(
+        &self,
+        value: i32,
+        block_: &Fn,
+        input_: &[u8],
+        out_: bool,
+        reply_: i32,
+    ) -> Result<Fn, TypeVersionCloneError>;
+
+    /// The procedure `TYPE_put`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn put(&self, item: &[i32], value: &[u8], it: &Fn) -> Result<Vec_, TypeVersionPutError>;
+}
+
 /// Calls the procedures of `type_version`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct TypeVersionClient(pub Client);
+pub struct TypeVersionClient<C = Client>(pub C);
 
 impl TypeVersionClient {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TYPE_PROGRAM, TYPE_VERSION)?;
         Ok(Self(client.with_interface(TYPE_VERSION_INTERFACE.shared())))
@@ -617,6 +692,11 @@ impl TypeVersionClient {
         Self(client.with_interface(TYPE_VERSION_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> TypeVersionClient<ClientView<'_>> {
+        TypeVersionClient(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -628,12 +708,14 @@ impl TypeVersionClient {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> TypeVersionClient<C> {
     /// The procedure `TYPE_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
+    pub fn null(&self) -> Result<(), TypeVersionNullError> {
         self.0.call(&TypeVersionNull)
     }
 
@@ -641,7 +723,7 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_null(&self) -> Result<C::Pending<(), TypeVersionNullError>, TypeVersionNullError> {
         self.0.start(&TypeVersionNull)
     }
 
@@ -649,7 +731,7 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn connect_(&self, self_: i32, call_: i32) -> Result<i32, CallError> {
+    pub fn connect_(&self, self_: i32, call_: i32) -> Result<i32, TypeVersionConnectError> {
         self.0.call(&TypeVersionConnect { self_, call_ })
     }
 
@@ -657,7 +739,11 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_connect(&self, self_: i32, call_: i32) -> Result<PendingCall<i32>, CallError> {
+    pub fn start_connect(
+        &self,
+        self_: i32,
+        call_: i32,
+    ) -> Result<C::Pending<i32, TypeVersionConnectError>, TypeVersionConnectError> {
         self.0.start(&TypeVersionConnect { self_, call_ })
     }
 
@@ -665,7 +751,7 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn connect_2(&self, args: i32) -> Result<i32, CallError> {
+    pub fn connect_2(&self, args: i32) -> Result<i32, TypeVersionConnect2Error> {
         self.0.call(&TypeVersionConnect2 { args })
     }
 
@@ -673,7 +759,10 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_connect_2(&self, args: i32) -> Result<PendingCall<i32>, CallError> {
+    pub fn start_connect_2(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<i32, TypeVersionConnect2Error>, TypeVersionConnect2Error> {
         self.0.start(&TypeVersionConnect2 { args })
     }
 
@@ -681,7 +770,7 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn type_(&self, args: &Fn) -> Result<Result_, CallError> {
+    pub fn type_(&self, args: &Fn) -> Result<Result_, TypeVersionTypeError> {
         self.0.call(&TypeVersionType { args })
     }
 
@@ -689,7 +778,10 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_type_2(&self, args: &Fn) -> Result<PendingCall<Result_>, CallError> {
+    pub fn start_type_2(
+        &self,
+        args: &Fn,
+    ) -> Result<C::Pending<Result_, TypeVersionTypeError>, TypeVersionTypeError> {
         self.0.start(&TypeVersionType { args })
     }
 
@@ -697,7 +789,7 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn start_type(&self) -> Result<(), CallError> {
+    pub fn start_type(&self) -> Result<(), TypeVersionStartTypeError> {
         self.0.call(&TypeVersionStartType)
     }
 
@@ -705,7 +797,9 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_start_type(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_start_type(
+        &self,
+    ) -> Result<C::Pending<(), TypeVersionStartTypeError>, TypeVersionStartTypeError> {
         self.0.start(&TypeVersionStartType)
     }
 
@@ -720,7 +814,7 @@ impl TypeVersionClient {
         input_: impl AsRef<[u8]>,
         out_: bool,
         reply_: i32,
-    ) -> Result<Fn, CallError> {
+    ) -> Result<Fn, TypeVersionCloneError> {
         let input_ = input_.as_ref();
         self.0.call(&TypeVersionClone {
             value,
@@ -742,7 +836,7 @@ impl TypeVersionClient {
         input_: impl AsRef<[u8]>,
         out_: bool,
         reply_: i32,
-    ) -> Result<PendingCall<Fn>, CallError> {
+    ) -> Result<C::Pending<Fn, TypeVersionCloneError>, TypeVersionCloneError> {
         let input_ = input_.as_ref();
         self.0.start(&TypeVersionClone {
             value,
@@ -757,7 +851,12 @@ impl TypeVersionClient {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn put(&self, item: &[i32], value: impl AsRef<[u8]>, it: &Fn) -> Result<Vec_, CallError> {
+    pub fn put(
+        &self,
+        item: &[i32],
+        value: impl AsRef<[u8]>,
+        it: &Fn,
+    ) -> Result<Vec_, TypeVersionPutError> {
         let value = value.as_ref();
         self.0.call(&TypeVersionPut { item, value, it })
     }
@@ -771,9 +870,46 @@ impl TypeVersionClient {
         item: &[i32],
         value: impl AsRef<[u8]>,
         it: &Fn,
-    ) -> Result<PendingCall<Vec_>, CallError> {
+    ) -> Result<C::Pending<Vec_, TypeVersionPutError>, TypeVersionPutError> {
         let value = value.as_ref();
         self.0.start(&TypeVersionPut { item, value, it })
+    }
+}
+
+impl<C: MakeCalls> TypeVersionCalls for TypeVersionClient<C> {
+    fn null(&self) -> Result<(), TypeVersionNullError> {
+        Self::null(self)
+    }
+
+    fn connect_(&self, self_: i32, call_: i32) -> Result<i32, TypeVersionConnectError> {
+        Self::connect_(self, self_, call_)
+    }
+
+    fn connect_2(&self, args: i32) -> Result<i32, TypeVersionConnect2Error> {
+        Self::connect_2(self, args)
+    }
+
+    fn type_(&self, args: &Fn) -> Result<Result_, TypeVersionTypeError> {
+        Self::type_(self, args)
+    }
+
+    fn start_type(&self) -> Result<(), TypeVersionStartTypeError> {
+        Self::start_type(self)
+    }
+
+    fn clone_(
+        &self,
+        value: i32,
+        block_: &Fn,
+        input_: &[u8],
+        out_: bool,
+        reply_: i32,
+    ) -> Result<Fn, TypeVersionCloneError> {
+        Self::clone_(self, value, block_, input_, out_, reply_)
+    }
+
+    fn put(&self, item: &[i32], value: &[u8], it: &Fn) -> Result<Vec_, TypeVersionPutError> {
+        Self::put(self, item, value, it)
     }
 }
 
@@ -784,6 +920,7 @@ impl ProcedureCall for TypeVersionNull {
     const PROCEDURE: u32 = TYPE_NULL;
 
     type Result = ();
+    type Error = TypeVersionNullError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -806,6 +943,7 @@ impl ProcedureCall for TypeVersionConnect {
     const PROCEDURE: u32 = TYPE_CONNECT;
 
     type Result = i32;
+    type Error = TypeVersionConnectError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -843,6 +981,7 @@ impl ProcedureCall for TypeVersionConnect2 {
     const PROCEDURE: u32 = TYPE_CONNECT_2;
 
     type Result = i32;
+    type Error = TypeVersionConnect2Error;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -876,6 +1015,7 @@ impl ProcedureCall for TypeVersionType<'_> {
     const PROCEDURE: u32 = TYPE_TYPE;
 
     type Result = Result_;
+    type Error = TypeVersionTypeError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -905,6 +1045,7 @@ impl ProcedureCall for TypeVersionStartType {
     const PROCEDURE: u32 = TYPE_START_TYPE;
 
     type Result = ();
+    type Error = TypeVersionStartTypeError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -930,6 +1071,7 @@ impl ProcedureCall for TypeVersionClone<'_> {
     const PROCEDURE: u32 = TYPE_CLONE;
 
     type Result = Fn;
+    type Error = TypeVersionCloneError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -978,6 +1120,7 @@ impl ProcedureCall for TypeVersionPut<'_> {
     const PROCEDURE: u32 = TYPE_PUT;
 
     type Result = Vec_;
+    type Error = TypeVersionPutError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1217,5 +1360,62 @@ impl<T: TypeVersion> TypeVersionService<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`TypeVersion`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct TypeVersionInProcess<T>(pub T);
+
+impl<T: TypeVersion> TypeVersionCalls for TypeVersionInProcess<T> {
+    fn null(&self) -> Result<(), TypeVersionNullError> {
+        Ok(())
+    }
+
+    fn connect_(&self, self_: i32, call_: i32) -> Result<i32, TypeVersionConnectError> {
+        let call = CallInfo::in_process(TYPE_CONNECT);
+        let result = self.0.connect_(&call, self_, call_);
+        result.map_err(in_process::error::<TypeVersionConnect>)
+    }
+
+    fn connect_2(&self, args: i32) -> Result<i32, TypeVersionConnect2Error> {
+        let call = CallInfo::in_process(TYPE_CONNECT_2);
+        let result = self.0.connect_2(&call, args);
+        result.map_err(in_process::error::<TypeVersionConnect2>)
+    }
+
+    fn type_(&self, args: &Fn) -> Result<Result_, TypeVersionTypeError> {
+        let call = CallInfo::in_process(TYPE_TYPE);
+        let result = self.0.type_(&call, args.clone());
+        result.map_err(in_process::error::<TypeVersionType<'_>>)
+    }
+
+    fn start_type(&self) -> Result<(), TypeVersionStartTypeError> {
+        let call = CallInfo::in_process(TYPE_START_TYPE);
+        let result = self.0.start_type(&call);
+        result.map_err(in_process::error::<TypeVersionStartType>)
+    }
+
+    fn clone_(
+        &self,
+        value: i32,
+        block_: &Fn,
+        input_: &[u8],
+        out_: bool,
+        reply_: i32,
+    ) -> Result<Fn, TypeVersionCloneError> {
+        let call = CallInfo::in_process(TYPE_CLONE);
+        let result = self
+            .0
+            .clone_(&call, value, block_.clone(), input_.into(), out_, reply_);
+        result.map_err(in_process::error::<TypeVersionClone<'_>>)
+    }
+
+    fn put(&self, item: &[i32], value: &[u8], it: &Fn) -> Result<Vec_, TypeVersionPutError> {
+        let call = CallInfo::in_process(TYPE_PUT);
+        let result = self.0.put(&call, item.to_vec(), value.into(), it.clone());
+        result.map_err(in_process::error::<TypeVersionPut<'_>>)
     }
 }

@@ -134,8 +134,9 @@ pub mod shapes {
         Order, View, Word, Xdr,
     };
     use ::tenon::{
-        CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-        LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+        CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView,
+        ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall,
+        Refusal, Service, in_process,
     };
 
     pub const CORNERS_MAX: u32 = 16;
@@ -275,16 +276,42 @@ pub mod shapes {
         ],
     );
 
+    /// The error of a call of `PAINT`.
+    pub type DrawingV1PaintError = CallError;
+
+    /// The error of a call of `FRAME`.
+    pub type DrawingV1FrameError = CallError;
+
+    /// Calls the procedures of `DRAWING_V1`: over a connection ([`DrawingV1Client`]), in the
+    /// same process ([`DrawingV1InProcess`]), or in a test without either.
+    pub trait DrawingV1Calls {
+        /// The procedure `PAINT`.
+        ///
+        /// # Errors
+        /// The call failed; the error says who is to blame.
+        fn paint(
+            &self,
+            arg1: &super::core_::Wrapped,
+            arg2: Color,
+        ) -> Result<solid::Face, DrawingV1PaintError>;
+
+        /// The procedure `FRAME`.
+        ///
+        /// # Errors
+        /// The call failed; the error says who is to blame.
+        fn frame(&self, name: &[u8]) -> Result<super::Color, DrawingV1FrameError>;
+    }
+
     /// Calls the procedures of `DRAWING_V1`. Clones share the connection.
     #[derive(Debug, Clone)]
-    pub struct DrawingV1Client(pub Client);
+    pub struct DrawingV1Client<C = Client>(pub C);
 
     impl DrawingV1Client {
         /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
         /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
         ///
         /// # Errors
-        /// The address is none, or nobody answers there.
+        /// The address is invalid, or the server cannot be reached.
         pub fn connect(address: &str) -> Result<Self, ConnectError> {
             let client = Client::connect(address, DRAWING, DRAWING_V1)?;
             Ok(Self(client.with_interface(DRAWING_V1_INTERFACE.shared())))
@@ -305,6 +332,11 @@ pub mod shapes {
             Self(client.with_interface(DRAWING_V1_INTERFACE.shared()))
         }
 
+        /// Returns this client with `options` for some calls, at no cost.
+        pub fn with_options(&self, options: CallOptions) -> DrawingV1Client<ClientView<'_>> {
+            DrawingV1Client(self.0.with_options(options))
+        }
+
         /// The same client with `timeout` for each call.
         #[must_use]
         pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -316,7 +348,9 @@ pub mod shapes {
         pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
             Self(self.0.with_credential(credential))
         }
+    }
 
+    impl<C: MakeCalls> DrawingV1Client<C> {
         /// The procedure `PAINT`.
         ///
         /// # Errors
@@ -325,7 +359,7 @@ pub mod shapes {
             &self,
             arg1: &super::core_::Wrapped,
             arg2: Color,
-        ) -> Result<solid::Face, CallError> {
+        ) -> Result<solid::Face, DrawingV1PaintError> {
             self.0.call(&DrawingV1Paint { arg1, arg2 })
         }
 
@@ -337,7 +371,7 @@ pub mod shapes {
             &self,
             arg1: &super::core_::Wrapped,
             arg2: Color,
-        ) -> Result<PendingCall<solid::Face>, CallError> {
+        ) -> Result<C::Pending<solid::Face, DrawingV1PaintError>, DrawingV1PaintError> {
             self.0.start(&DrawingV1Paint { arg1, arg2 })
         }
 
@@ -345,7 +379,7 @@ pub mod shapes {
         ///
         /// # Errors
         /// The call failed; the error says who is to blame.
-        pub fn frame(&self, name: impl AsRef<[u8]>) -> Result<super::Color, CallError> {
+        pub fn frame(&self, name: impl AsRef<[u8]>) -> Result<super::Color, DrawingV1FrameError> {
             let name = name.as_ref();
             self.0.call(&DrawingV1Frame { name })
         }
@@ -357,9 +391,23 @@ pub mod shapes {
         pub fn start_frame(
             &self,
             name: impl AsRef<[u8]>,
-        ) -> Result<PendingCall<super::Color>, CallError> {
+        ) -> Result<C::Pending<super::Color, DrawingV1FrameError>, DrawingV1FrameError> {
             let name = name.as_ref();
             self.0.start(&DrawingV1Frame { name })
+        }
+    }
+
+    impl<C: MakeCalls> DrawingV1Calls for DrawingV1Client<C> {
+        fn paint(
+            &self,
+            arg1: &super::core_::Wrapped,
+            arg2: Color,
+        ) -> Result<solid::Face, DrawingV1PaintError> {
+            Self::paint(self, arg1, arg2)
+        }
+
+        fn frame(&self, name: &[u8]) -> Result<super::Color, DrawingV1FrameError> {
+            Self::frame(self, name)
         }
     }
 
@@ -373,6 +421,7 @@ pub mod shapes {
         const PROCEDURE: u32 = PAINT;
 
         type Result = solid::Face;
+        type Error = DrawingV1PaintError;
 
         #[inline]
         fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -411,6 +460,7 @@ pub mod shapes {
         const PROCEDURE: u32 = FRAME;
 
         type Result = super::Color;
+        type Error = DrawingV1FrameError;
 
         #[inline]
         fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -543,6 +593,33 @@ pub mod shapes {
                 }
                 _ => Err(Refusal::ProcedureUnavailable),
             }
+        }
+    }
+
+    /// Calls a [`DrawingV1`] of the same process on the caller's thread, without a connection. Its
+    /// handlers are told of calls that have no transport and no credential; what they refuse is told
+    /// as over a connection, and a panic is passed on. Bounds of results are not checked.
+    #[derive(Debug, Clone)]
+    pub struct DrawingV1InProcess<T>(pub T);
+
+    impl<T: DrawingV1> DrawingV1Calls for DrawingV1InProcess<T> {
+        fn paint(
+            &self,
+            arg1: &super::core_::Wrapped,
+            arg2: Color,
+        ) -> Result<solid::Face, DrawingV1PaintError> {
+            in_process::call_with_message(&DrawingV1Paint { arg1, arg2 }, |call, input| {
+                let arg1 = View::view(input).field("PAINT.arg1")?;
+                let arg2 = input.get_word().field("PAINT.arg2")?;
+                self.0.paint(call, arg1, arg2)
+            })
+        }
+
+        fn frame(&self, name: &[u8]) -> Result<super::Color, DrawingV1FrameError> {
+            in_process::call_with_message(&DrawingV1Frame { name }, |call, input| {
+                let name = input.get_str_ref(32).field("FRAME.name")?;
+                self.0.frame(call, name)
+            })
         }
     }
 

@@ -7,8 +7,8 @@ use ::tenon::wire::{
     Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
-    Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
 };
 
 /// bytes in a file handle, at most
@@ -4659,16 +4659,221 @@ pub const NFSPROC3_PATHCONF: u32 = 20;
 /// The number of the procedure `NFSPROC3_COMMIT`.
 pub const NFSPROC3_COMMIT: u32 = 21;
 
+/// The error of a call of `NFSPROC3_NULL`.
+pub type NfsV3NullError = CallError;
+
+/// The error of a call of `NFSPROC3_GETATTR`.
+pub type NfsV3GetattrError = CallError;
+
+/// The error of a call of `NFSPROC3_SETATTR`.
+pub type NfsV3SetattrError = CallError;
+
+/// The error of a call of `NFSPROC3_LOOKUP`.
+pub type NfsV3LookupError = CallError;
+
+/// The error of a call of `NFSPROC3_ACCESS`.
+pub type NfsV3AccessError = CallError;
+
+/// The error of a call of `NFSPROC3_READLINK`.
+pub type NfsV3ReadlinkError = CallError;
+
+/// The error of a call of `NFSPROC3_READ`.
+pub type NfsV3ReadError = CallError;
+
+/// The error of a call of `NFSPROC3_WRITE`.
+pub type NfsV3WriteError = CallError;
+
+/// The error of a call of `NFSPROC3_CREATE`.
+pub type NfsV3CreateError = CallError;
+
+/// The error of a call of `NFSPROC3_MKDIR`.
+pub type NfsV3MkdirError = CallError;
+
+/// The error of a call of `NFSPROC3_SYMLINK`.
+pub type NfsV3SymlinkError = CallError;
+
+/// The error of a call of `NFSPROC3_MKNOD`.
+pub type NfsV3MknodError = CallError;
+
+/// The error of a call of `NFSPROC3_REMOVE`.
+pub type NfsV3RemoveError = CallError;
+
+/// The error of a call of `NFSPROC3_RMDIR`.
+pub type NfsV3RmdirError = CallError;
+
+/// The error of a call of `NFSPROC3_RENAME`.
+pub type NfsV3RenameError = CallError;
+
+/// The error of a call of `NFSPROC3_LINK`.
+pub type NfsV3LinkError = CallError;
+
+/// The error of a call of `NFSPROC3_READDIR`.
+pub type NfsV3ReaddirError = CallError;
+
+/// The error of a call of `NFSPROC3_READDIRPLUS`.
+pub type NfsV3ReaddirplusError = CallError;
+
+/// The error of a call of `NFSPROC3_FSSTAT`.
+pub type NfsV3FsstatError = CallError;
+
+/// The error of a call of `NFSPROC3_FSINFO`.
+pub type NfsV3FsinfoError = CallError;
+
+/// The error of a call of `NFSPROC3_PATHCONF`.
+pub type NfsV3PathconfError = CallError;
+
+/// The error of a call of `NFSPROC3_COMMIT`.
+pub type NfsV3CommitError = CallError;
+
+/// Calls the procedures of `NFS_V3`: over a connection ([`NfsV3Client`]), in the
+/// same process ([`NfsV3InProcess`]), or in a test without either.
+pub trait NfsV3Calls {
+    /// Does nothing.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), NfsV3NullError>;
+
+    /// The attributes of a file.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, NfsV3GetattrError>;
+
+    /// Sets attributes of a file.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, NfsV3SetattrError>;
+
+    /// The handle behind a name.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, NfsV3LookupError>;
+
+    /// Which kinds of access the caller has.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn access(&self, args: &Access3Args) -> Result<Access3Res, NfsV3AccessError>;
+
+    /// The target of a symbolic link.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, NfsV3ReadlinkError>;
+
+    /// Reads from a file.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn read(&self, args: &Read3Args) -> Result<Read3Res, NfsV3ReadError>;
+
+    /// Writes to a file.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn write(&self, args: &Write3Args) -> Result<Write3Res, NfsV3WriteError>;
+
+    /// Creates a regular file.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn create(&self, args: &Create3Args) -> Result<Create3Res, NfsV3CreateError>;
+
+    /// Creates a directory.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, NfsV3MkdirError>;
+
+    /// Creates a symbolic link.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, NfsV3SymlinkError>;
+
+    /// Creates a device, socket or named pipe.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, NfsV3MknodError>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, NfsV3RemoveError>;
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, NfsV3RmdirError>;
+
+    /// Renames a file or directory.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, NfsV3RenameError>;
+
+    /// Creates a hard link.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn link(&self, args: &Link3Args) -> Result<Link3Res, NfsV3LinkError>;
+
+    /// Reads from a directory.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, NfsV3ReaddirError>;
+
+    /// Reads from a directory, with attributes and handles.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn readdirplus(
+        &self,
+        args: &Readdirplus3Args,
+    ) -> Result<Readdirplus3Res, NfsV3ReaddirplusError>;
+
+    /// The state of a file system, which changes.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, NfsV3FsstatError>;
+
+    /// The properties of a file system, which do not.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, NfsV3FsinfoError>;
+
+    /// POSIX path configuration.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, NfsV3PathconfError>;
+
+    /// Brings what was written unstably to stable storage.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, NfsV3CommitError>;
+}
+
 /// Calls the procedures of `NFS_V3`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct NfsV3Client(pub Client);
+pub struct NfsV3Client<C = Client>(pub C);
 
 impl NfsV3Client {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, NFS_PROGRAM, NFS_V3)?;
         Ok(Self(client))
@@ -4688,6 +4893,11 @@ impl NfsV3Client {
         Self(Client::over(channel, NFS_PROGRAM, NFS_V3))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> NfsV3Client<ClientView<'_>> {
+        NfsV3Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -4699,33 +4909,31 @@ impl NfsV3Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> NfsV3Client<C> {
     /// Does nothing.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
-        self.0.onc().call(NFSPROC3_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn null(&self) -> Result<(), NfsV3NullError> {
+        self.0.call(&NfsV3Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(NFSPROC3_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn start_null(&self) -> Result<C::Pending<(), NfsV3NullError>, NfsV3NullError> {
+        self.0.start(&NfsV3Null)
     }
 
     /// The attributes of a file.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_GETATTR,
-            |out| args.encode(out).field("NFSPROC3_GETATTR.arg1"),
-            Marshal::decode,
-        )
+    pub fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, NfsV3GetattrError> {
+        self.0.call(&NfsV3Getattr { args })
     }
 
     /// Starts [`getattr`](Self::getattr) and returns a ticket for its result.
@@ -4735,24 +4943,16 @@ impl NfsV3Client {
     pub fn start_getattr(
         &self,
         args: &Getattr3Args,
-    ) -> Result<PendingCall<Getattr3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_GETATTR,
-            |out| args.encode(out).field("NFSPROC3_GETATTR.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Getattr3Res, NfsV3GetattrError>, NfsV3GetattrError> {
+        self.0.start(&NfsV3Getattr { args })
     }
 
     /// Sets attributes of a file.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_SETATTR,
-            |out| args.encode(out).field("NFSPROC3_SETATTR.arg1"),
-            Marshal::decode,
-        )
+    pub fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, NfsV3SetattrError> {
+        self.0.call(&NfsV3Setattr { args })
     }
 
     /// Starts [`setattr`](Self::setattr) and returns a ticket for its result.
@@ -4762,72 +4962,54 @@ impl NfsV3Client {
     pub fn start_setattr(
         &self,
         args: &Setattr3Args,
-    ) -> Result<PendingCall<Setattr3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_SETATTR,
-            |out| args.encode(out).field("NFSPROC3_SETATTR.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Setattr3Res, NfsV3SetattrError>, NfsV3SetattrError> {
+        self.0.start(&NfsV3Setattr { args })
     }
 
     /// The handle behind a name.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_LOOKUP,
-            |out| args.encode(out).field("NFSPROC3_LOOKUP.arg1"),
-            Marshal::decode,
-        )
+    pub fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, NfsV3LookupError> {
+        self.0.call(&NfsV3Lookup { args })
     }
 
     /// Starts [`lookup`](Self::lookup) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_lookup(&self, args: &Lookup3Args) -> Result<PendingCall<Lookup3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_LOOKUP,
-            |out| args.encode(out).field("NFSPROC3_LOOKUP.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_lookup(
+        &self,
+        args: &Lookup3Args,
+    ) -> Result<C::Pending<Lookup3Res, NfsV3LookupError>, NfsV3LookupError> {
+        self.0.start(&NfsV3Lookup { args })
     }
 
     /// Which kinds of access the caller has.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn access(&self, args: &Access3Args) -> Result<Access3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_ACCESS,
-            |out| args.encode(out).field("NFSPROC3_ACCESS.arg1"),
-            Marshal::decode,
-        )
+    pub fn access(&self, args: &Access3Args) -> Result<Access3Res, NfsV3AccessError> {
+        self.0.call(&NfsV3Access { args })
     }
 
     /// Starts [`access`](Self::access) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_access(&self, args: &Access3Args) -> Result<PendingCall<Access3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_ACCESS,
-            |out| args.encode(out).field("NFSPROC3_ACCESS.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_access(
+        &self,
+        args: &Access3Args,
+    ) -> Result<C::Pending<Access3Res, NfsV3AccessError>, NfsV3AccessError> {
+        self.0.start(&NfsV3Access { args })
     }
 
     /// The target of a symbolic link.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_READLINK,
-            |out| args.encode(out).field("NFSPROC3_READLINK.arg1"),
-            Marshal::decode,
-        )
+    pub fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, NfsV3ReadlinkError> {
+        self.0.call(&NfsV3Readlink { args })
     }
 
     /// Starts [`readlink`](Self::readlink) and returns a ticket for its result.
@@ -4837,120 +5019,92 @@ impl NfsV3Client {
     pub fn start_readlink(
         &self,
         args: &Readlink3Args,
-    ) -> Result<PendingCall<Readlink3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_READLINK,
-            |out| args.encode(out).field("NFSPROC3_READLINK.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Readlink3Res, NfsV3ReadlinkError>, NfsV3ReadlinkError> {
+        self.0.start(&NfsV3Readlink { args })
     }
 
     /// Reads from a file.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn read(&self, args: &Read3Args) -> Result<Read3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_READ,
-            |out| args.encode(out).field("NFSPROC3_READ.arg1"),
-            Marshal::decode,
-        )
+    pub fn read(&self, args: &Read3Args) -> Result<Read3Res, NfsV3ReadError> {
+        self.0.call(&NfsV3Read { args })
     }
 
     /// Starts [`read`](Self::read) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_read(&self, args: &Read3Args) -> Result<PendingCall<Read3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_READ,
-            |out| args.encode(out).field("NFSPROC3_READ.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_read(
+        &self,
+        args: &Read3Args,
+    ) -> Result<C::Pending<Read3Res, NfsV3ReadError>, NfsV3ReadError> {
+        self.0.start(&NfsV3Read { args })
     }
 
     /// Writes to a file.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn write(&self, args: &Write3Args) -> Result<Write3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_WRITE,
-            |out| args.encode(out).field("NFSPROC3_WRITE.arg1"),
-            Marshal::decode,
-        )
+    pub fn write(&self, args: &Write3Args) -> Result<Write3Res, NfsV3WriteError> {
+        self.0.call(&NfsV3Write { args })
     }
 
     /// Starts [`write`](Self::write) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_write(&self, args: &Write3Args) -> Result<PendingCall<Write3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_WRITE,
-            |out| args.encode(out).field("NFSPROC3_WRITE.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_write(
+        &self,
+        args: &Write3Args,
+    ) -> Result<C::Pending<Write3Res, NfsV3WriteError>, NfsV3WriteError> {
+        self.0.start(&NfsV3Write { args })
     }
 
     /// Creates a regular file.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn create(&self, args: &Create3Args) -> Result<Create3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_CREATE,
-            |out| args.encode(out).field("NFSPROC3_CREATE.arg1"),
-            Marshal::decode,
-        )
+    pub fn create(&self, args: &Create3Args) -> Result<Create3Res, NfsV3CreateError> {
+        self.0.call(&NfsV3Create { args })
     }
 
     /// Starts [`create`](Self::create) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_create(&self, args: &Create3Args) -> Result<PendingCall<Create3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_CREATE,
-            |out| args.encode(out).field("NFSPROC3_CREATE.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_create(
+        &self,
+        args: &Create3Args,
+    ) -> Result<C::Pending<Create3Res, NfsV3CreateError>, NfsV3CreateError> {
+        self.0.start(&NfsV3Create { args })
     }
 
     /// Creates a directory.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_MKDIR,
-            |out| args.encode(out).field("NFSPROC3_MKDIR.arg1"),
-            Marshal::decode,
-        )
+    pub fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, NfsV3MkdirError> {
+        self.0.call(&NfsV3Mkdir { args })
     }
 
     /// Starts [`mkdir`](Self::mkdir) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_mkdir(&self, args: &Mkdir3Args) -> Result<PendingCall<Mkdir3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_MKDIR,
-            |out| args.encode(out).field("NFSPROC3_MKDIR.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_mkdir(
+        &self,
+        args: &Mkdir3Args,
+    ) -> Result<C::Pending<Mkdir3Res, NfsV3MkdirError>, NfsV3MkdirError> {
+        self.0.start(&NfsV3Mkdir { args })
     }
 
     /// Creates a symbolic link.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_SYMLINK,
-            |out| args.encode(out).field("NFSPROC3_SYMLINK.arg1"),
-            Marshal::decode,
-        )
+    pub fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, NfsV3SymlinkError> {
+        self.0.call(&NfsV3Symlink { args })
     }
 
     /// Starts [`symlink`](Self::symlink) and returns a ticket for its result.
@@ -4960,144 +5114,111 @@ impl NfsV3Client {
     pub fn start_symlink(
         &self,
         args: &Symlink3Args,
-    ) -> Result<PendingCall<Symlink3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_SYMLINK,
-            |out| args.encode(out).field("NFSPROC3_SYMLINK.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Symlink3Res, NfsV3SymlinkError>, NfsV3SymlinkError> {
+        self.0.start(&NfsV3Symlink { args })
     }
 
     /// Creates a device, socket or named pipe.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_MKNOD,
-            |out| args.encode(out).field("NFSPROC3_MKNOD.arg1"),
-            Marshal::decode,
-        )
+    pub fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, NfsV3MknodError> {
+        self.0.call(&NfsV3Mknod { args })
     }
 
     /// Starts [`mknod`](Self::mknod) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_mknod(&self, args: &Mknod3Args) -> Result<PendingCall<Mknod3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_MKNOD,
-            |out| args.encode(out).field("NFSPROC3_MKNOD.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_mknod(
+        &self,
+        args: &Mknod3Args,
+    ) -> Result<C::Pending<Mknod3Res, NfsV3MknodError>, NfsV3MknodError> {
+        self.0.start(&NfsV3Mknod { args })
     }
 
     /// Removes a file.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_REMOVE,
-            |out| args.encode(out).field("NFSPROC3_REMOVE.arg1"),
-            Marshal::decode,
-        )
+    pub fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, NfsV3RemoveError> {
+        self.0.call(&NfsV3Remove { args })
     }
 
     /// Starts [`remove`](Self::remove) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_remove(&self, args: &Remove3Args) -> Result<PendingCall<Remove3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_REMOVE,
-            |out| args.encode(out).field("NFSPROC3_REMOVE.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_remove(
+        &self,
+        args: &Remove3Args,
+    ) -> Result<C::Pending<Remove3Res, NfsV3RemoveError>, NfsV3RemoveError> {
+        self.0.start(&NfsV3Remove { args })
     }
 
     /// Removes an empty directory.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_RMDIR,
-            |out| args.encode(out).field("NFSPROC3_RMDIR.arg1"),
-            Marshal::decode,
-        )
+    pub fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, NfsV3RmdirError> {
+        self.0.call(&NfsV3Rmdir { args })
     }
 
     /// Starts [`rmdir`](Self::rmdir) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_rmdir(&self, args: &Rmdir3Args) -> Result<PendingCall<Rmdir3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_RMDIR,
-            |out| args.encode(out).field("NFSPROC3_RMDIR.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_rmdir(
+        &self,
+        args: &Rmdir3Args,
+    ) -> Result<C::Pending<Rmdir3Res, NfsV3RmdirError>, NfsV3RmdirError> {
+        self.0.start(&NfsV3Rmdir { args })
     }
 
     /// Renames a file or directory.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_RENAME,
-            |out| args.encode(out).field("NFSPROC3_RENAME.arg1"),
-            Marshal::decode,
-        )
+    pub fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, NfsV3RenameError> {
+        self.0.call(&NfsV3Rename { args })
     }
 
     /// Starts [`rename`](Self::rename) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_rename(&self, args: &Rename3Args) -> Result<PendingCall<Rename3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_RENAME,
-            |out| args.encode(out).field("NFSPROC3_RENAME.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_rename(
+        &self,
+        args: &Rename3Args,
+    ) -> Result<C::Pending<Rename3Res, NfsV3RenameError>, NfsV3RenameError> {
+        self.0.start(&NfsV3Rename { args })
     }
 
     /// Creates a hard link.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn link(&self, args: &Link3Args) -> Result<Link3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_LINK,
-            |out| args.encode(out).field("NFSPROC3_LINK.arg1"),
-            Marshal::decode,
-        )
+    pub fn link(&self, args: &Link3Args) -> Result<Link3Res, NfsV3LinkError> {
+        self.0.call(&NfsV3Link { args })
     }
 
     /// Starts [`link`](Self::link) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_link(&self, args: &Link3Args) -> Result<PendingCall<Link3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_LINK,
-            |out| args.encode(out).field("NFSPROC3_LINK.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_link(
+        &self,
+        args: &Link3Args,
+    ) -> Result<C::Pending<Link3Res, NfsV3LinkError>, NfsV3LinkError> {
+        self.0.start(&NfsV3Link { args })
     }
 
     /// Reads from a directory.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_READDIR,
-            |out| args.encode(out).field("NFSPROC3_READDIR.arg1"),
-            Marshal::decode,
-        )
+    pub fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, NfsV3ReaddirError> {
+        self.0.call(&NfsV3Readdir { args })
     }
 
     /// Starts [`readdir`](Self::readdir) and returns a ticket for its result.
@@ -5107,24 +5228,19 @@ impl NfsV3Client {
     pub fn start_readdir(
         &self,
         args: &Readdir3Args,
-    ) -> Result<PendingCall<Readdir3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_READDIR,
-            |out| args.encode(out).field("NFSPROC3_READDIR.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Readdir3Res, NfsV3ReaddirError>, NfsV3ReaddirError> {
+        self.0.start(&NfsV3Readdir { args })
     }
 
     /// Reads from a directory, with attributes and handles.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn readdirplus(&self, args: &Readdirplus3Args) -> Result<Readdirplus3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_READDIRPLUS,
-            |out| args.encode(out).field("NFSPROC3_READDIRPLUS.arg1"),
-            Marshal::decode,
-        )
+    pub fn readdirplus(
+        &self,
+        args: &Readdirplus3Args,
+    ) -> Result<Readdirplus3Res, NfsV3ReaddirplusError> {
+        self.0.call(&NfsV3Readdirplus { args })
     }
 
     /// Starts [`readdirplus`](Self::readdirplus) and returns a ticket for its result.
@@ -5134,72 +5250,54 @@ impl NfsV3Client {
     pub fn start_readdirplus(
         &self,
         args: &Readdirplus3Args,
-    ) -> Result<PendingCall<Readdirplus3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_READDIRPLUS,
-            |out| args.encode(out).field("NFSPROC3_READDIRPLUS.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Readdirplus3Res, NfsV3ReaddirplusError>, NfsV3ReaddirplusError> {
+        self.0.start(&NfsV3Readdirplus { args })
     }
 
     /// The state of a file system, which changes.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_FSSTAT,
-            |out| args.encode(out).field("NFSPROC3_FSSTAT.arg1"),
-            Marshal::decode,
-        )
+    pub fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, NfsV3FsstatError> {
+        self.0.call(&NfsV3Fsstat { args })
     }
 
     /// Starts [`fsstat`](Self::fsstat) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_fsstat(&self, args: &Fsstat3Args) -> Result<PendingCall<Fsstat3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_FSSTAT,
-            |out| args.encode(out).field("NFSPROC3_FSSTAT.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_fsstat(
+        &self,
+        args: &Fsstat3Args,
+    ) -> Result<C::Pending<Fsstat3Res, NfsV3FsstatError>, NfsV3FsstatError> {
+        self.0.start(&NfsV3Fsstat { args })
     }
 
     /// The properties of a file system, which do not.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_FSINFO,
-            |out| args.encode(out).field("NFSPROC3_FSINFO.arg1"),
-            Marshal::decode,
-        )
+    pub fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, NfsV3FsinfoError> {
+        self.0.call(&NfsV3Fsinfo { args })
     }
 
     /// Starts [`fsinfo`](Self::fsinfo) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_fsinfo(&self, args: &Fsinfo3Args) -> Result<PendingCall<Fsinfo3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_FSINFO,
-            |out| args.encode(out).field("NFSPROC3_FSINFO.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_fsinfo(
+        &self,
+        args: &Fsinfo3Args,
+    ) -> Result<C::Pending<Fsinfo3Res, NfsV3FsinfoError>, NfsV3FsinfoError> {
+        self.0.start(&NfsV3Fsinfo { args })
     }
 
     /// POSIX path configuration.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_PATHCONF,
-            |out| args.encode(out).field("NFSPROC3_PATHCONF.arg1"),
-            Marshal::decode,
-        )
+    pub fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, NfsV3PathconfError> {
+        self.0.call(&NfsV3Pathconf { args })
     }
 
     /// Starts [`pathconf`](Self::pathconf) and returns a ticket for its result.
@@ -5209,36 +5307,619 @@ impl NfsV3Client {
     pub fn start_pathconf(
         &self,
         args: &Pathconf3Args,
-    ) -> Result<PendingCall<Pathconf3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_PATHCONF,
-            |out| args.encode(out).field("NFSPROC3_PATHCONF.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<Pathconf3Res, NfsV3PathconfError>, NfsV3PathconfError> {
+        self.0.start(&NfsV3Pathconf { args })
     }
 
     /// Brings what was written unstably to stable storage.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, CallError> {
-        self.0.onc().call(
-            NFSPROC3_COMMIT,
-            |out| args.encode(out).field("NFSPROC3_COMMIT.arg1"),
-            Marshal::decode,
-        )
+    pub fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, NfsV3CommitError> {
+        self.0.call(&NfsV3Commit { args })
     }
 
     /// Starts [`commit`](Self::commit) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_commit(&self, args: &Commit3Args) -> Result<PendingCall<Commit3Res>, CallError> {
-        self.0.onc().start(
-            NFSPROC3_COMMIT,
-            |out| args.encode(out).field("NFSPROC3_COMMIT.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_commit(
+        &self,
+        args: &Commit3Args,
+    ) -> Result<C::Pending<Commit3Res, NfsV3CommitError>, NfsV3CommitError> {
+        self.0.start(&NfsV3Commit { args })
+    }
+}
+
+impl<C: MakeCalls> NfsV3Calls for NfsV3Client<C> {
+    fn null(&self) -> Result<(), NfsV3NullError> {
+        Self::null(self)
+    }
+
+    fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, NfsV3GetattrError> {
+        Self::getattr(self, args)
+    }
+
+    fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, NfsV3SetattrError> {
+        Self::setattr(self, args)
+    }
+
+    fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, NfsV3LookupError> {
+        Self::lookup(self, args)
+    }
+
+    fn access(&self, args: &Access3Args) -> Result<Access3Res, NfsV3AccessError> {
+        Self::access(self, args)
+    }
+
+    fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, NfsV3ReadlinkError> {
+        Self::readlink(self, args)
+    }
+
+    fn read(&self, args: &Read3Args) -> Result<Read3Res, NfsV3ReadError> {
+        Self::read(self, args)
+    }
+
+    fn write(&self, args: &Write3Args) -> Result<Write3Res, NfsV3WriteError> {
+        Self::write(self, args)
+    }
+
+    fn create(&self, args: &Create3Args) -> Result<Create3Res, NfsV3CreateError> {
+        Self::create(self, args)
+    }
+
+    fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, NfsV3MkdirError> {
+        Self::mkdir(self, args)
+    }
+
+    fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, NfsV3SymlinkError> {
+        Self::symlink(self, args)
+    }
+
+    fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, NfsV3MknodError> {
+        Self::mknod(self, args)
+    }
+
+    fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, NfsV3RemoveError> {
+        Self::remove(self, args)
+    }
+
+    fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, NfsV3RmdirError> {
+        Self::rmdir(self, args)
+    }
+
+    fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, NfsV3RenameError> {
+        Self::rename(self, args)
+    }
+
+    fn link(&self, args: &Link3Args) -> Result<Link3Res, NfsV3LinkError> {
+        Self::link(self, args)
+    }
+
+    fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, NfsV3ReaddirError> {
+        Self::readdir(self, args)
+    }
+
+    fn readdirplus(
+        &self,
+        args: &Readdirplus3Args,
+    ) -> Result<Readdirplus3Res, NfsV3ReaddirplusError> {
+        Self::readdirplus(self, args)
+    }
+
+    fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, NfsV3FsstatError> {
+        Self::fsstat(self, args)
+    }
+
+    fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, NfsV3FsinfoError> {
+        Self::fsinfo(self, args)
+    }
+
+    fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, NfsV3PathconfError> {
+        Self::pathconf(self, args)
+    }
+
+    fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, NfsV3CommitError> {
+        Self::commit(self, args)
+    }
+}
+
+/// A call of `NFSPROC3_NULL`.
+struct NfsV3Null;
+
+impl ProcedureCall for NfsV3Null {
+    const PROCEDURE: u32 = NFSPROC3_NULL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = NfsV3NullError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `NFSPROC3_GETATTR`.
+struct NfsV3Getattr<'a> {
+    args: &'a Getattr3Args,
+}
+
+impl ProcedureCall for NfsV3Getattr<'_> {
+    const PROCEDURE: u32 = NFSPROC3_GETATTR;
+    const HAS_LEAN: bool = false;
+
+    type Result = Getattr3Res;
+    type Error = NfsV3GetattrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_GETATTR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Getattr3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_SETATTR`.
+struct NfsV3Setattr<'a> {
+    args: &'a Setattr3Args,
+}
+
+impl ProcedureCall for NfsV3Setattr<'_> {
+    const PROCEDURE: u32 = NFSPROC3_SETATTR;
+    const HAS_LEAN: bool = false;
+
+    type Result = Setattr3Res;
+    type Error = NfsV3SetattrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_SETATTR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Setattr3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_LOOKUP`.
+struct NfsV3Lookup<'a> {
+    args: &'a Lookup3Args,
+}
+
+impl ProcedureCall for NfsV3Lookup<'_> {
+    const PROCEDURE: u32 = NFSPROC3_LOOKUP;
+    const HAS_LEAN: bool = false;
+
+    type Result = Lookup3Res;
+    type Error = NfsV3LookupError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_LOOKUP.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Lookup3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_ACCESS`.
+struct NfsV3Access<'a> {
+    args: &'a Access3Args,
+}
+
+impl ProcedureCall for NfsV3Access<'_> {
+    const PROCEDURE: u32 = NFSPROC3_ACCESS;
+    const HAS_LEAN: bool = false;
+
+    type Result = Access3Res;
+    type Error = NfsV3AccessError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_ACCESS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Access3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_READLINK`.
+struct NfsV3Readlink<'a> {
+    args: &'a Readlink3Args,
+}
+
+impl ProcedureCall for NfsV3Readlink<'_> {
+    const PROCEDURE: u32 = NFSPROC3_READLINK;
+    const HAS_LEAN: bool = false;
+
+    type Result = Readlink3Res;
+    type Error = NfsV3ReadlinkError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_READLINK.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Readlink3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_READ`.
+struct NfsV3Read<'a> {
+    args: &'a Read3Args,
+}
+
+impl ProcedureCall for NfsV3Read<'_> {
+    const PROCEDURE: u32 = NFSPROC3_READ;
+    const HAS_LEAN: bool = false;
+
+    type Result = Read3Res;
+    type Error = NfsV3ReadError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_READ.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Read3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_WRITE`.
+struct NfsV3Write<'a> {
+    args: &'a Write3Args,
+}
+
+impl ProcedureCall for NfsV3Write<'_> {
+    const PROCEDURE: u32 = NFSPROC3_WRITE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Write3Res;
+    type Error = NfsV3WriteError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_WRITE.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Write3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_CREATE`.
+struct NfsV3Create<'a> {
+    args: &'a Create3Args,
+}
+
+impl ProcedureCall for NfsV3Create<'_> {
+    const PROCEDURE: u32 = NFSPROC3_CREATE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Create3Res;
+    type Error = NfsV3CreateError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_CREATE.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Create3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_MKDIR`.
+struct NfsV3Mkdir<'a> {
+    args: &'a Mkdir3Args,
+}
+
+impl ProcedureCall for NfsV3Mkdir<'_> {
+    const PROCEDURE: u32 = NFSPROC3_MKDIR;
+    const HAS_LEAN: bool = false;
+
+    type Result = Mkdir3Res;
+    type Error = NfsV3MkdirError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_MKDIR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Mkdir3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_SYMLINK`.
+struct NfsV3Symlink<'a> {
+    args: &'a Symlink3Args,
+}
+
+impl ProcedureCall for NfsV3Symlink<'_> {
+    const PROCEDURE: u32 = NFSPROC3_SYMLINK;
+    const HAS_LEAN: bool = false;
+
+    type Result = Symlink3Res;
+    type Error = NfsV3SymlinkError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_SYMLINK.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Symlink3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_MKNOD`.
+struct NfsV3Mknod<'a> {
+    args: &'a Mknod3Args,
+}
+
+impl ProcedureCall for NfsV3Mknod<'_> {
+    const PROCEDURE: u32 = NFSPROC3_MKNOD;
+    const HAS_LEAN: bool = false;
+
+    type Result = Mknod3Res;
+    type Error = NfsV3MknodError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_MKNOD.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Mknod3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_REMOVE`.
+struct NfsV3Remove<'a> {
+    args: &'a Remove3Args,
+}
+
+impl ProcedureCall for NfsV3Remove<'_> {
+    const PROCEDURE: u32 = NFSPROC3_REMOVE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Remove3Res;
+    type Error = NfsV3RemoveError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_REMOVE.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Remove3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_RMDIR`.
+struct NfsV3Rmdir<'a> {
+    args: &'a Rmdir3Args,
+}
+
+impl ProcedureCall for NfsV3Rmdir<'_> {
+    const PROCEDURE: u32 = NFSPROC3_RMDIR;
+    const HAS_LEAN: bool = false;
+
+    type Result = Rmdir3Res;
+    type Error = NfsV3RmdirError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_RMDIR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Rmdir3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_RENAME`.
+struct NfsV3Rename<'a> {
+    args: &'a Rename3Args,
+}
+
+impl ProcedureCall for NfsV3Rename<'_> {
+    const PROCEDURE: u32 = NFSPROC3_RENAME;
+    const HAS_LEAN: bool = false;
+
+    type Result = Rename3Res;
+    type Error = NfsV3RenameError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_RENAME.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Rename3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_LINK`.
+struct NfsV3Link<'a> {
+    args: &'a Link3Args,
+}
+
+impl ProcedureCall for NfsV3Link<'_> {
+    const PROCEDURE: u32 = NFSPROC3_LINK;
+    const HAS_LEAN: bool = false;
+
+    type Result = Link3Res;
+    type Error = NfsV3LinkError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_LINK.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Link3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_READDIR`.
+struct NfsV3Readdir<'a> {
+    args: &'a Readdir3Args,
+}
+
+impl ProcedureCall for NfsV3Readdir<'_> {
+    const PROCEDURE: u32 = NFSPROC3_READDIR;
+    const HAS_LEAN: bool = false;
+
+    type Result = Readdir3Res;
+    type Error = NfsV3ReaddirError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_READDIR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Readdir3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_READDIRPLUS`.
+struct NfsV3Readdirplus<'a> {
+    args: &'a Readdirplus3Args,
+}
+
+impl ProcedureCall for NfsV3Readdirplus<'_> {
+    const PROCEDURE: u32 = NFSPROC3_READDIRPLUS;
+    const HAS_LEAN: bool = false;
+
+    type Result = Readdirplus3Res;
+    type Error = NfsV3ReaddirplusError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_READDIRPLUS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Readdirplus3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_FSSTAT`.
+struct NfsV3Fsstat<'a> {
+    args: &'a Fsstat3Args,
+}
+
+impl ProcedureCall for NfsV3Fsstat<'_> {
+    const PROCEDURE: u32 = NFSPROC3_FSSTAT;
+    const HAS_LEAN: bool = false;
+
+    type Result = Fsstat3Res;
+    type Error = NfsV3FsstatError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_FSSTAT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Fsstat3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_FSINFO`.
+struct NfsV3Fsinfo<'a> {
+    args: &'a Fsinfo3Args,
+}
+
+impl ProcedureCall for NfsV3Fsinfo<'_> {
+    const PROCEDURE: u32 = NFSPROC3_FSINFO;
+    const HAS_LEAN: bool = false;
+
+    type Result = Fsinfo3Res;
+    type Error = NfsV3FsinfoError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_FSINFO.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Fsinfo3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_PATHCONF`.
+struct NfsV3Pathconf<'a> {
+    args: &'a Pathconf3Args,
+}
+
+impl ProcedureCall for NfsV3Pathconf<'_> {
+    const PROCEDURE: u32 = NFSPROC3_PATHCONF;
+    const HAS_LEAN: bool = false;
+
+    type Result = Pathconf3Res;
+    type Error = NfsV3PathconfError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_PATHCONF.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Pathconf3Res, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NFSPROC3_COMMIT`.
+struct NfsV3Commit<'a> {
+    args: &'a Commit3Args,
+}
+
+impl ProcedureCall for NfsV3Commit<'_> {
+    const PROCEDURE: u32 = NFSPROC3_COMMIT;
+    const HAS_LEAN: bool = false;
+
+    type Result = Commit3Res;
+    type Error = NfsV3CommitError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("NFSPROC3_COMMIT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Commit3Res, DecodeError> {
+        Marshal::decode(input)
     }
 }
 
@@ -5544,5 +6225,146 @@ impl<T: NfsV3> Service for NfsV3Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`NfsV3`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct NfsV3InProcess<T>(pub T);
+
+impl<T: NfsV3> NfsV3Calls for NfsV3InProcess<T> {
+    fn null(&self) -> Result<(), NfsV3NullError> {
+        Ok(())
+    }
+
+    fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, NfsV3GetattrError> {
+        let call = CallInfo::in_process(NFSPROC3_GETATTR);
+        let result = self.0.getattr(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Getattr<'_>>)
+    }
+
+    fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, NfsV3SetattrError> {
+        let call = CallInfo::in_process(NFSPROC3_SETATTR);
+        let result = self.0.setattr(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Setattr<'_>>)
+    }
+
+    fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, NfsV3LookupError> {
+        let call = CallInfo::in_process(NFSPROC3_LOOKUP);
+        let result = self.0.lookup(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Lookup<'_>>)
+    }
+
+    fn access(&self, args: &Access3Args) -> Result<Access3Res, NfsV3AccessError> {
+        let call = CallInfo::in_process(NFSPROC3_ACCESS);
+        let result = self.0.access(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Access<'_>>)
+    }
+
+    fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, NfsV3ReadlinkError> {
+        let call = CallInfo::in_process(NFSPROC3_READLINK);
+        let result = self.0.readlink(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Readlink<'_>>)
+    }
+
+    fn read(&self, args: &Read3Args) -> Result<Read3Res, NfsV3ReadError> {
+        let call = CallInfo::in_process(NFSPROC3_READ);
+        let result = self.0.read(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Read<'_>>)
+    }
+
+    fn write(&self, args: &Write3Args) -> Result<Write3Res, NfsV3WriteError> {
+        let call = CallInfo::in_process(NFSPROC3_WRITE);
+        let result = self.0.write(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Write<'_>>)
+    }
+
+    fn create(&self, args: &Create3Args) -> Result<Create3Res, NfsV3CreateError> {
+        let call = CallInfo::in_process(NFSPROC3_CREATE);
+        let result = self.0.create(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Create<'_>>)
+    }
+
+    fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, NfsV3MkdirError> {
+        let call = CallInfo::in_process(NFSPROC3_MKDIR);
+        let result = self.0.mkdir(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Mkdir<'_>>)
+    }
+
+    fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, NfsV3SymlinkError> {
+        let call = CallInfo::in_process(NFSPROC3_SYMLINK);
+        let result = self.0.symlink(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Symlink<'_>>)
+    }
+
+    fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, NfsV3MknodError> {
+        let call = CallInfo::in_process(NFSPROC3_MKNOD);
+        let result = self.0.mknod(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Mknod<'_>>)
+    }
+
+    fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, NfsV3RemoveError> {
+        let call = CallInfo::in_process(NFSPROC3_REMOVE);
+        let result = self.0.remove(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Remove<'_>>)
+    }
+
+    fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, NfsV3RmdirError> {
+        let call = CallInfo::in_process(NFSPROC3_RMDIR);
+        let result = self.0.rmdir(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Rmdir<'_>>)
+    }
+
+    fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, NfsV3RenameError> {
+        let call = CallInfo::in_process(NFSPROC3_RENAME);
+        let result = self.0.rename(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Rename<'_>>)
+    }
+
+    fn link(&self, args: &Link3Args) -> Result<Link3Res, NfsV3LinkError> {
+        let call = CallInfo::in_process(NFSPROC3_LINK);
+        let result = self.0.link(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Link<'_>>)
+    }
+
+    fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, NfsV3ReaddirError> {
+        let call = CallInfo::in_process(NFSPROC3_READDIR);
+        let result = self.0.readdir(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Readdir<'_>>)
+    }
+
+    fn readdirplus(
+        &self,
+        args: &Readdirplus3Args,
+    ) -> Result<Readdirplus3Res, NfsV3ReaddirplusError> {
+        let call = CallInfo::in_process(NFSPROC3_READDIRPLUS);
+        let result = self.0.readdirplus(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Readdirplus<'_>>)
+    }
+
+    fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, NfsV3FsstatError> {
+        let call = CallInfo::in_process(NFSPROC3_FSSTAT);
+        let result = self.0.fsstat(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Fsstat<'_>>)
+    }
+
+    fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, NfsV3FsinfoError> {
+        let call = CallInfo::in_process(NFSPROC3_FSINFO);
+        let result = self.0.fsinfo(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Fsinfo<'_>>)
+    }
+
+    fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, NfsV3PathconfError> {
+        let call = CallInfo::in_process(NFSPROC3_PATHCONF);
+        let result = self.0.pathconf(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Pathconf<'_>>)
+    }
+
+    fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, NfsV3CommitError> {
+        let call = CallInfo::in_process(NFSPROC3_COMMIT);
+        let result = self.0.commit(&call, args.clone());
+        result.map_err(in_process::error::<NfsV3Commit<'_>>)
     }
 }

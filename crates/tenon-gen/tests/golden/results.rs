@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 pub const PACKET_BYTES: u32 = 1440;
@@ -585,16 +586,137 @@ pub static RESULTS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `RESULTS_NULL`.
+pub type ResultsV1NullError = CallError;
+
+/// The error of a call of `RESULTS_PACKET`.
+pub type ResultsV1PacketError = CallError;
+
+/// The error of a call of `RESULTS_TAG`.
+pub type ResultsV1TagError = CallError;
+
+/// The error of a call of `RESULTS_COUNTERS`.
+pub type ResultsV1CountersError = CallError;
+
+/// The error of a call of `RESULTS_SAMPLES`.
+pub type ResultsV1SamplesError = CallError;
+
+/// The error of a call of `RESULTS_PAGE`.
+pub type ResultsV1PageError = CallError;
+
+/// The error of a call of `RESULTS_STEPS`.
+pub type ResultsV1StepsError = CallError;
+
+/// The error of a call of `RESULTS_VERTEX`.
+pub type ResultsV1VertexError = CallError;
+
+/// The error of a call of `RESULTS_STAMP`.
+pub type ResultsV1StampError = CallError;
+
+/// The error of a call of `RESULTS_LAMP`.
+pub type ResultsV1LampError = CallError;
+
+/// The error of a call of `RESULTS_NUMBER`.
+pub type ResultsV1NumberError = CallError;
+
+/// The error of a call of `RESULTS_NAME`.
+pub type ResultsV1NameError = CallError;
+
+/// The error of a call of `RESULTS_BOTH`.
+pub type ResultsV1BothError = CallError;
+
+/// Calls the procedures of `RESULTS_V1`: over a connection ([`ResultsV1Client`]), in the
+/// same process ([`ResultsV1InProcess`]), or in a test without either.
+pub trait ResultsV1Calls {
+    /// The procedure `RESULTS_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), ResultsV1NullError>;
+
+    /// The procedure `RESULTS_PACKET`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn packet(&self, args: u32) -> Result<Packet, ResultsV1PacketError>;
+
+    /// The procedure `RESULTS_TAG`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn tag(&self, args: u32) -> Result<Tag, ResultsV1TagError>;
+
+    /// The procedure `RESULTS_COUNTERS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn counters(&self, args: u32) -> Result<Counters, ResultsV1CountersError>;
+
+    /// The procedure `RESULTS_SAMPLES`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn samples(&self, args: u32) -> Result<Samples, ResultsV1SamplesError>;
+
+    /// The procedure `RESULTS_PAGE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn page(&self, args: u32) -> Result<Page, ResultsV1PageError>;
+
+    /// The procedure `RESULTS_STEPS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn steps(&self, args: u32) -> Result<Steps, ResultsV1StepsError>;
+
+    /// Where a thing of such a name is.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn vertex(&self, seed: u32, name: &[u8]) -> Result<Vertex, ResultsV1VertexError>;
+
+    /// The procedure `RESULTS_STAMP`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn stamp(&self, args: u32) -> Result<Stamp, ResultsV1StampError>;
+
+    /// Returned as all results are if nothing is asked for.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn lamp(&self, args: u32) -> Result<Lamp, ResultsV1LampError>;
+
+    /// The procedure `RESULTS_NUMBER`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn number(&self, args: u32) -> Result<u64, ResultsV1NumberError>;
+
+    /// The procedure `RESULTS_NAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn name(&self, args: u32) -> Result<BString, ResultsV1NameError>;
+
+    /// The procedure `RESULTS_BOTH`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn both(&self, seed: u32) -> Result<ResultsBothResult, ResultsV1BothError>;
+}
+
 /// Calls the procedures of `RESULTS_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct ResultsV1Client(pub Client);
+pub struct ResultsV1Client<C = Client>(pub C);
 
 impl ResultsV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RESULTS, RESULTS_V1)?;
         Ok(Self(client.with_interface(RESULTS_V1_INTERFACE.shared())))
@@ -615,6 +737,11 @@ impl ResultsV1Client {
         Self(client.with_interface(RESULTS_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> ResultsV1Client<ClientView<'_>> {
+        ResultsV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -626,12 +753,14 @@ impl ResultsV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> ResultsV1Client<C> {
     /// The procedure `RESULTS_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
+    pub fn null(&self) -> Result<(), ResultsV1NullError> {
         self.0.call(&ResultsV1Null)
     }
 
@@ -639,7 +768,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_null(&self) -> Result<C::Pending<(), ResultsV1NullError>, ResultsV1NullError> {
         self.0.start(&ResultsV1Null)
     }
 
@@ -647,7 +776,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn packet(&self, args: u32) -> Result<Packet, CallError> {
+    pub fn packet(&self, args: u32) -> Result<Packet, ResultsV1PacketError> {
         self.0.call(&ResultsV1Packet { args })
     }
 
@@ -655,7 +784,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_packet(&self, args: u32) -> Result<PendingCall<Packet>, CallError> {
+    pub fn start_packet(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Packet, ResultsV1PacketError>, ResultsV1PacketError> {
         self.0.start(&ResultsV1Packet { args })
     }
 
@@ -663,7 +795,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn tag(&self, args: u32) -> Result<Tag, CallError> {
+    pub fn tag(&self, args: u32) -> Result<Tag, ResultsV1TagError> {
         self.0.call(&ResultsV1Tag { args })
     }
 
@@ -671,7 +803,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_tag(&self, args: u32) -> Result<PendingCall<Tag>, CallError> {
+    pub fn start_tag(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Tag, ResultsV1TagError>, ResultsV1TagError> {
         self.0.start(&ResultsV1Tag { args })
     }
 
@@ -679,7 +814,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn counters(&self, args: u32) -> Result<Counters, CallError> {
+    pub fn counters(&self, args: u32) -> Result<Counters, ResultsV1CountersError> {
         self.0.call(&ResultsV1Counters { args })
     }
 
@@ -687,7 +822,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_counters(&self, args: u32) -> Result<PendingCall<Counters>, CallError> {
+    pub fn start_counters(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Counters, ResultsV1CountersError>, ResultsV1CountersError> {
         self.0.start(&ResultsV1Counters { args })
     }
 
@@ -695,7 +833,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn samples(&self, args: u32) -> Result<Samples, CallError> {
+    pub fn samples(&self, args: u32) -> Result<Samples, ResultsV1SamplesError> {
         self.0.call(&ResultsV1Samples { args })
     }
 
@@ -703,7 +841,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_samples(&self, args: u32) -> Result<PendingCall<Samples>, CallError> {
+    pub fn start_samples(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Samples, ResultsV1SamplesError>, ResultsV1SamplesError> {
         self.0.start(&ResultsV1Samples { args })
     }
 
@@ -711,7 +852,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn page(&self, args: u32) -> Result<Page, CallError> {
+    pub fn page(&self, args: u32) -> Result<Page, ResultsV1PageError> {
         self.0.call(&ResultsV1Page { args })
     }
 
@@ -719,7 +860,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_page(&self, args: u32) -> Result<PendingCall<Page>, CallError> {
+    pub fn start_page(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Page, ResultsV1PageError>, ResultsV1PageError> {
         self.0.start(&ResultsV1Page { args })
     }
 
@@ -727,7 +871,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn steps(&self, args: u32) -> Result<Steps, CallError> {
+    pub fn steps(&self, args: u32) -> Result<Steps, ResultsV1StepsError> {
         self.0.call(&ResultsV1Steps { args })
     }
 
@@ -735,7 +879,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_steps(&self, args: u32) -> Result<PendingCall<Steps>, CallError> {
+    pub fn start_steps(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Steps, ResultsV1StepsError>, ResultsV1StepsError> {
         self.0.start(&ResultsV1Steps { args })
     }
 
@@ -743,7 +890,11 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn vertex(&self, seed: u32, name: impl AsRef<[u8]>) -> Result<Vertex, CallError> {
+    pub fn vertex(
+        &self,
+        seed: u32,
+        name: impl AsRef<[u8]>,
+    ) -> Result<Vertex, ResultsV1VertexError> {
         let name = name.as_ref();
         self.0.call(&ResultsV1Vertex { seed, name })
     }
@@ -756,7 +907,7 @@ impl ResultsV1Client {
         &self,
         seed: u32,
         name: impl AsRef<[u8]>,
-    ) -> Result<PendingCall<Vertex>, CallError> {
+    ) -> Result<C::Pending<Vertex, ResultsV1VertexError>, ResultsV1VertexError> {
         let name = name.as_ref();
         self.0.start(&ResultsV1Vertex { seed, name })
     }
@@ -765,7 +916,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn stamp(&self, args: u32) -> Result<Stamp, CallError> {
+    pub fn stamp(&self, args: u32) -> Result<Stamp, ResultsV1StampError> {
         self.0.call(&ResultsV1Stamp { args })
     }
 
@@ -773,7 +924,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_stamp(&self, args: u32) -> Result<PendingCall<Stamp>, CallError> {
+    pub fn start_stamp(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Stamp, ResultsV1StampError>, ResultsV1StampError> {
         self.0.start(&ResultsV1Stamp { args })
     }
 
@@ -781,7 +935,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn lamp(&self, args: u32) -> Result<Lamp, CallError> {
+    pub fn lamp(&self, args: u32) -> Result<Lamp, ResultsV1LampError> {
         self.0.call(&ResultsV1Lamp { args })
     }
 
@@ -789,7 +943,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_lamp(&self, args: u32) -> Result<PendingCall<Lamp>, CallError> {
+    pub fn start_lamp(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Lamp, ResultsV1LampError>, ResultsV1LampError> {
         self.0.start(&ResultsV1Lamp { args })
     }
 
@@ -797,7 +954,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn number(&self, args: u32) -> Result<u64, CallError> {
+    pub fn number(&self, args: u32) -> Result<u64, ResultsV1NumberError> {
         self.0.call(&ResultsV1Number { args })
     }
 
@@ -805,7 +962,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_number(&self, args: u32) -> Result<PendingCall<u64>, CallError> {
+    pub fn start_number(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<u64, ResultsV1NumberError>, ResultsV1NumberError> {
         self.0.start(&ResultsV1Number { args })
     }
 
@@ -813,7 +973,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn name(&self, args: u32) -> Result<BString, CallError> {
+    pub fn name(&self, args: u32) -> Result<BString, ResultsV1NameError> {
         self.0.call(&ResultsV1Name { args })
     }
 
@@ -821,7 +981,10 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_name(&self, args: u32) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_name(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<BString, ResultsV1NameError>, ResultsV1NameError> {
         self.0.start(&ResultsV1Name { args })
     }
 
@@ -829,7 +992,7 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn both(&self, seed: u32) -> Result<ResultsBothResult, CallError> {
+    pub fn both(&self, seed: u32) -> Result<ResultsBothResult, ResultsV1BothError> {
         self.0.call(&ResultsV1Both { seed })
     }
 
@@ -837,8 +1000,65 @@ impl ResultsV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_both(&self, seed: u32) -> Result<PendingCall<ResultsBothResult>, CallError> {
+    pub fn start_both(
+        &self,
+        seed: u32,
+    ) -> Result<C::Pending<ResultsBothResult, ResultsV1BothError>, ResultsV1BothError> {
         self.0.start(&ResultsV1Both { seed })
+    }
+}
+
+impl<C: MakeCalls> ResultsV1Calls for ResultsV1Client<C> {
+    fn null(&self) -> Result<(), ResultsV1NullError> {
+        Self::null(self)
+    }
+
+    fn packet(&self, args: u32) -> Result<Packet, ResultsV1PacketError> {
+        Self::packet(self, args)
+    }
+
+    fn tag(&self, args: u32) -> Result<Tag, ResultsV1TagError> {
+        Self::tag(self, args)
+    }
+
+    fn counters(&self, args: u32) -> Result<Counters, ResultsV1CountersError> {
+        Self::counters(self, args)
+    }
+
+    fn samples(&self, args: u32) -> Result<Samples, ResultsV1SamplesError> {
+        Self::samples(self, args)
+    }
+
+    fn page(&self, args: u32) -> Result<Page, ResultsV1PageError> {
+        Self::page(self, args)
+    }
+
+    fn steps(&self, args: u32) -> Result<Steps, ResultsV1StepsError> {
+        Self::steps(self, args)
+    }
+
+    fn vertex(&self, seed: u32, name: &[u8]) -> Result<Vertex, ResultsV1VertexError> {
+        Self::vertex(self, seed, name)
+    }
+
+    fn stamp(&self, args: u32) -> Result<Stamp, ResultsV1StampError> {
+        Self::stamp(self, args)
+    }
+
+    fn lamp(&self, args: u32) -> Result<Lamp, ResultsV1LampError> {
+        Self::lamp(self, args)
+    }
+
+    fn number(&self, args: u32) -> Result<u64, ResultsV1NumberError> {
+        Self::number(self, args)
+    }
+
+    fn name(&self, args: u32) -> Result<BString, ResultsV1NameError> {
+        Self::name(self, args)
+    }
+
+    fn both(&self, seed: u32) -> Result<ResultsBothResult, ResultsV1BothError> {
+        Self::both(self, seed)
     }
 }
 
@@ -849,6 +1069,7 @@ impl ProcedureCall for ResultsV1Null {
     const PROCEDURE: u32 = RESULTS_NULL;
 
     type Result = ();
+    type Error = ResultsV1NullError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -870,6 +1091,7 @@ impl ProcedureCall for ResultsV1Packet {
     const PROCEDURE: u32 = RESULTS_PACKET;
 
     type Result = Packet;
+    type Error = ResultsV1PacketError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -903,6 +1125,7 @@ impl ProcedureCall for ResultsV1Tag {
     const PROCEDURE: u32 = RESULTS_TAG;
 
     type Result = Tag;
+    type Error = ResultsV1TagError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -937,6 +1160,7 @@ impl ProcedureCall for ResultsV1Counters {
     const PROCEDURE: u32 = RESULTS_COUNTERS;
 
     type Result = Counters;
+    type Error = ResultsV1CountersError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -970,6 +1194,7 @@ impl ProcedureCall for ResultsV1Samples {
     const PROCEDURE: u32 = RESULTS_SAMPLES;
 
     type Result = Samples;
+    type Error = ResultsV1SamplesError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1004,6 +1229,7 @@ impl ProcedureCall for ResultsV1Page {
     const PROCEDURE: u32 = RESULTS_PAGE;
 
     type Result = Page;
+    type Error = ResultsV1PageError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1039,6 +1265,7 @@ impl ProcedureCall for ResultsV1Steps {
     const PROCEDURE: u32 = RESULTS_STEPS;
 
     type Result = Steps;
+    type Error = ResultsV1StepsError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1075,6 +1302,7 @@ impl ProcedureCall for ResultsV1Vertex<'_> {
     const PROCEDURE: u32 = RESULTS_VERTEX;
 
     type Result = Vertex;
+    type Error = ResultsV1VertexError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1108,6 +1336,7 @@ impl ProcedureCall for ResultsV1Stamp {
     const PROCEDURE: u32 = RESULTS_STAMP;
 
     type Result = Stamp;
+    type Error = ResultsV1StampError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1141,6 +1370,7 @@ impl ProcedureCall for ResultsV1Lamp {
     const PROCEDURE: u32 = RESULTS_LAMP;
 
     type Result = Lamp;
+    type Error = ResultsV1LampError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1174,6 +1404,7 @@ impl ProcedureCall for ResultsV1Number {
     const PROCEDURE: u32 = RESULTS_NUMBER;
 
     type Result = u64;
+    type Error = ResultsV1NumberError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1207,6 +1438,7 @@ impl ProcedureCall for ResultsV1Name {
     const PROCEDURE: u32 = RESULTS_NAME;
 
     type Result = BString;
+    type Error = ResultsV1NameError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1240,6 +1472,7 @@ impl ProcedureCall for ResultsV1Both {
     const PROCEDURE: u32 = RESULTS_BOTH;
 
     type Result = ResultsBothResult;
+    type Error = ResultsV1BothError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1568,5 +1801,89 @@ impl<T: ResultsV1> ResultsV1Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`ResultsV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct ResultsV1InProcess<T>(pub T);
+
+impl<T: ResultsV1> ResultsV1Calls for ResultsV1InProcess<T> {
+    fn null(&self) -> Result<(), ResultsV1NullError> {
+        Ok(())
+    }
+
+    fn packet(&self, args: u32) -> Result<Packet, ResultsV1PacketError> {
+        let call = CallInfo::in_process(RESULTS_PACKET);
+        let result = self.0.packet(&call, args);
+        result.map_err(in_process::error::<ResultsV1Packet>)
+    }
+
+    fn tag(&self, args: u32) -> Result<Tag, ResultsV1TagError> {
+        let call = CallInfo::in_process(RESULTS_TAG);
+        let result = self.0.tag(&call, args);
+        result.map_err(in_process::error::<ResultsV1Tag>)
+    }
+
+    fn counters(&self, args: u32) -> Result<Counters, ResultsV1CountersError> {
+        let call = CallInfo::in_process(RESULTS_COUNTERS);
+        let result = self.0.counters(&call, args);
+        result.map_err(in_process::error::<ResultsV1Counters>)
+    }
+
+    fn samples(&self, args: u32) -> Result<Samples, ResultsV1SamplesError> {
+        let call = CallInfo::in_process(RESULTS_SAMPLES);
+        let result = self.0.samples(&call, args);
+        result.map_err(in_process::error::<ResultsV1Samples>)
+    }
+
+    fn page(&self, args: u32) -> Result<Page, ResultsV1PageError> {
+        let call = CallInfo::in_process(RESULTS_PAGE);
+        let result = self.0.page(&call, args);
+        result.map_err(in_process::error::<ResultsV1Page>)
+    }
+
+    fn steps(&self, args: u32) -> Result<Steps, ResultsV1StepsError> {
+        let call = CallInfo::in_process(RESULTS_STEPS);
+        let result = self.0.steps(&call, args);
+        result.map_err(in_process::error::<ResultsV1Steps>)
+    }
+
+    fn vertex(&self, seed: u32, name: &[u8]) -> Result<Vertex, ResultsV1VertexError> {
+        let call = CallInfo::in_process(RESULTS_VERTEX);
+        let result = self.0.vertex(&call, seed, name.into());
+        result.map_err(in_process::error::<ResultsV1Vertex<'_>>)
+    }
+
+    fn stamp(&self, args: u32) -> Result<Stamp, ResultsV1StampError> {
+        let call = CallInfo::in_process(RESULTS_STAMP);
+        let result = self.0.stamp(&call, args);
+        result.map_err(in_process::error::<ResultsV1Stamp>)
+    }
+
+    fn lamp(&self, args: u32) -> Result<Lamp, ResultsV1LampError> {
+        let call = CallInfo::in_process(RESULTS_LAMP);
+        let result = self.0.lamp(&call, args);
+        result.map_err(in_process::error::<ResultsV1Lamp>)
+    }
+
+    fn number(&self, args: u32) -> Result<u64, ResultsV1NumberError> {
+        let call = CallInfo::in_process(RESULTS_NUMBER);
+        let result = self.0.number(&call, args);
+        result.map_err(in_process::error::<ResultsV1Number>)
+    }
+
+    fn name(&self, args: u32) -> Result<BString, ResultsV1NameError> {
+        let call = CallInfo::in_process(RESULTS_NAME);
+        let result = self.0.name(&call, args);
+        result.map_err(in_process::error::<ResultsV1Name>)
+    }
+
+    fn both(&self, seed: u32) -> Result<ResultsBothResult, ResultsV1BothError> {
+        let call = CallInfo::in_process(RESULTS_BOTH);
+        let result = self.0.both(&call, seed);
+        result.map_err(in_process::error::<ResultsV1Both>)
     }
 }

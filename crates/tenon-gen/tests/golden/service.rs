@@ -6,8 +6,9 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 /// `args` of the interface.
@@ -83,16 +84,49 @@ pub static STORE_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `STOREPROC_NULL`.
+pub type StoreV1NullError = CallError;
+
+/// The error of a call of `STOREPROC_GET`.
+pub type StoreV1GetError = CallError;
+
+/// The error of a call of `STOREPROC_PUT`.
+pub type StoreV1PutError = CallError;
+
+/// Calls the procedures of `STORE_V1`: over a connection ([`StoreV1Client`]), in the
+/// same process ([`StoreV1InProcess`]), or in a test without either.
+///
+/// The first version.
+pub trait StoreV1Calls {
+    /// The procedure `STOREPROC_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), StoreV1NullError>;
+
+    /// Gets a thing.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn get(&self, args: i32) -> Result<Args, StoreV1GetError>;
+
+    /// The procedure `STOREPROC_PUT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn put(&self, arg1: &Args, arg2: bool) -> Result<(), StoreV1PutError>;
+}
+
 /// Calls the procedures of `STORE_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct StoreV1Client(pub Client);
+pub struct StoreV1Client<C = Client>(pub C);
 
 impl StoreV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STORE_PROGRAM, STORE_V1)?;
         Ok(Self(client.with_interface(STORE_V1_INTERFACE.shared())))
@@ -113,6 +147,11 @@ impl StoreV1Client {
         Self(client.with_interface(STORE_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> StoreV1Client<ClientView<'_>> {
+        StoreV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -124,12 +163,14 @@ impl StoreV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> StoreV1Client<C> {
     /// The procedure `STOREPROC_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
+    pub fn null(&self) -> Result<(), StoreV1NullError> {
         self.0.call(&StoreV1Null)
     }
 
@@ -137,7 +178,7 @@ impl StoreV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_null(&self) -> Result<C::Pending<(), StoreV1NullError>, StoreV1NullError> {
         self.0.start(&StoreV1Null)
     }
 
@@ -145,7 +186,7 @@ impl StoreV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn get(&self, args: i32) -> Result<Args, CallError> {
+    pub fn get(&self, args: i32) -> Result<Args, StoreV1GetError> {
         self.0.call(&StoreV1Get { args })
     }
 
@@ -153,7 +194,10 @@ impl StoreV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_get(&self, args: i32) -> Result<PendingCall<Args>, CallError> {
+    pub fn start_get(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<Args, StoreV1GetError>, StoreV1GetError> {
         self.0.start(&StoreV1Get { args })
     }
 
@@ -161,7 +205,7 @@ impl StoreV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn put(&self, arg1: &Args, arg2: bool) -> Result<(), CallError> {
+    pub fn put(&self, arg1: &Args, arg2: bool) -> Result<(), StoreV1PutError> {
         self.0.call(&StoreV1Put { arg1, arg2 })
     }
 
@@ -169,8 +213,26 @@ impl StoreV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_put(&self, arg1: &Args, arg2: bool) -> Result<PendingCall<()>, CallError> {
+    pub fn start_put(
+        &self,
+        arg1: &Args,
+        arg2: bool,
+    ) -> Result<C::Pending<(), StoreV1PutError>, StoreV1PutError> {
         self.0.start(&StoreV1Put { arg1, arg2 })
+    }
+}
+
+impl<C: MakeCalls> StoreV1Calls for StoreV1Client<C> {
+    fn null(&self) -> Result<(), StoreV1NullError> {
+        Self::null(self)
+    }
+
+    fn get(&self, args: i32) -> Result<Args, StoreV1GetError> {
+        Self::get(self, args)
+    }
+
+    fn put(&self, arg1: &Args, arg2: bool) -> Result<(), StoreV1PutError> {
+        Self::put(self, arg1, arg2)
     }
 }
 
@@ -181,6 +243,7 @@ impl ProcedureCall for StoreV1Null {
     const PROCEDURE: u32 = STOREPROC_NULL;
 
     type Result = ();
+    type Error = StoreV1NullError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -202,6 +265,7 @@ impl ProcedureCall for StoreV1Get {
     const PROCEDURE: u32 = STOREPROC_GET;
 
     type Result = Args;
+    type Error = StoreV1GetError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -236,6 +300,7 @@ impl ProcedureCall for StoreV1Put<'_> {
     const PROCEDURE: u32 = STOREPROC_PUT;
 
     type Result = ();
+    type Error = StoreV1PutError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -365,6 +430,30 @@ impl<T: StoreV1> StoreV1Service<T> {
     }
 }
 
+/// Calls a [`StoreV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct StoreV1InProcess<T>(pub T);
+
+impl<T: StoreV1> StoreV1Calls for StoreV1InProcess<T> {
+    fn null(&self) -> Result<(), StoreV1NullError> {
+        Ok(())
+    }
+
+    fn get(&self, args: i32) -> Result<Args, StoreV1GetError> {
+        let call = CallInfo::in_process(STOREPROC_GET);
+        let result = self.0.get(&call, args);
+        result.map_err(in_process::error::<StoreV1Get>)
+    }
+
+    fn put(&self, arg1: &Args, arg2: bool) -> Result<(), StoreV1PutError> {
+        let call = CallInfo::in_process(STOREPROC_PUT);
+        let result = self.0.put(&call, arg1.clone(), arg2);
+        result.map_err(in_process::error::<StoreV1Put<'_>>)
+    }
+}
+
 /// The number of the version `STORE_V2`.
 pub const STORE_V2: u32 = 2;
 
@@ -386,16 +475,56 @@ pub static STORE_V2_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `STOREPROC_NULL`.
+pub type StoreV2NullError = CallError;
+
+/// The error of a call of `STOREPROC_GET`.
+pub type StoreV2GetError = CallError;
+
+/// The error of a call of `STOREPROC_COUNT`.
+pub type StoreV2CountError = CallError;
+
+/// The error of a call of `STOREPROC_FAR`.
+pub type StoreV2FarError = CallError;
+
+/// Calls the procedures of `STORE_V2`: over a connection ([`StoreV2Client`]), in the
+/// same process ([`StoreV2InProcess`]), or in a test without either.
+pub trait StoreV2Calls {
+    /// The procedure `STOREPROC_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), StoreV2NullError>;
+
+    /// The procedure `STOREPROC_GET`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn get(&self, args: &[u8]) -> Result<BString, StoreV2GetError>;
+
+    /// The procedure `STOREPROC_COUNT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn count(&self) -> Result<i64, StoreV2CountError>;
+
+    /// By ONC RPC alone.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn far(&self, args: i32) -> Result<i32, StoreV2FarError>;
+}
+
 /// Calls the procedures of `STORE_V2`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct StoreV2Client(pub Client);
+pub struct StoreV2Client<C = Client>(pub C);
 
 impl StoreV2Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, STORE_PROGRAM, STORE_V2)?;
         Ok(Self(client.with_interface(STORE_V2_INTERFACE.shared())))
@@ -416,6 +545,11 @@ impl StoreV2Client {
         Self(client.with_interface(STORE_V2_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> StoreV2Client<ClientView<'_>> {
+        StoreV2Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -427,12 +561,14 @@ impl StoreV2Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> StoreV2Client<C> {
     /// The procedure `STOREPROC_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
+    pub fn null(&self) -> Result<(), StoreV2NullError> {
         self.0.call(&StoreV2Null)
     }
 
@@ -440,7 +576,7 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_null(&self) -> Result<C::Pending<(), StoreV2NullError>, StoreV2NullError> {
         self.0.start(&StoreV2Null)
     }
 
@@ -448,7 +584,7 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn get(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+    pub fn get(&self, args: impl AsRef<[u8]>) -> Result<BString, StoreV2GetError> {
         let args = args.as_ref();
         self.0.call(&StoreV2Get { args })
     }
@@ -457,7 +593,10 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_get(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_get(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<BString, StoreV2GetError>, StoreV2GetError> {
         let args = args.as_ref();
         self.0.start(&StoreV2Get { args })
     }
@@ -466,7 +605,7 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn count(&self) -> Result<i64, CallError> {
+    pub fn count(&self) -> Result<i64, StoreV2CountError> {
         self.0.call(&StoreV2Count)
     }
 
@@ -474,7 +613,7 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_count(&self) -> Result<PendingCall<i64>, CallError> {
+    pub fn start_count(&self) -> Result<C::Pending<i64, StoreV2CountError>, StoreV2CountError> {
         self.0.start(&StoreV2Count)
     }
 
@@ -482,7 +621,7 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn far(&self, args: i32) -> Result<i32, CallError> {
+    pub fn far(&self, args: i32) -> Result<i32, StoreV2FarError> {
         self.0.call(&StoreV2Far { args })
     }
 
@@ -490,8 +629,29 @@ impl StoreV2Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_far(&self, args: i32) -> Result<PendingCall<i32>, CallError> {
+    pub fn start_far(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<i32, StoreV2FarError>, StoreV2FarError> {
         self.0.start(&StoreV2Far { args })
+    }
+}
+
+impl<C: MakeCalls> StoreV2Calls for StoreV2Client<C> {
+    fn null(&self) -> Result<(), StoreV2NullError> {
+        Self::null(self)
+    }
+
+    fn get(&self, args: &[u8]) -> Result<BString, StoreV2GetError> {
+        Self::get(self, args)
+    }
+
+    fn count(&self) -> Result<i64, StoreV2CountError> {
+        Self::count(self)
+    }
+
+    fn far(&self, args: i32) -> Result<i32, StoreV2FarError> {
+        Self::far(self, args)
     }
 }
 
@@ -502,6 +662,7 @@ impl ProcedureCall for StoreV2Null {
     const PROCEDURE: u32 = STOREPROC_NULL;
 
     type Result = ();
+    type Error = StoreV2NullError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -523,6 +684,7 @@ impl ProcedureCall for StoreV2Get<'_> {
     const PROCEDURE: u32 = STOREPROC_GET;
 
     type Result = BString;
+    type Error = StoreV2GetError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -554,6 +716,7 @@ impl ProcedureCall for StoreV2Count {
     const PROCEDURE: u32 = STOREPROC_COUNT;
 
     type Result = i64;
+    type Error = StoreV2CountError;
 
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<i64, DecodeError> {
@@ -575,6 +738,7 @@ impl ProcedureCall for StoreV2Far {
     const PROCEDURE: u32 = STOREPROC_FAR;
 
     type Result = i32;
+    type Error = StoreV2FarError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -713,6 +877,36 @@ impl<T: StoreV2> StoreV2Service<T> {
     }
 }
 
+/// Calls a [`StoreV2`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct StoreV2InProcess<T>(pub T);
+
+impl<T: StoreV2> StoreV2Calls for StoreV2InProcess<T> {
+    fn null(&self) -> Result<(), StoreV2NullError> {
+        Ok(())
+    }
+
+    fn get(&self, args: &[u8]) -> Result<BString, StoreV2GetError> {
+        let call = CallInfo::in_process(STOREPROC_GET);
+        let result = self.0.get(&call, args.into());
+        result.map_err(in_process::error::<StoreV2Get<'_>>)
+    }
+
+    fn count(&self) -> Result<i64, StoreV2CountError> {
+        let call = CallInfo::in_process(STOREPROC_COUNT);
+        let result = self.0.count(&call);
+        result.map_err(in_process::error::<StoreV2Count>)
+    }
+
+    fn far(&self, args: i32) -> Result<i32, StoreV2FarError> {
+        let call = CallInfo::in_process(STOREPROC_FAR);
+        let result = self.0.far(&call, args);
+        result.map_err(in_process::error::<StoreV2Far>)
+    }
+}
+
 /// The number of the program `EMPTY_PROGRAM`.
 pub const EMPTY_PROGRAM: u32 = 536870915;
 
@@ -726,16 +920,29 @@ pub const EMPTY_NULL: u32 = 0;
 pub static EMPTY_V1_INTERFACE: LeanInterface =
     LeanInterface::new(EMPTY_PROGRAM, EMPTY_V1, 0xcbf29ce484222325, &[]);
 
+/// The error of a call of `EMPTY_NULL`.
+pub type EmptyV1EmptyNullError = CallError;
+
+/// Calls the procedures of `EMPTY_V1`: over a connection ([`EmptyV1Client`]), in the
+/// same process ([`EmptyV1InProcess`]), or in a test without either.
+pub trait EmptyV1Calls {
+    /// The procedure `EMPTY_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn empty_null(&self) -> Result<(), EmptyV1EmptyNullError>;
+}
+
 /// Calls the procedures of `EMPTY_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct EmptyV1Client(pub Client);
+pub struct EmptyV1Client<C = Client>(pub C);
 
 impl EmptyV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, EMPTY_PROGRAM, EMPTY_V1)?;
         Ok(Self(client.with_interface(EMPTY_V1_INTERFACE.shared())))
@@ -756,6 +963,11 @@ impl EmptyV1Client {
         Self(client.with_interface(EMPTY_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> EmptyV1Client<ClientView<'_>> {
+        EmptyV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -767,12 +979,14 @@ impl EmptyV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> EmptyV1Client<C> {
     /// The procedure `EMPTY_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn empty_null(&self) -> Result<(), CallError> {
+    pub fn empty_null(&self) -> Result<(), EmptyV1EmptyNullError> {
         self.0.call(&EmptyV1EmptyNull)
     }
 
@@ -780,8 +994,16 @@ impl EmptyV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_empty_null(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_empty_null(
+        &self,
+    ) -> Result<C::Pending<(), EmptyV1EmptyNullError>, EmptyV1EmptyNullError> {
         self.0.start(&EmptyV1EmptyNull)
+    }
+}
+
+impl<C: MakeCalls> EmptyV1Calls for EmptyV1Client<C> {
+    fn empty_null(&self) -> Result<(), EmptyV1EmptyNullError> {
+        Self::empty_null(self)
     }
 }
 
@@ -792,6 +1014,7 @@ impl ProcedureCall for EmptyV1EmptyNull {
     const PROCEDURE: u32 = EMPTY_NULL;
 
     type Result = ();
+    type Error = EmptyV1EmptyNullError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -860,5 +1083,17 @@ impl<T: EmptyV1> EmptyV1Service<T> {
         _out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         Err(Refusal::ProcedureUnavailable)
+    }
+}
+
+/// Calls a [`EmptyV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct EmptyV1InProcess<T>(pub T);
+
+impl<T: EmptyV1> EmptyV1Calls for EmptyV1InProcess<T> {
+    fn empty_null(&self) -> Result<(), EmptyV1EmptyNullError> {
+        Ok(())
     }
 }

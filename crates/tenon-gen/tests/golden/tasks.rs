@@ -6,8 +6,9 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 /// `job` of the interface.
@@ -147,16 +148,83 @@ pub static TASKS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `TASKS_NULL`.
+pub type TasksV1NullError = CallError;
+
+/// The error of a call of `TASKS_DO`.
+pub type TasksV1DoError = CallError;
+
+/// The error of a call of `TASKS_ADD`.
+pub type TasksV1AddError = CallError;
+
+/// The error of a call of `TASKS_SORT`.
+pub type TasksV1SortError = CallError;
+
+/// The error of a call of `TASKS_NAME`.
+pub type TasksV1NameError = CallError;
+
+/// The error of a call of `TASKS_MEET`.
+pub type TasksV1MeetError = CallError;
+
+/// The error of a call of `TASKS_FORGET`.
+pub type TasksV1ForgetError = CallError;
+
+/// Calls the procedures of `TASKS_V1`: over a connection ([`TasksV1Client`]), in the
+/// same process ([`TasksV1InProcess`]), or in a test without either.
+pub trait TasksV1Calls {
+    /// The procedure `TASKS_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), TasksV1NullError>;
+
+    /// Does the work of a job, and says how long its name is.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError>;
+
+    /// The procedure `TASKS_ADD`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError>;
+
+    /// The jobs by their work.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError>;
+
+    /// The procedure `TASKS_NAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn name(&self, args: &Job) -> Result<BString, TasksV1NameError>;
+
+    /// Returns when so many calls of it are there.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn meet(&self, args: u32) -> Result<(), TasksV1MeetError>;
+
+    /// The procedure `TASKS_FORGET`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn forget(&self) -> Result<(), TasksV1ForgetError>;
+}
+
 /// Calls the procedures of `TASKS_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct TasksV1Client(pub Client);
+pub struct TasksV1Client<C = Client>(pub C);
 
 impl TasksV1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TASKS, TASKS_V1)?;
         Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
@@ -177,6 +245,11 @@ impl TasksV1Client {
         Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> TasksV1Client<ClientView<'_>> {
+        TasksV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -188,12 +261,14 @@ impl TasksV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> TasksV1Client<C> {
     /// The procedure `TASKS_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
+    pub fn null(&self) -> Result<(), TasksV1NullError> {
         self.0.call(&TasksV1Null)
     }
 
@@ -201,7 +276,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_null(&self) -> Result<C::Pending<(), TasksV1NullError>, TasksV1NullError> {
         self.0.start(&TasksV1Null)
     }
 
@@ -209,7 +284,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn do_(&self, args: &Job) -> Result<u32, CallError> {
+    pub fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
         self.0.call(&TasksV1Do { args })
     }
 
@@ -217,7 +292,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_do(&self, args: &Job) -> Result<PendingCall<u32>, CallError> {
+    pub fn start_do(&self, args: &Job) -> Result<C::Pending<u32, TasksV1DoError>, TasksV1DoError> {
         self.0.start(&TasksV1Do { args })
     }
 
@@ -225,7 +300,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn add(&self, left: u64, right: u64) -> Result<u64, CallError> {
+    pub fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
         self.0.call(&TasksV1Add { left, right })
     }
 
@@ -233,7 +308,11 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_add(&self, left: u64, right: u64) -> Result<PendingCall<u64>, CallError> {
+    pub fn start_add(
+        &self,
+        left: u64,
+        right: u64,
+    ) -> Result<C::Pending<u64, TasksV1AddError>, TasksV1AddError> {
         self.0.start(&TasksV1Add { left, right })
     }
 
@@ -241,7 +320,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, CallError> {
+    pub fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
         self.0.call(&TasksV1Sort { arg1, descending })
     }
 
@@ -253,7 +332,7 @@ impl TasksV1Client {
         &self,
         arg1: &[Job],
         descending: bool,
-    ) -> Result<PendingCall<Jobs>, CallError> {
+    ) -> Result<C::Pending<Jobs, TasksV1SortError>, TasksV1SortError> {
         self.0.start(&TasksV1Sort { arg1, descending })
     }
 
@@ -261,7 +340,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn name(&self, args: &Job) -> Result<BString, CallError> {
+    pub fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
         self.0.call(&TasksV1Name { args })
     }
 
@@ -269,7 +348,10 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_name(&self, args: &Job) -> Result<PendingCall<BString>, CallError> {
+    pub fn start_name(
+        &self,
+        args: &Job,
+    ) -> Result<C::Pending<BString, TasksV1NameError>, TasksV1NameError> {
         self.0.start(&TasksV1Name { args })
     }
 
@@ -277,7 +359,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn meet(&self, args: u32) -> Result<(), CallError> {
+    pub fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
         self.0.call(&TasksV1Meet { args })
     }
 
@@ -285,7 +367,10 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_meet(&self, args: u32) -> Result<PendingCall<()>, CallError> {
+    pub fn start_meet(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<(), TasksV1MeetError>, TasksV1MeetError> {
         self.0.start(&TasksV1Meet { args })
     }
 
@@ -293,7 +378,7 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn forget(&self) -> Result<(), CallError> {
+    pub fn forget(&self) -> Result<(), TasksV1ForgetError> {
         self.0.call(&TasksV1Forget)
     }
 
@@ -301,110 +386,38 @@ impl TasksV1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_forget(&self) -> Result<PendingCall<()>, CallError> {
+    pub fn start_forget(&self) -> Result<C::Pending<(), TasksV1ForgetError>, TasksV1ForgetError> {
         self.0.start(&TasksV1Forget)
     }
 }
 
-/// Calls the procedures of `TASKS_V1` from tasks. Clones share the connection.
-#[derive(Debug, Clone)]
-pub struct TasksV1AsyncClient(pub ::tenon_tokio::Client);
-
-impl TasksV1AsyncClient {
-    /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
-    /// protocol at `lean+tcp://host:port`. Nobody is asked for a port.
-    ///
-    /// # Errors
-    /// The address is none, or nobody answers there.
-    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
-        let client = ::tenon_tokio::Client::connect(address, TASKS, TASKS_V1).await?;
-        Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
+impl<C: MakeCalls> TasksV1Calls for TasksV1Client<C> {
+    fn null(&self) -> Result<(), TasksV1NullError> {
+        Self::null(self)
     }
 
-    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect).
-    pub async fn connect_with(
-        address: &str,
-        options: ChannelOptions,
-    ) -> Result<Self, ConnectError> {
-        let client = ::tenon_tokio::Client::connect_with(address, TASKS, TASKS_V1, options).await?;
-        Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
+    fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
+        Self::do_(self, args)
     }
 
-    /// Calls over `channel`, which other clients may share.
-    pub fn over(channel: ::tenon_tokio::Channel) -> Self {
-        let client = ::tenon_tokio::Client::over(channel, TASKS, TASKS_V1);
-        Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
+    fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
+        Self::add(self, left, right)
     }
 
-    /// The same client with `timeout` for each call.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
-        Self(self.0.with_timeout(timeout))
+    fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
+        Self::sort(self, arg1, descending)
     }
 
-    /// The same client with `credential` for each call.
-    #[must_use]
-    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
-        Self(self.0.with_credential(credential))
+    fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
+        Self::name(self, args)
     }
 
-    /// The procedure `TASKS_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn null(&self) -> Result<(), CallError> {
-        self.0.call(&TasksV1Null).await
+    fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
+        Self::meet(self, args)
     }
 
-    /// Does the work of a job, and says how long its name is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn do_(&self, args: &Job) -> Result<u32, CallError> {
-        self.0.call(&TasksV1Do { args }).await
-    }
-
-    /// The procedure `TASKS_ADD`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn add(&self, left: u64, right: u64) -> Result<u64, CallError> {
-        self.0.call(&TasksV1Add { left, right }).await
-    }
-
-    /// The jobs by their work.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, CallError> {
-        self.0.call(&TasksV1Sort { arg1, descending }).await
-    }
-
-    /// The procedure `TASKS_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn name(&self, args: &Job) -> Result<BString, CallError> {
-        self.0.call(&TasksV1Name { args }).await
-    }
-
-    /// Returns when so many calls of it are there.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn meet(&self, args: u32) -> Result<(), CallError> {
-        self.0.call(&TasksV1Meet { args }).await
-    }
-
-    /// The procedure `TASKS_FORGET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn forget(&self) -> Result<(), CallError> {
-        self.0.call(&TasksV1Forget).await
+    fn forget(&self) -> Result<(), TasksV1ForgetError> {
+        Self::forget(self)
     }
 }
 
@@ -415,6 +428,7 @@ impl ProcedureCall for TasksV1Null {
     const PROCEDURE: u32 = TASKS_NULL;
 
     type Result = ();
+    type Error = TasksV1NullError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -436,6 +450,7 @@ impl ProcedureCall for TasksV1Do<'_> {
     const PROCEDURE: u32 = TASKS_DO;
 
     type Result = u32;
+    type Error = TasksV1DoError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -468,6 +483,7 @@ impl ProcedureCall for TasksV1Add {
     const PROCEDURE: u32 = TASKS_ADD;
 
     type Result = u64;
+    type Error = TasksV1AddError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -506,6 +522,7 @@ impl ProcedureCall for TasksV1Sort<'_> {
     const PROCEDURE: u32 = TASKS_SORT;
 
     type Result = Jobs;
+    type Error = TasksV1SortError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -549,6 +566,7 @@ impl ProcedureCall for TasksV1Name<'_> {
     const PROCEDURE: u32 = TASKS_NAME;
 
     type Result = BString;
+    type Error = TasksV1NameError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -580,6 +598,7 @@ impl ProcedureCall for TasksV1Meet {
     const PROCEDURE: u32 = TASKS_MEET;
 
     type Result = ();
+    type Error = TasksV1MeetError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -611,6 +630,7 @@ impl ProcedureCall for TasksV1Forget {
     const PROCEDURE: u32 = TASKS_FORGET;
 
     type Result = ();
+    type Error = TasksV1ForgetError;
 
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
@@ -814,6 +834,329 @@ impl<T: TasksV1> TasksV1Service<T> {
     }
 }
 
+/// Calls a [`TasksV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct TasksV1InProcess<T>(pub T);
+
+impl<T: TasksV1> TasksV1Calls for TasksV1InProcess<T> {
+    fn null(&self) -> Result<(), TasksV1NullError> {
+        Ok(())
+    }
+
+    fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
+        let call = CallInfo::in_process(TASKS_DO);
+        let result = self.0.do_(&call, args.clone());
+        result.map_err(in_process::error::<TasksV1Do<'_>>)
+    }
+
+    fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
+        let call = CallInfo::in_process(TASKS_ADD);
+        let result = self.0.add(&call, left, right);
+        result.map_err(in_process::error::<TasksV1Add>)
+    }
+
+    fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
+        let call = CallInfo::in_process(TASKS_SORT);
+        let result = self.0.sort(&call, arg1.to_vec(), descending);
+        result.map_err(in_process::error::<TasksV1Sort<'_>>)
+    }
+
+    fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
+        let call = CallInfo::in_process(TASKS_NAME);
+        let result = self.0.name(&call, args.clone());
+        result.map_err(in_process::error::<TasksV1Name<'_>>)
+    }
+
+    fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
+        let call = CallInfo::in_process(TASKS_MEET);
+        let result = self.0.meet(&call, args);
+        result.map_err(in_process::error::<TasksV1Meet>)
+    }
+
+    fn forget(&self) -> Result<(), TasksV1ForgetError> {
+        let call = CallInfo::in_process(TASKS_FORGET);
+        let result = self.0.forget(&call);
+        result.map_err(in_process::error::<TasksV1Forget>)
+    }
+}
+
+/// Calls the procedures of `TASKS_V1` from tasks: over a connection ([`TasksV1AsyncClient`]), in the
+/// same process ([`TasksV1AsyncInProcess`]), or in a test without either.
+pub trait TasksV1AsyncCalls {
+    /// The procedure `TASKS_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> impl core::future::Future<Output = Result<(), TasksV1NullError>> + Send;
+
+    /// Does the work of a job, and says how long its name is.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn do_(
+        &self,
+        args: &Job,
+    ) -> impl core::future::Future<Output = Result<u32, TasksV1DoError>> + Send;
+
+    /// The procedure `TASKS_ADD`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn add(
+        &self,
+        left: u64,
+        right: u64,
+    ) -> impl core::future::Future<Output = Result<u64, TasksV1AddError>> + Send;
+
+    /// The jobs by their work.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn sort(
+        &self,
+        arg1: &[Job],
+        descending: bool,
+    ) -> impl core::future::Future<Output = Result<Jobs, TasksV1SortError>> + Send;
+
+    /// The procedure `TASKS_NAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn name(
+        &self,
+        args: &Job,
+    ) -> impl core::future::Future<Output = Result<BString, TasksV1NameError>> + Send;
+
+    /// Returns when so many calls of it are there.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn meet(
+        &self,
+        args: u32,
+    ) -> impl core::future::Future<Output = Result<(), TasksV1MeetError>> + Send;
+
+    /// The procedure `TASKS_FORGET`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn forget(&self) -> impl core::future::Future<Output = Result<(), TasksV1ForgetError>> + Send;
+}
+
+/// Calls the procedures of `TASKS_V1` from tasks. Clones share the connection.
+#[derive(Debug, Clone)]
+pub struct TasksV1AsyncClient<C = ::tenon_tokio::Client>(pub C);
+
+impl TasksV1AsyncClient {
+    /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
+    /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
+    ///
+    /// # Errors
+    /// The address is invalid, or the server cannot be reached.
+    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
+        let client = ::tenon_tokio::Client::connect(address, TASKS, TASKS_V1).await?;
+        Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        address: &str,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let client = ::tenon_tokio::Client::connect_with(address, TASKS, TASKS_V1, options).await?;
+        Ok(Self(client.with_interface(TASKS_V1_INTERFACE.shared())))
+    }
+
+    /// Calls over `channel`, which other clients may share.
+    pub fn over(channel: ::tenon_tokio::Channel) -> Self {
+        let client = ::tenon_tokio::Client::over(channel, TASKS, TASKS_V1);
+        Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
+    }
+
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(
+        &self,
+        options: CallOptions,
+    ) -> TasksV1AsyncClient<::tenon_tokio::ClientView<'_>> {
+        TasksV1AsyncClient(self.0.with_options(options))
+    }
+
+    /// The same client with `timeout` for each call.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
+        Self(self.0.with_timeout(timeout))
+    }
+
+    /// The same client with `credential` for each call.
+    #[must_use]
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        Self(self.0.with_credential(credential))
+    }
+}
+
+impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
+    /// The procedure `TASKS_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn null(&self) -> Result<(), TasksV1NullError> {
+        self.0.call(&TasksV1Null).await
+    }
+
+    /// Starts [`null`](Self::null) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_null(&self) -> Result<C::Pending<(), TasksV1NullError>, TasksV1NullError> {
+        self.0.start(&TasksV1Null)
+    }
+
+    /// Does the work of a job, and says how long its name is.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
+        self.0.call(&TasksV1Do { args }).await
+    }
+
+    /// Starts [`do_`](Self::do_) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_do(&self, args: &Job) -> Result<C::Pending<u32, TasksV1DoError>, TasksV1DoError> {
+        self.0.start(&TasksV1Do { args })
+    }
+
+    /// The procedure `TASKS_ADD`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
+        self.0.call(&TasksV1Add { left, right }).await
+    }
+
+    /// Starts [`add`](Self::add) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_add(
+        &self,
+        left: u64,
+        right: u64,
+    ) -> Result<C::Pending<u64, TasksV1AddError>, TasksV1AddError> {
+        self.0.start(&TasksV1Add { left, right })
+    }
+
+    /// The jobs by their work.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
+        self.0.call(&TasksV1Sort { arg1, descending }).await
+    }
+
+    /// Starts [`sort`](Self::sort) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_sort(
+        &self,
+        arg1: &[Job],
+        descending: bool,
+    ) -> Result<C::Pending<Jobs, TasksV1SortError>, TasksV1SortError> {
+        self.0.start(&TasksV1Sort { arg1, descending })
+    }
+
+    /// The procedure `TASKS_NAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
+        self.0.call(&TasksV1Name { args }).await
+    }
+
+    /// Starts [`name`](Self::name) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_name(
+        &self,
+        args: &Job,
+    ) -> Result<C::Pending<BString, TasksV1NameError>, TasksV1NameError> {
+        self.0.start(&TasksV1Name { args })
+    }
+
+    /// Returns when so many calls of it are there.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
+        self.0.call(&TasksV1Meet { args }).await
+    }
+
+    /// Starts [`meet`](Self::meet) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_meet(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<(), TasksV1MeetError>, TasksV1MeetError> {
+        self.0.start(&TasksV1Meet { args })
+    }
+
+    /// The procedure `TASKS_FORGET`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn forget(&self) -> Result<(), TasksV1ForgetError> {
+        self.0.call(&TasksV1Forget).await
+    }
+
+    /// Starts [`forget`](Self::forget) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_forget(&self) -> Result<C::Pending<(), TasksV1ForgetError>, TasksV1ForgetError> {
+        self.0.start(&TasksV1Forget)
+    }
+}
+
+impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncCalls for TasksV1AsyncClient<C> {
+    async fn null(&self) -> Result<(), TasksV1NullError> {
+        Self::null(self).await
+    }
+
+    async fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
+        Self::do_(self, args).await
+    }
+
+    async fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
+        Self::add(self, left, right).await
+    }
+
+    async fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
+        Self::sort(self, arg1, descending).await
+    }
+
+    async fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
+        Self::name(self, args).await
+    }
+
+    async fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
+        Self::meet(self, args).await
+    }
+
+    async fn forget(&self) -> Result<(), TasksV1ForgetError> {
+        Self::forget(self).await
+    }
+}
+
 /// What a server of `TASKS_V1` does whose procedures wait for something: each of its methods may be
 /// an `async fn`, and each call has a task.
 pub trait TasksV1Async: Send + Sync + 'static {
@@ -823,7 +1166,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn do_(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: Job,
     ) -> impl core::future::Future<Output = Result<u32, Refusal>> + Send;
 
@@ -833,7 +1176,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn add(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         left: u64,
         right: u64,
     ) -> impl core::future::Future<Output = Result<u64, Refusal>> + Send;
@@ -844,7 +1187,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn sort(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         arg1: Jobs,
         descending: bool,
     ) -> impl core::future::Future<Output = Result<Jobs, Refusal>> + Send;
@@ -855,7 +1198,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn name(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: Job,
     ) -> impl core::future::Future<Output = Result<BString, Refusal>> + Send;
 
@@ -865,7 +1208,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn meet(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: u32,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 
@@ -875,7 +1218,7 @@ pub trait TasksV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn forget(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 }
 
@@ -900,32 +1243,32 @@ impl<T: TasksV1Async> ::tenon_tokio::AsyncService for TasksV1AsyncService<T> {
         match call.procedure() {
             TASKS_DO => {
                 let TasksV1DoRequest { args } = call.read()?;
-                let reply = self.0.do_(&call, args).await?;
+                let reply = self.0.do_(&call.info(), args).await?;
                 call.reply::<TasksV1DoRequest>(&reply)
             }
             TASKS_ADD => {
                 let TasksV1AddRequest { left, right } = call.read()?;
-                let reply = self.0.add(&call, left, right).await?;
+                let reply = self.0.add(&call.info(), left, right).await?;
                 call.reply::<TasksV1AddRequest>(&reply)
             }
             TASKS_SORT => {
                 let TasksV1SortRequest { arg1, descending } = call.read()?;
-                let reply = self.0.sort(&call, arg1, descending).await?;
+                let reply = self.0.sort(&call.info(), arg1, descending).await?;
                 call.reply::<TasksV1SortRequest>(&reply)
             }
             TASKS_NAME => {
                 let TasksV1NameRequest { args } = call.read()?;
-                let reply = self.0.name(&call, args).await?;
+                let reply = self.0.name(&call.info(), args).await?;
                 call.reply::<TasksV1NameRequest>(&reply)
             }
             TASKS_MEET => {
                 let TasksV1MeetRequest { args } = call.read()?;
-                self.0.meet(&call, args).await?;
+                self.0.meet(&call.info(), args).await?;
                 call.reply::<TasksV1MeetRequest>(&())
             }
             TASKS_FORGET => {
                 call.read::<TasksV1ForgetRequest>()?;
-                self.0.forget(&call).await?;
+                self.0.forget(&call.info()).await?;
                 call.reply::<TasksV1ForgetRequest>(&())
             }
             _ => Err(Refusal::ProcedureUnavailable),
@@ -1111,5 +1454,53 @@ impl ::tenon_tokio::Request for TasksV1ForgetRequest {
 
     fn encode_lean(_reply: &(), _out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
         Ok(())
+    }
+}
+
+/// Calls a [`TasksV1Async`] of the same process on the caller's task, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct TasksV1AsyncInProcess<T>(pub T);
+
+impl<T: TasksV1Async> TasksV1AsyncCalls for TasksV1AsyncInProcess<T> {
+    async fn null(&self) -> Result<(), TasksV1NullError> {
+        Ok(())
+    }
+
+    async fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
+        let call = CallInfo::in_process(TASKS_DO);
+        let result = self.0.do_(&call, args.clone()).await;
+        result.map_err(in_process::error::<TasksV1Do<'_>>)
+    }
+
+    async fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
+        let call = CallInfo::in_process(TASKS_ADD);
+        let result = self.0.add(&call, left, right).await;
+        result.map_err(in_process::error::<TasksV1Add>)
+    }
+
+    async fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
+        let call = CallInfo::in_process(TASKS_SORT);
+        let result = self.0.sort(&call, arg1.to_vec(), descending).await;
+        result.map_err(in_process::error::<TasksV1Sort<'_>>)
+    }
+
+    async fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
+        let call = CallInfo::in_process(TASKS_NAME);
+        let result = self.0.name(&call, args.clone()).await;
+        result.map_err(in_process::error::<TasksV1Name<'_>>)
+    }
+
+    async fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
+        let call = CallInfo::in_process(TASKS_MEET);
+        let result = self.0.meet(&call, args).await;
+        result.map_err(in_process::error::<TasksV1Meet>)
+    }
+
+    async fn forget(&self) -> Result<(), TasksV1ForgetError> {
+        let call = CallInfo::in_process(TASKS_FORGET);
+        let result = self.0.forget(&call).await;
+        result.map_err(in_process::error::<TasksV1Forget>)
     }
 }

@@ -4,8 +4,8 @@
 
 use ::tenon::wire::{BString, DecodeError, Decoder, EncodeError, Encoder, Field, Marshal, Xdr};
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
-    Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
 };
 
 /// `note` of the interface.
@@ -52,16 +52,47 @@ pub const NOTES_READ: u32 = 2;
 /// The number of the procedure `NOTES_WRITE`.
 pub const NOTES_WRITE: u32 = 3;
 
+/// The error of a call of `NOTES_CLEAR`.
+pub type NotesV1ClearError = CallError;
+
+/// The error of a call of `NOTES_READ`.
+pub type NotesV1ReadError = CallError;
+
+/// The error of a call of `NOTES_WRITE`.
+pub type NotesV1WriteError = CallError;
+
+/// Calls the procedures of `NOTES_V1`: over a connection ([`NotesV1Client`]), in the
+/// same process ([`NotesV1InProcess`]), or in a test without either.
+pub trait NotesV1Calls {
+    /// The procedure `NOTES_CLEAR`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn clear(&self) -> Result<(), NotesV1ClearError>;
+
+    /// The procedure `NOTES_READ`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn read(&self, args: i32) -> Result<Note, NotesV1ReadError>;
+
+    /// The procedure `NOTES_WRITE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError>;
+}
+
 /// Calls the procedures of `NOTES_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct NotesV1Client(pub Client);
+pub struct NotesV1Client<C = Client>(pub C);
 
 impl NotesV1Client {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, NOTES, NOTES_V1)?;
         Ok(Self(client))
@@ -81,6 +112,11 @@ impl NotesV1Client {
         Self(Client::over(channel, NOTES, NOTES_V1))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> NotesV1Client<ClientView<'_>> {
+        NotesV1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -92,170 +128,141 @@ impl NotesV1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> NotesV1Client<C> {
     /// The procedure `NOTES_CLEAR`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn clear(&self) -> Result<(), CallError> {
-        self.0.onc().call(NOTES_CLEAR, |_| Ok(()), |_| Ok(()))
+    pub fn clear(&self) -> Result<(), NotesV1ClearError> {
+        self.0.call(&NotesV1Clear)
     }
 
     /// Starts [`clear`](Self::clear) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_clear(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(NOTES_CLEAR, |_| Ok(()), |_| Ok(()))
+    pub fn start_clear(&self) -> Result<C::Pending<(), NotesV1ClearError>, NotesV1ClearError> {
+        self.0.start(&NotesV1Clear)
     }
 
     /// The procedure `NOTES_READ`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn read(&self, args: i32) -> Result<Note, CallError> {
-        self.0.onc().call(
-            NOTES_READ,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            Marshal::decode,
-        )
+    pub fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
+        self.0.call(&NotesV1Read { args })
     }
 
     /// Starts [`read`](Self::read) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_read(&self, args: i32) -> Result<PendingCall<Note>, CallError> {
-        self.0.onc().start(
-            NOTES_READ,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            Marshal::decode,
-        )
+    pub fn start_read(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<Note, NotesV1ReadError>, NotesV1ReadError> {
+        self.0.start(&NotesV1Read { args })
     }
 
     /// The procedure `NOTES_WRITE`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn write(&self, at: i32, what: &Note) -> Result<(), CallError> {
-        self.0.onc().call(
-            NOTES_WRITE,
-            |out| {
-                out.put(at);
-                what.encode(out).field("NOTES_WRITE.what")
-            },
-            |_| Ok(()),
-        )
+    pub fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
+        self.0.call(&NotesV1Write { at, what })
     }
 
     /// Starts [`write`](Self::write) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_write(&self, at: i32, what: &Note) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(
-            NOTES_WRITE,
-            |out| {
-                out.put(at);
-                what.encode(out).field("NOTES_WRITE.what")
-            },
-            |_| Ok(()),
-        )
+    pub fn start_write(
+        &self,
+        at: i32,
+        what: &Note,
+    ) -> Result<C::Pending<(), NotesV1WriteError>, NotesV1WriteError> {
+        self.0.start(&NotesV1Write { at, what })
     }
 }
 
-/// Calls the procedures of `NOTES_V1` from tasks. Clones share the connection.
-#[derive(Debug, Clone)]
-pub struct NotesV1AsyncClient(pub ::tenon_tokio::Client);
-
-impl NotesV1AsyncClient {
-    /// Connects to the server at `address`, such as `tcp://host:port`.
-    /// Nobody is asked for a port.
-    ///
-    /// # Errors
-    /// The address is none, or nobody answers there.
-    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
-        let client = ::tenon_tokio::Client::connect(address, NOTES, NOTES_V1).await?;
-        Ok(Self(client))
+impl<C: MakeCalls> NotesV1Calls for NotesV1Client<C> {
+    fn clear(&self) -> Result<(), NotesV1ClearError> {
+        Self::clear(self)
     }
 
-    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect).
-    pub async fn connect_with(
-        address: &str,
-        options: ChannelOptions,
-    ) -> Result<Self, ConnectError> {
-        let client = ::tenon_tokio::Client::connect_with(address, NOTES, NOTES_V1, options).await?;
-        Ok(Self(client))
+    fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
+        Self::read(self, args)
     }
 
-    /// Calls over `channel`, which other clients may share.
-    pub fn over(channel: ::tenon_tokio::Channel) -> Self {
-        Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V1))
+    fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
+        Self::write(self, at, what)
+    }
+}
+
+/// A call of `NOTES_CLEAR`.
+struct NotesV1Clear;
+
+impl ProcedureCall for NotesV1Clear {
+    const PROCEDURE: u32 = NOTES_CLEAR;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = NotesV1ClearError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `NOTES_READ`.
+struct NotesV1Read {
+    args: i32,
+}
+
+impl ProcedureCall for NotesV1Read {
+    const PROCEDURE: u32 = NOTES_READ;
+    const HAS_LEAN: bool = false;
+
+    type Result = Note;
+    type Error = NotesV1ReadError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
     }
 
-    /// The same client with `timeout` for each call.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
-        Self(self.0.with_timeout(timeout))
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Note, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `NOTES_WRITE`.
+struct NotesV1Write<'a> {
+    at: i32,
+    what: &'a Note,
+}
+
+impl ProcedureCall for NotesV1Write<'_> {
+    const PROCEDURE: u32 = NOTES_WRITE;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = NotesV1WriteError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.at);
+        self.what.encode(out).field("NOTES_WRITE.what")
     }
 
-    /// The same client with `credential` for each call.
-    #[must_use]
-    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
-        Self(self.0.with_credential(credential))
-    }
-
-    /// The procedure `NOTES_CLEAR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn clear(&self) -> Result<(), CallError> {
-        self.0.onc().call(NOTES_CLEAR, |_| Ok(()), |_| Ok(())).await
-    }
-
-    /// The procedure `NOTES_READ`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn read(&self, args: i32) -> Result<Note, CallError> {
-        self.0
-            .onc()
-            .call(
-                NOTES_READ,
-                |out| {
-                    out.put(args);
-                    Ok(())
-                },
-                Marshal::decode,
-            )
-            .await
-    }
-
-    /// The procedure `NOTES_WRITE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn write(&self, at: i32, what: &Note) -> Result<(), CallError> {
-        self.0
-            .onc()
-            .call(
-                NOTES_WRITE,
-                |out| {
-                    out.put(at);
-                    what.encode(out).field("NOTES_WRITE.what")
-                },
-                |_| Ok(()),
-            )
-            .await
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
     }
 }
 
@@ -322,6 +329,185 @@ impl<T: NotesV1> Service for NotesV1Service<T> {
     }
 }
 
+/// Calls a [`NotesV1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct NotesV1InProcess<T>(pub T);
+
+impl<T: NotesV1> NotesV1Calls for NotesV1InProcess<T> {
+    fn clear(&self) -> Result<(), NotesV1ClearError> {
+        let call = CallInfo::in_process(NOTES_CLEAR);
+        let result = self.0.clear(&call);
+        result.map_err(in_process::error::<NotesV1Clear>)
+    }
+
+    fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
+        let call = CallInfo::in_process(NOTES_READ);
+        let result = self.0.read(&call, args);
+        result.map_err(in_process::error::<NotesV1Read>)
+    }
+
+    fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
+        let call = CallInfo::in_process(NOTES_WRITE);
+        let result = self.0.write(&call, at, what.clone());
+        result.map_err(in_process::error::<NotesV1Write<'_>>)
+    }
+}
+
+/// Calls the procedures of `NOTES_V1` from tasks: over a connection ([`NotesV1AsyncClient`]), in the
+/// same process ([`NotesV1AsyncInProcess`]), or in a test without either.
+pub trait NotesV1AsyncCalls {
+    /// The procedure `NOTES_CLEAR`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn clear(&self) -> impl core::future::Future<Output = Result<(), NotesV1ClearError>> + Send;
+
+    /// The procedure `NOTES_READ`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn read(
+        &self,
+        args: i32,
+    ) -> impl core::future::Future<Output = Result<Note, NotesV1ReadError>> + Send;
+
+    /// The procedure `NOTES_WRITE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn write(
+        &self,
+        at: i32,
+        what: &Note,
+    ) -> impl core::future::Future<Output = Result<(), NotesV1WriteError>> + Send;
+}
+
+/// Calls the procedures of `NOTES_V1` from tasks. Clones share the connection.
+#[derive(Debug, Clone)]
+pub struct NotesV1AsyncClient<C = ::tenon_tokio::Client>(pub C);
+
+impl NotesV1AsyncClient {
+    /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
+    /// rpcbind is asked for it.
+    ///
+    /// # Errors
+    /// The address is invalid, or the server cannot be reached.
+    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
+        let client = ::tenon_tokio::Client::connect(address, NOTES, NOTES_V1).await?;
+        Ok(Self(client))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        address: &str,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let client = ::tenon_tokio::Client::connect_with(address, NOTES, NOTES_V1, options).await?;
+        Ok(Self(client))
+    }
+
+    /// Calls over `channel`, which other clients may share.
+    pub fn over(channel: ::tenon_tokio::Channel) -> Self {
+        Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V1))
+    }
+
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(
+        &self,
+        options: CallOptions,
+    ) -> NotesV1AsyncClient<::tenon_tokio::ClientView<'_>> {
+        NotesV1AsyncClient(self.0.with_options(options))
+    }
+
+    /// The same client with `timeout` for each call.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
+        Self(self.0.with_timeout(timeout))
+    }
+
+    /// The same client with `credential` for each call.
+    #[must_use]
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        Self(self.0.with_credential(credential))
+    }
+}
+
+impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncClient<C> {
+    /// The procedure `NOTES_CLEAR`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn clear(&self) -> Result<(), NotesV1ClearError> {
+        self.0.call(&NotesV1Clear).await
+    }
+
+    /// Starts [`clear`](Self::clear) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_clear(&self) -> Result<C::Pending<(), NotesV1ClearError>, NotesV1ClearError> {
+        self.0.start(&NotesV1Clear)
+    }
+
+    /// The procedure `NOTES_READ`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
+        self.0.call(&NotesV1Read { args }).await
+    }
+
+    /// Starts [`read`](Self::read) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_read(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<Note, NotesV1ReadError>, NotesV1ReadError> {
+        self.0.start(&NotesV1Read { args })
+    }
+
+    /// The procedure `NOTES_WRITE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
+        self.0.call(&NotesV1Write { at, what }).await
+    }
+
+    /// Starts [`write`](Self::write) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_write(
+        &self,
+        at: i32,
+        what: &Note,
+    ) -> Result<C::Pending<(), NotesV1WriteError>, NotesV1WriteError> {
+        self.0.start(&NotesV1Write { at, what })
+    }
+}
+
+impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncCalls for NotesV1AsyncClient<C> {
+    async fn clear(&self) -> Result<(), NotesV1ClearError> {
+        Self::clear(self).await
+    }
+
+    async fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
+        Self::read(self, args).await
+    }
+
+    async fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
+        Self::write(self, at, what).await
+    }
+}
+
 /// What a server of `NOTES_V1` does whose procedures wait for something: each of its methods may be
 /// an `async fn`, and each call has a task.
 pub trait NotesV1Async: Send + Sync + 'static {
@@ -331,7 +517,7 @@ pub trait NotesV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn clear(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 
     /// The procedure `NOTES_READ`.
@@ -340,7 +526,7 @@ pub trait NotesV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn read(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         args: i32,
     ) -> impl core::future::Future<Output = Result<Note, Refusal>> + Send;
 
@@ -350,7 +536,7 @@ pub trait NotesV1Async: Send + Sync + 'static {
     /// The caller is told that the call is not carried out.
     fn write(
         &self,
-        call: &::tenon_tokio::Call,
+        call: &CallInfo<'_>,
         at: i32,
         what: Note,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
@@ -373,17 +559,17 @@ impl<T: NotesV1Async> ::tenon_tokio::AsyncService for NotesV1AsyncService<T> {
         match call.procedure() {
             NOTES_CLEAR => {
                 call.decode(NotesV1ClearRequest::decode)?;
-                self.0.clear(&call).await?;
+                self.0.clear(&call.info()).await?;
                 call.answer(|out| NotesV1ClearRequest::encode(&(), out))
             }
             NOTES_READ => {
                 let NotesV1ReadRequest { args } = call.decode(NotesV1ReadRequest::decode)?;
-                let reply = self.0.read(&call, args).await?;
+                let reply = self.0.read(&call.info(), args).await?;
                 call.answer(|out| NotesV1ReadRequest::encode(&reply, out))
             }
             NOTES_WRITE => {
                 let NotesV1WriteRequest { at, what } = call.decode(NotesV1WriteRequest::decode)?;
-                self.0.write(&call, at, what).await?;
+                self.0.write(&call.info(), at, what).await?;
                 call.answer(|out| NotesV1WriteRequest::encode(&(), out))
             }
             _ => Err(Refusal::ProcedureUnavailable),
@@ -438,22 +624,61 @@ impl NotesV1WriteRequest {
     }
 }
 
+/// Calls a [`NotesV1Async`] of the same process on the caller's task, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct NotesV1AsyncInProcess<T>(pub T);
+
+impl<T: NotesV1Async> NotesV1AsyncCalls for NotesV1AsyncInProcess<T> {
+    async fn clear(&self) -> Result<(), NotesV1ClearError> {
+        let call = CallInfo::in_process(NOTES_CLEAR);
+        let result = self.0.clear(&call).await;
+        result.map_err(in_process::error::<NotesV1Clear>)
+    }
+
+    async fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
+        let call = CallInfo::in_process(NOTES_READ);
+        let result = self.0.read(&call, args).await;
+        result.map_err(in_process::error::<NotesV1Read>)
+    }
+
+    async fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
+        let call = CallInfo::in_process(NOTES_WRITE);
+        let result = self.0.write(&call, at, what.clone()).await;
+        result.map_err(in_process::error::<NotesV1Write<'_>>)
+    }
+}
+
 /// The number of the version `NOTES_V2`.
 pub const NOTES_V2: u32 = 2;
 
 /// The number of the procedure `NOTES_NULL`.
 pub const NOTES_NULL: u32 = 0;
 
+/// The error of a call of `NOTES_NULL`.
+pub type NotesV2NotesNullError = CallError;
+
+/// Calls the procedures of `NOTES_V2`: over a connection ([`NotesV2Client`]), in the
+/// same process ([`NotesV2InProcess`]), or in a test without either.
+pub trait NotesV2Calls {
+    /// The procedure `NOTES_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn notes_null(&self) -> Result<(), NotesV2NotesNullError>;
+}
+
 /// Calls the procedures of `NOTES_V2`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct NotesV2Client(pub Client);
+pub struct NotesV2Client<C = Client>(pub C);
 
 impl NotesV2Client {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, NOTES, NOTES_V2)?;
         Ok(Self(client))
@@ -473,6 +698,11 @@ impl NotesV2Client {
         Self(Client::over(channel, NOTES, NOTES_V2))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> NotesV2Client<ClientView<'_>> {
+        NotesV2Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -484,74 +714,47 @@ impl NotesV2Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> NotesV2Client<C> {
     /// The procedure `NOTES_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn notes_null(&self) -> Result<(), CallError> {
-        self.0.onc().call(NOTES_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
+        self.0.call(&NotesV2NotesNull)
     }
 
     /// Starts [`notes_null`](Self::notes_null) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_notes_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(NOTES_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn start_notes_null(
+        &self,
+    ) -> Result<C::Pending<(), NotesV2NotesNullError>, NotesV2NotesNullError> {
+        self.0.start(&NotesV2NotesNull)
     }
 }
 
-/// Calls the procedures of `NOTES_V2` from tasks. Clones share the connection.
-#[derive(Debug, Clone)]
-pub struct NotesV2AsyncClient(pub ::tenon_tokio::Client);
-
-impl NotesV2AsyncClient {
-    /// Connects to the server at `address`, such as `tcp://host:port`.
-    /// Nobody is asked for a port.
-    ///
-    /// # Errors
-    /// The address is none, or nobody answers there.
-    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
-        let client = ::tenon_tokio::Client::connect(address, NOTES, NOTES_V2).await?;
-        Ok(Self(client))
+impl<C: MakeCalls> NotesV2Calls for NotesV2Client<C> {
+    fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
+        Self::notes_null(self)
     }
+}
 
-    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect).
-    pub async fn connect_with(
-        address: &str,
-        options: ChannelOptions,
-    ) -> Result<Self, ConnectError> {
-        let client = ::tenon_tokio::Client::connect_with(address, NOTES, NOTES_V2, options).await?;
-        Ok(Self(client))
-    }
+/// A call of `NOTES_NULL`.
+struct NotesV2NotesNull;
 
-    /// Calls over `channel`, which other clients may share.
-    pub fn over(channel: ::tenon_tokio::Channel) -> Self {
-        Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V2))
-    }
+impl ProcedureCall for NotesV2NotesNull {
+    const PROCEDURE: u32 = NOTES_NULL;
+    const HAS_LEAN: bool = false;
 
-    /// The same client with `timeout` for each call.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
-        Self(self.0.with_timeout(timeout))
-    }
+    type Result = ();
+    type Error = NotesV2NotesNullError;
 
-    /// The same client with `credential` for each call.
-    #[must_use]
-    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
-        Self(self.0.with_credential(credential))
-    }
-
-    /// The procedure `NOTES_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
-    pub async fn notes_null(&self) -> Result<(), CallError> {
-        self.0.onc().call(NOTES_NULL, |_| Ok(()), |_| Ok(())).await
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
     }
 }
 
@@ -581,6 +784,109 @@ impl<T: NotesV2> Service for NotesV2Service<T> {
     }
 }
 
+/// Calls a [`NotesV2`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct NotesV2InProcess<T>(pub T);
+
+impl<T: NotesV2> NotesV2Calls for NotesV2InProcess<T> {
+    fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
+        Ok(())
+    }
+}
+
+/// Calls the procedures of `NOTES_V2` from tasks: over a connection ([`NotesV2AsyncClient`]), in the
+/// same process ([`NotesV2AsyncInProcess`]), or in a test without either.
+pub trait NotesV2AsyncCalls {
+    /// The procedure `NOTES_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn notes_null(
+        &self,
+    ) -> impl core::future::Future<Output = Result<(), NotesV2NotesNullError>> + Send;
+}
+
+/// Calls the procedures of `NOTES_V2` from tasks. Clones share the connection.
+#[derive(Debug, Clone)]
+pub struct NotesV2AsyncClient<C = ::tenon_tokio::Client>(pub C);
+
+impl NotesV2AsyncClient {
+    /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
+    /// rpcbind is asked for it.
+    ///
+    /// # Errors
+    /// The address is invalid, or the server cannot be reached.
+    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
+        let client = ::tenon_tokio::Client::connect(address, NOTES, NOTES_V2).await?;
+        Ok(Self(client))
+    }
+
+    /// Connects as [`connect`](Self::connect) does, by a channel with `options`.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        address: &str,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let client = ::tenon_tokio::Client::connect_with(address, NOTES, NOTES_V2, options).await?;
+        Ok(Self(client))
+    }
+
+    /// Calls over `channel`, which other clients may share.
+    pub fn over(channel: ::tenon_tokio::Channel) -> Self {
+        Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V2))
+    }
+
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(
+        &self,
+        options: CallOptions,
+    ) -> NotesV2AsyncClient<::tenon_tokio::ClientView<'_>> {
+        NotesV2AsyncClient(self.0.with_options(options))
+    }
+
+    /// The same client with `timeout` for each call.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
+        Self(self.0.with_timeout(timeout))
+    }
+
+    /// The same client with `credential` for each call.
+    #[must_use]
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        Self(self.0.with_credential(credential))
+    }
+}
+
+impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV2AsyncClient<C> {
+    /// The procedure `NOTES_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
+        self.0.call(&NotesV2NotesNull).await
+    }
+
+    /// Starts [`notes_null`](Self::notes_null) and returns a ticket for its result.
+    ///
+    /// # Errors
+    /// The call cannot be sent.
+    pub fn start_notes_null(
+        &self,
+    ) -> Result<C::Pending<(), NotesV2NotesNullError>, NotesV2NotesNullError> {
+        self.0.start(&NotesV2NotesNull)
+    }
+}
+
+impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV2AsyncCalls for NotesV2AsyncClient<C> {
+    async fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
+        Self::notes_null(self).await
+    }
+}
+
 /// What a server of `NOTES_V2` does whose procedures wait for something: each of its methods may be
 /// an `async fn`, and each call has a task.
 pub trait NotesV2Async: Send + Sync + 'static {}
@@ -600,5 +906,17 @@ impl<T: NotesV2Async> ::tenon_tokio::AsyncService for NotesV2AsyncService<T> {
 
     async fn call(&self, _call: ::tenon_tokio::Call) -> Result<::tenon_tokio::Answer, Refusal> {
         Err(Refusal::ProcedureUnavailable)
+    }
+}
+
+/// Calls a [`NotesV2Async`] of the same process on the caller's task, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct NotesV2AsyncInProcess<T>(pub T);
+
+impl<T: NotesV2Async> NotesV2AsyncCalls for NotesV2AsyncInProcess<T> {
+    async fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
+        Ok(())
     }
 }

@@ -6,8 +6,8 @@ use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
-    Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
 };
 
 /// Constants: decimal, negative, hexadecimal, octal; used as bounds below.
@@ -2469,16 +2469,459 @@ pub const ASSEMBLE: u32 = 73;
 /// The number of the procedure `PRODUCE`.
 pub const PRODUCE: u32 = 74;
 
+/// The error of a call of `TORTURE_NULL`.
+pub type TortureVersionTortureNullError = CallError;
+
+/// The error of a call of `ECHO_INT`.
+pub type TortureVersionEchoIntError = CallError;
+
+/// The error of a call of `ECHO_UINT`.
+pub type TortureVersionEchoUintError = CallError;
+
+/// The error of a call of `ECHO_HYPER`.
+pub type TortureVersionEchoHyperError = CallError;
+
+/// The error of a call of `ECHO_UHYPER`.
+pub type TortureVersionEchoUhyperError = CallError;
+
+/// The error of a call of `ECHO_FLOAT`.
+pub type TortureVersionEchoFloatError = CallError;
+
+/// The error of a call of `ECHO_DOUBLE`.
+pub type TortureVersionEchoDoubleError = CallError;
+
+/// The error of a call of `ECHO_BOOL`.
+pub type TortureVersionEchoBoolError = CallError;
+
+/// The error of a call of `ECHO_STRING`.
+pub type TortureVersionEchoStringError = CallError;
+
+/// The error of a call of `ECHO_SHORT`.
+pub type TortureVersionEchoShortError = CallError;
+
+/// The error of a call of `ECHO_UCHAR`.
+pub type TortureVersionEchoUcharError = CallError;
+
+/// The error of a call of `ECHO_TEMPERATURE`.
+pub type TortureVersionEchoTemperatureError = CallError;
+
+/// The error of a call of `ECHO_SCALARS`.
+pub type TortureVersionEchoScalarsError = CallError;
+
+/// The error of a call of `ECHO_SMALL_SCALARS`.
+pub type TortureVersionEchoSmallScalarsError = CallError;
+
+/// The error of a call of `ECHO_FIXED_OPAQUES`.
+pub type TortureVersionEchoFixedOpaquesError = CallError;
+
+/// The error of a call of `ECHO_COUNTED_OPAQUES`.
+pub type TortureVersionEchoCountedOpaquesError = CallError;
+
+/// The error of a call of `ECHO_STRINGS`.
+pub type TortureVersionEchoStringsError = CallError;
+
+/// The error of a call of `ECHO_DRAWING`.
+pub type TortureVersionEchoDrawingError = CallError;
+
+/// The error of a call of `ECHO_HOLES`.
+pub type TortureVersionEchoHolesError = CallError;
+
+/// The error of a call of `ECHO_FIXED_ARRAYS`.
+pub type TortureVersionEchoFixedArraysError = CallError;
+
+/// The error of a call of `ECHO_COUNTED_ARRAYS`.
+pub type TortureVersionEchoCountedArraysError = CallError;
+
+/// The error of a call of `ECHO_SMALL_ARRAYS`.
+pub type TortureVersionEchoSmallArraysError = CallError;
+
+/// The error of a call of `ECHO_RAGGED`.
+pub type TortureVersionEchoRaggedError = CallError;
+
+/// The error of a call of `ECHO_BLOB`.
+pub type TortureVersionEchoBlobError = CallError;
+
+/// The error of a call of `ECHO_WORDS`.
+pub type TortureVersionEchoWordsError = CallError;
+
+/// The error of a call of `ECHO_SHADE`.
+pub type TortureVersionEchoShadeError = CallError;
+
+/// The error of a call of `ECHO_WEATHER`.
+pub type TortureVersionEchoWeatherError = CallError;
+
+/// The error of a call of `ECHO_BY_INT`.
+pub type TortureVersionEchoByIntError = CallError;
+
+/// The error of a call of `ECHO_BY_UINT`.
+pub type TortureVersionEchoByUintError = CallError;
+
+/// The error of a call of `ECHO_BY_BOOL`.
+pub type TortureVersionEchoByBoolError = CallError;
+
+/// The error of a call of `ECHO_NESTED_UNION`.
+pub type TortureVersionEchoNestedUnionError = CallError;
+
+/// The error of a call of `ECHO_OPTIONALS`.
+pub type TortureVersionEchoOptionalsError = CallError;
+
+/// The error of a call of `ECHO_NODE_LIST`.
+pub type TortureVersionEchoNodeListError = CallError;
+
+/// The error of a call of `ECHO_TWO_LISTS`.
+pub type TortureVersionEchoTwoListsError = CallError;
+
+/// The error of a call of `ECHO_GROUP`.
+pub type TortureVersionEchoGroupError = CallError;
+
+/// The error of a call of `ECHO_TREE`.
+pub type TortureVersionEchoTreeError = CallError;
+
+/// The error of a call of `ECHO_DIRECTORY`.
+pub type TortureVersionEchoDirectoryError = CallError;
+
+/// The error of a call of `ECHO_EXPRESSION`.
+pub type TortureVersionEchoExpressionError = CallError;
+
+/// The error of a call of `ECHO_EVERYTHING`.
+pub type TortureVersionEchoEverythingError = CallError;
+
+/// The error of a call of `ANSWER`.
+pub type TortureVersionAnswerError = CallError;
+
+/// The error of a call of `SWALLOW`.
+pub type TortureVersionSwallowError = CallError;
+
+/// The error of a call of `ADD`.
+pub type TortureVersionAddError = CallError;
+
+/// The error of a call of `ASSEMBLE`.
+pub type TortureVersionAssembleError = CallError;
+
+/// The error of a call of `PRODUCE`.
+pub type TortureVersionProduceError = CallError;
+
+/// Calls the procedures of `TORTURE_VERSION`: over a connection ([`TortureVersionClient`]), in the
+/// same process ([`TortureVersionInProcess`]), or in a test without either.
+pub trait TortureVersionCalls {
+    /// The procedure `TORTURE_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn torture_null(&self) -> Result<(), TortureVersionTortureNullError>;
+
+    /// The procedure `ECHO_INT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_int(&self, args: i32) -> Result<i32, TortureVersionEchoIntError>;
+
+    /// The procedure `ECHO_UINT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_uint(&self, args: u32) -> Result<u32, TortureVersionEchoUintError>;
+
+    /// The procedure `ECHO_HYPER`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_hyper(&self, args: i64) -> Result<i64, TortureVersionEchoHyperError>;
+
+    /// The procedure `ECHO_UHYPER`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_uhyper(&self, args: u64) -> Result<u64, TortureVersionEchoUhyperError>;
+
+    /// The procedure `ECHO_FLOAT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_float(&self, args: f32) -> Result<f32, TortureVersionEchoFloatError>;
+
+    /// The procedure `ECHO_DOUBLE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_double(&self, args: f64) -> Result<f64, TortureVersionEchoDoubleError>;
+
+    /// The procedure `ECHO_BOOL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_bool(&self, args: bool) -> Result<bool, TortureVersionEchoBoolError>;
+
+    /// The procedure `ECHO_STRING`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_string(&self, args: &[u8]) -> Result<BString, TortureVersionEchoStringError>;
+
+    /// The procedure `ECHO_SHORT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_short(&self, args: i16) -> Result<i16, TortureVersionEchoShortError>;
+
+    /// The procedure `ECHO_UCHAR`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_uchar(&self, args: u8) -> Result<u8, TortureVersionEchoUcharError>;
+
+    /// The procedure `ECHO_TEMPERATURE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_temperature(
+        &self,
+        args: Temperature,
+    ) -> Result<Temperature, TortureVersionEchoTemperatureError>;
+
+    /// The procedure `ECHO_SCALARS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, TortureVersionEchoScalarsError>;
+
+    /// The procedure `ECHO_SMALL_SCALARS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_small_scalars(
+        &self,
+        args: &SmallScalars,
+    ) -> Result<SmallScalars, TortureVersionEchoSmallScalarsError>;
+
+    /// The procedure `ECHO_FIXED_OPAQUES`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_fixed_opaques(
+        &self,
+        args: &FixedOpaques,
+    ) -> Result<FixedOpaques, TortureVersionEchoFixedOpaquesError>;
+
+    /// The procedure `ECHO_COUNTED_OPAQUES`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_counted_opaques(
+        &self,
+        args: &CountedOpaques,
+    ) -> Result<CountedOpaques, TortureVersionEchoCountedOpaquesError>;
+
+    /// The procedure `ECHO_STRINGS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_strings(&self, args: &Strings) -> Result<Strings, TortureVersionEchoStringsError>;
+
+    /// The procedure `ECHO_DRAWING`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, TortureVersionEchoDrawingError>;
+
+    /// The procedure `ECHO_HOLES`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_holes(&self, args: &Holes) -> Result<Holes, TortureVersionEchoHolesError>;
+
+    /// The procedure `ECHO_FIXED_ARRAYS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_fixed_arrays(
+        &self,
+        args: &FixedArrays,
+    ) -> Result<FixedArrays, TortureVersionEchoFixedArraysError>;
+
+    /// The procedure `ECHO_COUNTED_ARRAYS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_counted_arrays(
+        &self,
+        args: &CountedArrays,
+    ) -> Result<CountedArrays, TortureVersionEchoCountedArraysError>;
+
+    /// The procedure `ECHO_SMALL_ARRAYS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_small_arrays(
+        &self,
+        args: &SmallArrays,
+    ) -> Result<SmallArrays, TortureVersionEchoSmallArraysError>;
+
+    /// The procedure `ECHO_RAGGED`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_ragged(&self, args: &[ListOfInts]) -> Result<Ragged, TortureVersionEchoRaggedError>;
+
+    /// The procedure `ECHO_BLOB`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_blob(&self, args: &[u8]) -> Result<Blob, TortureVersionEchoBlobError>;
+
+    /// The procedure `ECHO_WORDS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_words(&self, args: &[Text]) -> Result<Words, TortureVersionEchoWordsError>;
+
+    /// The procedure `ECHO_SHADE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_shade(&self, args: &Shade) -> Result<Shade, TortureVersionEchoShadeError>;
+
+    /// The procedure `ECHO_WEATHER`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_weather(&self, args: &Weather) -> Result<Weather, TortureVersionEchoWeatherError>;
+
+    /// The procedure `ECHO_BY_INT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, TortureVersionEchoByIntError>;
+
+    /// The procedure `ECHO_BY_UINT`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, TortureVersionEchoByUintError>;
+
+    /// The procedure `ECHO_BY_BOOL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, TortureVersionEchoByBoolError>;
+
+    /// The procedure `ECHO_NESTED_UNION`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_nested_union(
+        &self,
+        args: &NestedUnion,
+    ) -> Result<NestedUnion, TortureVersionEchoNestedUnionError>;
+
+    /// The procedure `ECHO_OPTIONALS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_optionals(
+        &self,
+        args: &Optionals,
+    ) -> Result<Optionals, TortureVersionEchoOptionalsError>;
+
+    /// The procedure `ECHO_NODE_LIST`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_node_list(&self, args: &[Node]) -> Result<NodeList, TortureVersionEchoNodeListError>;
+
+    /// The procedure `ECHO_TWO_LISTS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_two_lists(&self, args: &TwoLists) -> Result<TwoLists, TortureVersionEchoTwoListsError>;
+
+    /// The procedure `ECHO_GROUP`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, TortureVersionEchoGroupError>;
+
+    /// The procedure `ECHO_TREE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, TortureVersionEchoTreeError>;
+
+    /// The procedure `ECHO_DIRECTORY`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_directory(
+        &self,
+        args: &Directory,
+    ) -> Result<Directory, TortureVersionEchoDirectoryError>;
+
+    /// The procedure `ECHO_EXPRESSION`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_expression(
+        &self,
+        args: &Expression,
+    ) -> Result<Expression, TortureVersionEchoExpressionError>;
+
+    /// The procedure `ECHO_EVERYTHING`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo_everything(
+        &self,
+        args: &Everything,
+    ) -> Result<Everything, TortureVersionEchoEverythingError>;
+
+    /// Takes nothing and returns 42.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn answer(&self) -> Result<i32, TortureVersionAnswerError>;
+
+    /// Takes a number and returns nothing.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn swallow(&self, args: i32) -> Result<(), TortureVersionSwallowError>;
+
+    /// The sum of both.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn add(&self, arg1: i32, arg2: i32) -> Result<i32, TortureVersionAddError>;
+
+    /// Several arguments of several kinds: a drawing made of the title, the pixels, the ink and
+    /// the line, which becomes the first and the second; created at 0.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn assemble(
+        &self,
+        arg1: &[u8],
+        arg2: &[u8],
+        arg3: Color,
+        arg4: &Line,
+    ) -> Result<Drawing, TortureVersionAssembleError>;
+
+    /// A blob of so many bytes, each its own position modulo 251: large results.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn produce(&self, args: u32) -> Result<Blob, TortureVersionProduceError>;
+}
+
 /// Calls the procedures of `TORTURE_VERSION`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct TortureVersionClient(pub Client);
+pub struct TortureVersionClient<C = Client>(pub C);
 
 impl TortureVersionClient {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TORTURE_PROGRAM, TORTURE_VERSION)?;
         Ok(Self(client))
@@ -2498,6 +2941,11 @@ impl TortureVersionClient {
         Self(Client::over(channel, TORTURE_PROGRAM, TORTURE_VERSION))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> TortureVersionClient<ClientView<'_>> {
+        TortureVersionClient(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -2509,244 +2957,171 @@ impl TortureVersionClient {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> TortureVersionClient<C> {
     /// The procedure `TORTURE_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn torture_null(&self) -> Result<(), CallError> {
-        self.0.onc().call(TORTURE_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn torture_null(&self) -> Result<(), TortureVersionTortureNullError> {
+        self.0.call(&TortureVersionTortureNull)
     }
 
     /// Starts [`torture_null`](Self::torture_null) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_torture_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(TORTURE_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn start_torture_null(
+        &self,
+    ) -> Result<C::Pending<(), TortureVersionTortureNullError>, TortureVersionTortureNullError>
+    {
+        self.0.start(&TortureVersionTortureNull)
     }
 
     /// The procedure `ECHO_INT`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_int(&self, args: i32) -> Result<i32, CallError> {
-        self.0.onc().call(
-            ECHO_INT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn echo_int(&self, args: i32) -> Result<i32, TortureVersionEchoIntError> {
+        self.0.call(&TortureVersionEchoInt { args })
     }
 
     /// Starts [`echo_int`](Self::echo_int) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_int(&self, args: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.onc().start(
-            ECHO_INT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_echo_int(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<i32, TortureVersionEchoIntError>, TortureVersionEchoIntError> {
+        self.0.start(&TortureVersionEchoInt { args })
     }
 
     /// The procedure `ECHO_UINT`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_uint(&self, args: u32) -> Result<u32, CallError> {
-        self.0.onc().call(
-            ECHO_UINT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn echo_uint(&self, args: u32) -> Result<u32, TortureVersionEchoUintError> {
+        self.0.call(&TortureVersionEchoUint { args })
     }
 
     /// Starts [`echo_uint`](Self::echo_uint) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_uint(&self, args: u32) -> Result<PendingCall<u32>, CallError> {
-        self.0.onc().start(
-            ECHO_UINT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_echo_uint(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<u32, TortureVersionEchoUintError>, TortureVersionEchoUintError> {
+        self.0.start(&TortureVersionEchoUint { args })
     }
 
     /// The procedure `ECHO_HYPER`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_hyper(&self, args: i64) -> Result<i64, CallError> {
-        self.0.onc().call(
-            ECHO_HYPER,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn echo_hyper(&self, args: i64) -> Result<i64, TortureVersionEchoHyperError> {
+        self.0.call(&TortureVersionEchoHyper { args })
     }
 
     /// Starts [`echo_hyper`](Self::echo_hyper) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_hyper(&self, args: i64) -> Result<PendingCall<i64>, CallError> {
-        self.0.onc().start(
-            ECHO_HYPER,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_echo_hyper(
+        &self,
+        args: i64,
+    ) -> Result<C::Pending<i64, TortureVersionEchoHyperError>, TortureVersionEchoHyperError> {
+        self.0.start(&TortureVersionEchoHyper { args })
     }
 
     /// The procedure `ECHO_UHYPER`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_uhyper(&self, args: u64) -> Result<u64, CallError> {
-        self.0.onc().call(
-            ECHO_UHYPER,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn echo_uhyper(&self, args: u64) -> Result<u64, TortureVersionEchoUhyperError> {
+        self.0.call(&TortureVersionEchoUhyper { args })
     }
 
     /// Starts [`echo_uhyper`](Self::echo_uhyper) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_uhyper(&self, args: u64) -> Result<PendingCall<u64>, CallError> {
-        self.0.onc().start(
-            ECHO_UHYPER,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_echo_uhyper(
+        &self,
+        args: u64,
+    ) -> Result<C::Pending<u64, TortureVersionEchoUhyperError>, TortureVersionEchoUhyperError> {
+        self.0.start(&TortureVersionEchoUhyper { args })
     }
 
     /// The procedure `ECHO_FLOAT`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_float(&self, args: f32) -> Result<f32, CallError> {
-        self.0.onc().call(
-            ECHO_FLOAT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn echo_float(&self, args: f32) -> Result<f32, TortureVersionEchoFloatError> {
+        self.0.call(&TortureVersionEchoFloat { args })
     }
 
     /// Starts [`echo_float`](Self::echo_float) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_float(&self, args: f32) -> Result<PendingCall<f32>, CallError> {
-        self.0.onc().start(
-            ECHO_FLOAT,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_echo_float(
+        &self,
+        args: f32,
+    ) -> Result<C::Pending<f32, TortureVersionEchoFloatError>, TortureVersionEchoFloatError> {
+        self.0.start(&TortureVersionEchoFloat { args })
     }
 
     /// The procedure `ECHO_DOUBLE`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_double(&self, args: f64) -> Result<f64, CallError> {
-        self.0.onc().call(
-            ECHO_DOUBLE,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn echo_double(&self, args: f64) -> Result<f64, TortureVersionEchoDoubleError> {
+        self.0.call(&TortureVersionEchoDouble { args })
     }
 
     /// Starts [`echo_double`](Self::echo_double) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_double(&self, args: f64) -> Result<PendingCall<f64>, CallError> {
-        self.0.onc().start(
-            ECHO_DOUBLE,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_echo_double(
+        &self,
+        args: f64,
+    ) -> Result<C::Pending<f64, TortureVersionEchoDoubleError>, TortureVersionEchoDoubleError> {
+        self.0.start(&TortureVersionEchoDouble { args })
     }
 
     /// The procedure `ECHO_BOOL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_bool(&self, args: bool) -> Result<bool, CallError> {
-        self.0.onc().call(
-            ECHO_BOOL,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn echo_bool(&self, args: bool) -> Result<bool, TortureVersionEchoBoolError> {
+        self.0.call(&TortureVersionEchoBool { args })
     }
 
     /// Starts [`echo_bool`](Self::echo_bool) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_bool(&self, args: bool) -> Result<PendingCall<bool>, CallError> {
-        self.0.onc().start(
-            ECHO_BOOL,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn start_echo_bool(
+        &self,
+        args: bool,
+    ) -> Result<C::Pending<bool, TortureVersionEchoBoolError>, TortureVersionEchoBoolError> {
+        self.0.start(&TortureVersionEchoBool { args })
     }
 
     /// The procedure `ECHO_STRING`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_string(&self, args: impl AsRef<[u8]>) -> Result<BString, CallError> {
+    pub fn echo_string(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<BString, TortureVersionEchoStringError> {
         let args = args.as_ref();
-        self.0.onc().call(
-            ECHO_STRING,
-            |out| out.put_opaque(args, u32::MAX).field("ECHO_STRING.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+        self.0.call(&TortureVersionEchoString { args })
     }
 
     /// Starts [`echo_string`](Self::echo_string) and returns a ticket for its result.
@@ -2756,88 +3131,59 @@ impl TortureVersionClient {
     pub fn start_echo_string(
         &self,
         args: impl AsRef<[u8]>,
-    ) -> Result<PendingCall<BString>, CallError> {
+    ) -> Result<C::Pending<BString, TortureVersionEchoStringError>, TortureVersionEchoStringError>
+    {
         let args = args.as_ref();
-        self.0.onc().start(
-            ECHO_STRING,
-            |out| out.put_opaque(args, u32::MAX).field("ECHO_STRING.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+        self.0.start(&TortureVersionEchoString { args })
     }
 
     /// The procedure `ECHO_SHORT`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_short(&self, args: i16) -> Result<i16, CallError> {
-        self.0.onc().call(
-            ECHO_SHORT,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn echo_short(&self, args: i16) -> Result<i16, TortureVersionEchoShortError> {
+        self.0.call(&TortureVersionEchoShort { args })
     }
 
     /// Starts [`echo_short`](Self::echo_short) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_short(&self, args: i16) -> Result<PendingCall<i16>, CallError> {
-        self.0.onc().start(
-            ECHO_SHORT,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn start_echo_short(
+        &self,
+        args: i16,
+    ) -> Result<C::Pending<i16, TortureVersionEchoShortError>, TortureVersionEchoShortError> {
+        self.0.start(&TortureVersionEchoShort { args })
     }
 
     /// The procedure `ECHO_UCHAR`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_uchar(&self, args: u8) -> Result<u8, CallError> {
-        self.0.onc().call(
-            ECHO_UCHAR,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn echo_uchar(&self, args: u8) -> Result<u8, TortureVersionEchoUcharError> {
+        self.0.call(&TortureVersionEchoUchar { args })
     }
 
     /// Starts [`echo_uchar`](Self::echo_uchar) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_uchar(&self, args: u8) -> Result<PendingCall<u8>, CallError> {
-        self.0.onc().start(
-            ECHO_UCHAR,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn start_echo_uchar(
+        &self,
+        args: u8,
+    ) -> Result<C::Pending<u8, TortureVersionEchoUcharError>, TortureVersionEchoUcharError> {
+        self.0.start(&TortureVersionEchoUchar { args })
     }
 
     /// The procedure `ECHO_TEMPERATURE`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_temperature(&self, args: Temperature) -> Result<Temperature, CallError> {
-        self.0.onc().call(
-            ECHO_TEMPERATURE,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn echo_temperature(
+        &self,
+        args: Temperature,
+    ) -> Result<Temperature, TortureVersionEchoTemperatureError> {
+        self.0.call(&TortureVersionEchoTemperature { args })
     }
 
     /// Starts [`echo_temperature`](Self::echo_temperature) and returns a ticket for its result.
@@ -2847,51 +3193,42 @@ impl TortureVersionClient {
     pub fn start_echo_temperature(
         &self,
         args: Temperature,
-    ) -> Result<PendingCall<Temperature>, CallError> {
-        self.0.onc().start(
-            ECHO_TEMPERATURE,
-            |out| {
-                out.put_word(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    ) -> Result<
+        C::Pending<Temperature, TortureVersionEchoTemperatureError>,
+        TortureVersionEchoTemperatureError,
+    > {
+        self.0.start(&TortureVersionEchoTemperature { args })
     }
 
     /// The procedure `ECHO_SCALARS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, CallError> {
-        self.0.onc().call(
-            ECHO_SCALARS,
-            |out| args.encode(out).field("ECHO_SCALARS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, TortureVersionEchoScalarsError> {
+        self.0.call(&TortureVersionEchoScalars { args })
     }
 
     /// Starts [`echo_scalars`](Self::echo_scalars) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_scalars(&self, args: &Scalars) -> Result<PendingCall<Scalars>, CallError> {
-        self.0.onc().start(
-            ECHO_SCALARS,
-            |out| args.encode(out).field("ECHO_SCALARS.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_scalars(
+        &self,
+        args: &Scalars,
+    ) -> Result<C::Pending<Scalars, TortureVersionEchoScalarsError>, TortureVersionEchoScalarsError>
+    {
+        self.0.start(&TortureVersionEchoScalars { args })
     }
 
     /// The procedure `ECHO_SMALL_SCALARS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_small_scalars(&self, args: &SmallScalars) -> Result<SmallScalars, CallError> {
-        self.0.onc().call(
-            ECHO_SMALL_SCALARS,
-            |out| args.encode(out).field("ECHO_SMALL_SCALARS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_small_scalars(
+        &self,
+        args: &SmallScalars,
+    ) -> Result<SmallScalars, TortureVersionEchoSmallScalarsError> {
+        self.0.call(&TortureVersionEchoSmallScalars { args })
     }
 
     /// Starts [`echo_small_scalars`](Self::echo_small_scalars) and returns a ticket for its result.
@@ -2901,24 +3238,22 @@ impl TortureVersionClient {
     pub fn start_echo_small_scalars(
         &self,
         args: &SmallScalars,
-    ) -> Result<PendingCall<SmallScalars>, CallError> {
-        self.0.onc().start(
-            ECHO_SMALL_SCALARS,
-            |out| args.encode(out).field("ECHO_SMALL_SCALARS.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<SmallScalars, TortureVersionEchoSmallScalarsError>,
+        TortureVersionEchoSmallScalarsError,
+    > {
+        self.0.start(&TortureVersionEchoSmallScalars { args })
     }
 
     /// The procedure `ECHO_FIXED_OPAQUES`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_fixed_opaques(&self, args: &FixedOpaques) -> Result<FixedOpaques, CallError> {
-        self.0.onc().call(
-            ECHO_FIXED_OPAQUES,
-            |out| args.encode(out).field("ECHO_FIXED_OPAQUES.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_fixed_opaques(
+        &self,
+        args: &FixedOpaques,
+    ) -> Result<FixedOpaques, TortureVersionEchoFixedOpaquesError> {
+        self.0.call(&TortureVersionEchoFixedOpaques { args })
     }
 
     /// Starts [`echo_fixed_opaques`](Self::echo_fixed_opaques) and returns a ticket for its result.
@@ -2928,24 +3263,22 @@ impl TortureVersionClient {
     pub fn start_echo_fixed_opaques(
         &self,
         args: &FixedOpaques,
-    ) -> Result<PendingCall<FixedOpaques>, CallError> {
-        self.0.onc().start(
-            ECHO_FIXED_OPAQUES,
-            |out| args.encode(out).field("ECHO_FIXED_OPAQUES.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<FixedOpaques, TortureVersionEchoFixedOpaquesError>,
+        TortureVersionEchoFixedOpaquesError,
+    > {
+        self.0.start(&TortureVersionEchoFixedOpaques { args })
     }
 
     /// The procedure `ECHO_COUNTED_OPAQUES`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_counted_opaques(&self, args: &CountedOpaques) -> Result<CountedOpaques, CallError> {
-        self.0.onc().call(
-            ECHO_COUNTED_OPAQUES,
-            |out| args.encode(out).field("ECHO_COUNTED_OPAQUES.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_counted_opaques(
+        &self,
+        args: &CountedOpaques,
+    ) -> Result<CountedOpaques, TortureVersionEchoCountedOpaquesError> {
+        self.0.call(&TortureVersionEchoCountedOpaques { args })
     }
 
     /// Starts [`echo_counted_opaques`](Self::echo_counted_opaques) and returns a ticket for its result.
@@ -2955,96 +3288,81 @@ impl TortureVersionClient {
     pub fn start_echo_counted_opaques(
         &self,
         args: &CountedOpaques,
-    ) -> Result<PendingCall<CountedOpaques>, CallError> {
-        self.0.onc().start(
-            ECHO_COUNTED_OPAQUES,
-            |out| args.encode(out).field("ECHO_COUNTED_OPAQUES.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<CountedOpaques, TortureVersionEchoCountedOpaquesError>,
+        TortureVersionEchoCountedOpaquesError,
+    > {
+        self.0.start(&TortureVersionEchoCountedOpaques { args })
     }
 
     /// The procedure `ECHO_STRINGS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_strings(&self, args: &Strings) -> Result<Strings, CallError> {
-        self.0.onc().call(
-            ECHO_STRINGS,
-            |out| args.encode(out).field("ECHO_STRINGS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_strings(&self, args: &Strings) -> Result<Strings, TortureVersionEchoStringsError> {
+        self.0.call(&TortureVersionEchoStrings { args })
     }
 
     /// Starts [`echo_strings`](Self::echo_strings) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_strings(&self, args: &Strings) -> Result<PendingCall<Strings>, CallError> {
-        self.0.onc().start(
-            ECHO_STRINGS,
-            |out| args.encode(out).field("ECHO_STRINGS.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_strings(
+        &self,
+        args: &Strings,
+    ) -> Result<C::Pending<Strings, TortureVersionEchoStringsError>, TortureVersionEchoStringsError>
+    {
+        self.0.start(&TortureVersionEchoStrings { args })
     }
 
     /// The procedure `ECHO_DRAWING`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, CallError> {
-        self.0.onc().call(
-            ECHO_DRAWING,
-            |out| args.encode(out).field("ECHO_DRAWING.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, TortureVersionEchoDrawingError> {
+        self.0.call(&TortureVersionEchoDrawing { args })
     }
 
     /// Starts [`echo_drawing`](Self::echo_drawing) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_drawing(&self, args: &Drawing) -> Result<PendingCall<Drawing>, CallError> {
-        self.0.onc().start(
-            ECHO_DRAWING,
-            |out| args.encode(out).field("ECHO_DRAWING.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_drawing(
+        &self,
+        args: &Drawing,
+    ) -> Result<C::Pending<Drawing, TortureVersionEchoDrawingError>, TortureVersionEchoDrawingError>
+    {
+        self.0.start(&TortureVersionEchoDrawing { args })
     }
 
     /// The procedure `ECHO_HOLES`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_holes(&self, args: &Holes) -> Result<Holes, CallError> {
-        self.0.onc().call(
-            ECHO_HOLES,
-            |out| args.encode(out).field("ECHO_HOLES.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_holes(&self, args: &Holes) -> Result<Holes, TortureVersionEchoHolesError> {
+        self.0.call(&TortureVersionEchoHoles { args })
     }
 
     /// Starts [`echo_holes`](Self::echo_holes) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_holes(&self, args: &Holes) -> Result<PendingCall<Holes>, CallError> {
-        self.0.onc().start(
-            ECHO_HOLES,
-            |out| args.encode(out).field("ECHO_HOLES.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_holes(
+        &self,
+        args: &Holes,
+    ) -> Result<C::Pending<Holes, TortureVersionEchoHolesError>, TortureVersionEchoHolesError> {
+        self.0.start(&TortureVersionEchoHoles { args })
     }
 
     /// The procedure `ECHO_FIXED_ARRAYS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_fixed_arrays(&self, args: &FixedArrays) -> Result<FixedArrays, CallError> {
-        self.0.onc().call(
-            ECHO_FIXED_ARRAYS,
-            |out| args.encode(out).field("ECHO_FIXED_ARRAYS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_fixed_arrays(
+        &self,
+        args: &FixedArrays,
+    ) -> Result<FixedArrays, TortureVersionEchoFixedArraysError> {
+        self.0.call(&TortureVersionEchoFixedArrays { args })
     }
 
     /// Starts [`echo_fixed_arrays`](Self::echo_fixed_arrays) and returns a ticket for its result.
@@ -3054,24 +3372,22 @@ impl TortureVersionClient {
     pub fn start_echo_fixed_arrays(
         &self,
         args: &FixedArrays,
-    ) -> Result<PendingCall<FixedArrays>, CallError> {
-        self.0.onc().start(
-            ECHO_FIXED_ARRAYS,
-            |out| args.encode(out).field("ECHO_FIXED_ARRAYS.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<FixedArrays, TortureVersionEchoFixedArraysError>,
+        TortureVersionEchoFixedArraysError,
+    > {
+        self.0.start(&TortureVersionEchoFixedArrays { args })
     }
 
     /// The procedure `ECHO_COUNTED_ARRAYS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_counted_arrays(&self, args: &CountedArrays) -> Result<CountedArrays, CallError> {
-        self.0.onc().call(
-            ECHO_COUNTED_ARRAYS,
-            |out| args.encode(out).field("ECHO_COUNTED_ARRAYS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_counted_arrays(
+        &self,
+        args: &CountedArrays,
+    ) -> Result<CountedArrays, TortureVersionEchoCountedArraysError> {
+        self.0.call(&TortureVersionEchoCountedArrays { args })
     }
 
     /// Starts [`echo_counted_arrays`](Self::echo_counted_arrays) and returns a ticket for its result.
@@ -3081,24 +3397,22 @@ impl TortureVersionClient {
     pub fn start_echo_counted_arrays(
         &self,
         args: &CountedArrays,
-    ) -> Result<PendingCall<CountedArrays>, CallError> {
-        self.0.onc().start(
-            ECHO_COUNTED_ARRAYS,
-            |out| args.encode(out).field("ECHO_COUNTED_ARRAYS.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<CountedArrays, TortureVersionEchoCountedArraysError>,
+        TortureVersionEchoCountedArraysError,
+    > {
+        self.0.start(&TortureVersionEchoCountedArrays { args })
     }
 
     /// The procedure `ECHO_SMALL_ARRAYS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_small_arrays(&self, args: &SmallArrays) -> Result<SmallArrays, CallError> {
-        self.0.onc().call(
-            ECHO_SMALL_ARRAYS,
-            |out| args.encode(out).field("ECHO_SMALL_ARRAYS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_small_arrays(
+        &self,
+        args: &SmallArrays,
+    ) -> Result<SmallArrays, TortureVersionEchoSmallArraysError> {
+        self.0.call(&TortureVersionEchoSmallArrays { args })
     }
 
     /// Starts [`echo_small_arrays`](Self::echo_small_arrays) and returns a ticket for its result.
@@ -3108,230 +3422,183 @@ impl TortureVersionClient {
     pub fn start_echo_small_arrays(
         &self,
         args: &SmallArrays,
-    ) -> Result<PendingCall<SmallArrays>, CallError> {
-        self.0.onc().start(
-            ECHO_SMALL_ARRAYS,
-            |out| args.encode(out).field("ECHO_SMALL_ARRAYS.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<SmallArrays, TortureVersionEchoSmallArraysError>,
+        TortureVersionEchoSmallArraysError,
+    > {
+        self.0.start(&TortureVersionEchoSmallArrays { args })
     }
 
     /// The procedure `ECHO_RAGGED`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_ragged(&self, args: &[ListOfInts]) -> Result<Ragged, CallError> {
-        self.0.onc().call(
-            ECHO_RAGGED,
-            |out| {
-                out.put_vec(args, u32::MAX, |item, out| out.put_counted(item, u32::MAX))
-                    .field("ECHO_RAGGED.arg1")
-            },
-            |input| input.get_vec(u32::MAX, 4, |input| input.get_counted(u32::MAX)),
-        )
+    pub fn echo_ragged(
+        &self,
+        args: &[ListOfInts],
+    ) -> Result<Ragged, TortureVersionEchoRaggedError> {
+        self.0.call(&TortureVersionEchoRagged { args })
     }
 
     /// Starts [`echo_ragged`](Self::echo_ragged) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_ragged(&self, args: &[ListOfInts]) -> Result<PendingCall<Ragged>, CallError> {
-        self.0.onc().start(
-            ECHO_RAGGED,
-            |out| {
-                out.put_vec(args, u32::MAX, |item, out| out.put_counted(item, u32::MAX))
-                    .field("ECHO_RAGGED.arg1")
-            },
-            |input| input.get_vec(u32::MAX, 4, |input| input.get_counted(u32::MAX)),
-        )
+    pub fn start_echo_ragged(
+        &self,
+        args: &[ListOfInts],
+    ) -> Result<C::Pending<Ragged, TortureVersionEchoRaggedError>, TortureVersionEchoRaggedError>
+    {
+        self.0.start(&TortureVersionEchoRagged { args })
     }
 
     /// The procedure `ECHO_BLOB`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_blob(&self, args: impl AsRef<[u8]>) -> Result<Blob, CallError> {
+    pub fn echo_blob(&self, args: impl AsRef<[u8]>) -> Result<Blob, TortureVersionEchoBlobError> {
         let args = args.as_ref();
-        self.0.onc().call(
-            ECHO_BLOB,
-            |out| out.put_opaque(args, u32::MAX).field("ECHO_BLOB.arg1"),
-            |input| input.get_opaque(u32::MAX),
-        )
+        self.0.call(&TortureVersionEchoBlob { args })
     }
 
     /// Starts [`echo_blob`](Self::echo_blob) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_blob(&self, args: impl AsRef<[u8]>) -> Result<PendingCall<Blob>, CallError> {
+    pub fn start_echo_blob(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<C::Pending<Blob, TortureVersionEchoBlobError>, TortureVersionEchoBlobError> {
         let args = args.as_ref();
-        self.0.onc().start(
-            ECHO_BLOB,
-            |out| out.put_opaque(args, u32::MAX).field("ECHO_BLOB.arg1"),
-            |input| input.get_opaque(u32::MAX),
-        )
+        self.0.start(&TortureVersionEchoBlob { args })
     }
 
     /// The procedure `ECHO_WORDS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_words(&self, args: &[Text]) -> Result<Words, CallError> {
-        self.0.onc().call(
-            ECHO_WORDS,
-            |out| {
-                out.put_vec(args, u32::MAX, |item, out| out.put_opaque(item, u32::MAX))
-                    .field("ECHO_WORDS.arg1")
-            },
-            |input| input.get_vec(u32::MAX, 4, |input| input.get_string(u32::MAX)),
-        )
+    pub fn echo_words(&self, args: &[Text]) -> Result<Words, TortureVersionEchoWordsError> {
+        self.0.call(&TortureVersionEchoWords { args })
     }
 
     /// Starts [`echo_words`](Self::echo_words) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_words(&self, args: &[Text]) -> Result<PendingCall<Words>, CallError> {
-        self.0.onc().start(
-            ECHO_WORDS,
-            |out| {
-                out.put_vec(args, u32::MAX, |item, out| out.put_opaque(item, u32::MAX))
-                    .field("ECHO_WORDS.arg1")
-            },
-            |input| input.get_vec(u32::MAX, 4, |input| input.get_string(u32::MAX)),
-        )
+    pub fn start_echo_words(
+        &self,
+        args: &[Text],
+    ) -> Result<C::Pending<Words, TortureVersionEchoWordsError>, TortureVersionEchoWordsError> {
+        self.0.start(&TortureVersionEchoWords { args })
     }
 
     /// The procedure `ECHO_SHADE`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_shade(&self, args: &Shade) -> Result<Shade, CallError> {
-        self.0.onc().call(
-            ECHO_SHADE,
-            |out| args.encode(out).field("ECHO_SHADE.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_shade(&self, args: &Shade) -> Result<Shade, TortureVersionEchoShadeError> {
+        self.0.call(&TortureVersionEchoShade { args })
     }
 
     /// Starts [`echo_shade`](Self::echo_shade) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_shade(&self, args: &Shade) -> Result<PendingCall<Shade>, CallError> {
-        self.0.onc().start(
-            ECHO_SHADE,
-            |out| args.encode(out).field("ECHO_SHADE.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_shade(
+        &self,
+        args: &Shade,
+    ) -> Result<C::Pending<Shade, TortureVersionEchoShadeError>, TortureVersionEchoShadeError> {
+        self.0.start(&TortureVersionEchoShade { args })
     }
 
     /// The procedure `ECHO_WEATHER`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_weather(&self, args: &Weather) -> Result<Weather, CallError> {
-        self.0.onc().call(
-            ECHO_WEATHER,
-            |out| args.encode(out).field("ECHO_WEATHER.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_weather(&self, args: &Weather) -> Result<Weather, TortureVersionEchoWeatherError> {
+        self.0.call(&TortureVersionEchoWeather { args })
     }
 
     /// Starts [`echo_weather`](Self::echo_weather) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_weather(&self, args: &Weather) -> Result<PendingCall<Weather>, CallError> {
-        self.0.onc().start(
-            ECHO_WEATHER,
-            |out| args.encode(out).field("ECHO_WEATHER.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_weather(
+        &self,
+        args: &Weather,
+    ) -> Result<C::Pending<Weather, TortureVersionEchoWeatherError>, TortureVersionEchoWeatherError>
+    {
+        self.0.start(&TortureVersionEchoWeather { args })
     }
 
     /// The procedure `ECHO_BY_INT`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, CallError> {
-        self.0.onc().call(
-            ECHO_BY_INT,
-            |out| args.encode(out).field("ECHO_BY_INT.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, TortureVersionEchoByIntError> {
+        self.0.call(&TortureVersionEchoByInt { args })
     }
 
     /// Starts [`echo_by_int`](Self::echo_by_int) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_by_int(&self, args: &ByInt) -> Result<PendingCall<ByInt>, CallError> {
-        self.0.onc().start(
-            ECHO_BY_INT,
-            |out| args.encode(out).field("ECHO_BY_INT.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_by_int(
+        &self,
+        args: &ByInt,
+    ) -> Result<C::Pending<ByInt, TortureVersionEchoByIntError>, TortureVersionEchoByIntError> {
+        self.0.start(&TortureVersionEchoByInt { args })
     }
 
     /// The procedure `ECHO_BY_UINT`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, CallError> {
-        self.0.onc().call(
-            ECHO_BY_UINT,
-            |out| args.encode(out).field("ECHO_BY_UINT.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, TortureVersionEchoByUintError> {
+        self.0.call(&TortureVersionEchoByUint { args })
     }
 
     /// Starts [`echo_by_uint`](Self::echo_by_uint) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_by_uint(&self, args: &ByUint) -> Result<PendingCall<ByUint>, CallError> {
-        self.0.onc().start(
-            ECHO_BY_UINT,
-            |out| args.encode(out).field("ECHO_BY_UINT.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_by_uint(
+        &self,
+        args: &ByUint,
+    ) -> Result<C::Pending<ByUint, TortureVersionEchoByUintError>, TortureVersionEchoByUintError>
+    {
+        self.0.start(&TortureVersionEchoByUint { args })
     }
 
     /// The procedure `ECHO_BY_BOOL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, CallError> {
-        self.0.onc().call(
-            ECHO_BY_BOOL,
-            |out| args.encode(out).field("ECHO_BY_BOOL.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, TortureVersionEchoByBoolError> {
+        self.0.call(&TortureVersionEchoByBool { args })
     }
 
     /// Starts [`echo_by_bool`](Self::echo_by_bool) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_by_bool(&self, args: &ByBool) -> Result<PendingCall<ByBool>, CallError> {
-        self.0.onc().start(
-            ECHO_BY_BOOL,
-            |out| args.encode(out).field("ECHO_BY_BOOL.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_echo_by_bool(
+        &self,
+        args: &ByBool,
+    ) -> Result<C::Pending<ByBool, TortureVersionEchoByBoolError>, TortureVersionEchoByBoolError>
+    {
+        self.0.start(&TortureVersionEchoByBool { args })
     }
 
     /// The procedure `ECHO_NESTED_UNION`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_nested_union(&self, args: &NestedUnion) -> Result<NestedUnion, CallError> {
-        self.0.onc().call(
-            ECHO_NESTED_UNION,
-            |out| args.encode(out).field("ECHO_NESTED_UNION.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_nested_union(
+        &self,
+        args: &NestedUnion,
+    ) -> Result<NestedUnion, TortureVersionEchoNestedUnionError> {
+        self.0.call(&TortureVersionEchoNestedUnion { args })
     }
 
     /// Starts [`echo_nested_union`](Self::echo_nested_union) and returns a ticket for its result.
@@ -3341,24 +3608,22 @@ impl TortureVersionClient {
     pub fn start_echo_nested_union(
         &self,
         args: &NestedUnion,
-    ) -> Result<PendingCall<NestedUnion>, CallError> {
-        self.0.onc().start(
-            ECHO_NESTED_UNION,
-            |out| args.encode(out).field("ECHO_NESTED_UNION.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<NestedUnion, TortureVersionEchoNestedUnionError>,
+        TortureVersionEchoNestedUnionError,
+    > {
+        self.0.start(&TortureVersionEchoNestedUnion { args })
     }
 
     /// The procedure `ECHO_OPTIONALS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_optionals(&self, args: &Optionals) -> Result<Optionals, CallError> {
-        self.0.onc().call(
-            ECHO_OPTIONALS,
-            |out| args.encode(out).field("ECHO_OPTIONALS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_optionals(
+        &self,
+        args: &Optionals,
+    ) -> Result<Optionals, TortureVersionEchoOptionalsError> {
+        self.0.call(&TortureVersionEchoOptionals { args })
     }
 
     /// Starts [`echo_optionals`](Self::echo_optionals) and returns a ticket for its result.
@@ -3368,48 +3633,47 @@ impl TortureVersionClient {
     pub fn start_echo_optionals(
         &self,
         args: &Optionals,
-    ) -> Result<PendingCall<Optionals>, CallError> {
-        self.0.onc().start(
-            ECHO_OPTIONALS,
-            |out| args.encode(out).field("ECHO_OPTIONALS.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<Optionals, TortureVersionEchoOptionalsError>,
+        TortureVersionEchoOptionalsError,
+    > {
+        self.0.start(&TortureVersionEchoOptionals { args })
     }
 
     /// The procedure `ECHO_NODE_LIST`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_node_list(&self, args: &[Node]) -> Result<NodeList, CallError> {
-        self.0.onc().call(
-            ECHO_NODE_LIST,
-            |out| out.put_list(args).field("ECHO_NODE_LIST.arg1"),
-            |input| input.get_list(),
-        )
+    pub fn echo_node_list(
+        &self,
+        args: &[Node],
+    ) -> Result<NodeList, TortureVersionEchoNodeListError> {
+        self.0.call(&TortureVersionEchoNodeList { args })
     }
 
     /// Starts [`echo_node_list`](Self::echo_node_list) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_node_list(&self, args: &[Node]) -> Result<PendingCall<NodeList>, CallError> {
-        self.0.onc().start(
-            ECHO_NODE_LIST,
-            |out| out.put_list(args).field("ECHO_NODE_LIST.arg1"),
-            |input| input.get_list(),
-        )
+    pub fn start_echo_node_list(
+        &self,
+        args: &[Node],
+    ) -> Result<
+        C::Pending<NodeList, TortureVersionEchoNodeListError>,
+        TortureVersionEchoNodeListError,
+    > {
+        self.0.start(&TortureVersionEchoNodeList { args })
     }
 
     /// The procedure `ECHO_TWO_LISTS`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_two_lists(&self, args: &TwoLists) -> Result<TwoLists, CallError> {
-        self.0.onc().call(
-            ECHO_TWO_LISTS,
-            |out| args.encode(out).field("ECHO_TWO_LISTS.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_two_lists(
+        &self,
+        args: &TwoLists,
+    ) -> Result<TwoLists, TortureVersionEchoTwoListsError> {
+        self.0.call(&TortureVersionEchoTwoLists { args })
     }
 
     /// Starts [`echo_two_lists`](Self::echo_two_lists) and returns a ticket for its result.
@@ -3419,72 +3683,62 @@ impl TortureVersionClient {
     pub fn start_echo_two_lists(
         &self,
         args: &TwoLists,
-    ) -> Result<PendingCall<TwoLists>, CallError> {
-        self.0.onc().start(
-            ECHO_TWO_LISTS,
-            |out| args.encode(out).field("ECHO_TWO_LISTS.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<TwoLists, TortureVersionEchoTwoListsError>,
+        TortureVersionEchoTwoListsError,
+    > {
+        self.0.start(&TortureVersionEchoTwoLists { args })
     }
 
     /// The procedure `ECHO_GROUP`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, CallError> {
-        self.0.onc().call(
-            ECHO_GROUP,
-            |out| out.put_bare_list(args).field("ECHO_GROUP.arg1"),
-            |input| input.get_bare_list(),
-        )
+    pub fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, TortureVersionEchoGroupError> {
+        self.0.call(&TortureVersionEchoGroup { args })
     }
 
     /// Starts [`echo_group`](Self::echo_group) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_group(&self, args: &[Group]) -> Result<PendingCall<Vec<Group>>, CallError> {
-        self.0.onc().start(
-            ECHO_GROUP,
-            |out| out.put_bare_list(args).field("ECHO_GROUP.arg1"),
-            |input| input.get_bare_list(),
-        )
+    pub fn start_echo_group(
+        &self,
+        args: &[Group],
+    ) -> Result<C::Pending<Vec<Group>, TortureVersionEchoGroupError>, TortureVersionEchoGroupError>
+    {
+        self.0.start(&TortureVersionEchoGroup { args })
     }
 
     /// The procedure `ECHO_TREE`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, CallError> {
-        self.0.onc().call(
-            ECHO_TREE,
-            |out| out.put_bare_list(args).field("ECHO_TREE.arg1"),
-            |input| input.get_bare_list(),
-        )
+    pub fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, TortureVersionEchoTreeError> {
+        self.0.call(&TortureVersionEchoTree { args })
     }
 
     /// Starts [`echo_tree`](Self::echo_tree) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo_tree(&self, args: &[Tree]) -> Result<PendingCall<Vec<Tree>>, CallError> {
-        self.0.onc().start(
-            ECHO_TREE,
-            |out| out.put_bare_list(args).field("ECHO_TREE.arg1"),
-            |input| input.get_bare_list(),
-        )
+    pub fn start_echo_tree(
+        &self,
+        args: &[Tree],
+    ) -> Result<C::Pending<Vec<Tree>, TortureVersionEchoTreeError>, TortureVersionEchoTreeError>
+    {
+        self.0.start(&TortureVersionEchoTree { args })
     }
 
     /// The procedure `ECHO_DIRECTORY`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_directory(&self, args: &Directory) -> Result<Directory, CallError> {
-        self.0.onc().call(
-            ECHO_DIRECTORY,
-            |out| args.encode(out).field("ECHO_DIRECTORY.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_directory(
+        &self,
+        args: &Directory,
+    ) -> Result<Directory, TortureVersionEchoDirectoryError> {
+        self.0.call(&TortureVersionEchoDirectory { args })
     }
 
     /// Starts [`echo_directory`](Self::echo_directory) and returns a ticket for its result.
@@ -3494,24 +3748,22 @@ impl TortureVersionClient {
     pub fn start_echo_directory(
         &self,
         args: &Directory,
-    ) -> Result<PendingCall<Directory>, CallError> {
-        self.0.onc().start(
-            ECHO_DIRECTORY,
-            |out| args.encode(out).field("ECHO_DIRECTORY.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<Directory, TortureVersionEchoDirectoryError>,
+        TortureVersionEchoDirectoryError,
+    > {
+        self.0.start(&TortureVersionEchoDirectory { args })
     }
 
     /// The procedure `ECHO_EXPRESSION`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_expression(&self, args: &Expression) -> Result<Expression, CallError> {
-        self.0.onc().call(
-            ECHO_EXPRESSION,
-            |out| args.encode(out).field("ECHO_EXPRESSION.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_expression(
+        &self,
+        args: &Expression,
+    ) -> Result<Expression, TortureVersionEchoExpressionError> {
+        self.0.call(&TortureVersionEchoExpression { args })
     }
 
     /// Starts [`echo_expression`](Self::echo_expression) and returns a ticket for its result.
@@ -3521,24 +3773,22 @@ impl TortureVersionClient {
     pub fn start_echo_expression(
         &self,
         args: &Expression,
-    ) -> Result<PendingCall<Expression>, CallError> {
-        self.0.onc().start(
-            ECHO_EXPRESSION,
-            |out| args.encode(out).field("ECHO_EXPRESSION.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<Expression, TortureVersionEchoExpressionError>,
+        TortureVersionEchoExpressionError,
+    > {
+        self.0.start(&TortureVersionEchoExpression { args })
     }
 
     /// The procedure `ECHO_EVERYTHING`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo_everything(&self, args: &Everything) -> Result<Everything, CallError> {
-        self.0.onc().call(
-            ECHO_EVERYTHING,
-            |out| args.encode(out).field("ECHO_EVERYTHING.arg1"),
-            Marshal::decode,
-        )
+    pub fn echo_everything(
+        &self,
+        args: &Everything,
+    ) -> Result<Everything, TortureVersionEchoEverythingError> {
+        self.0.call(&TortureVersionEchoEverything { args })
     }
 
     /// Starts [`echo_everything`](Self::echo_everything) and returns a ticket for its result.
@@ -3548,92 +3798,68 @@ impl TortureVersionClient {
     pub fn start_echo_everything(
         &self,
         args: &Everything,
-    ) -> Result<PendingCall<Everything>, CallError> {
-        self.0.onc().start(
-            ECHO_EVERYTHING,
-            |out| args.encode(out).field("ECHO_EVERYTHING.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<
+        C::Pending<Everything, TortureVersionEchoEverythingError>,
+        TortureVersionEchoEverythingError,
+    > {
+        self.0.start(&TortureVersionEchoEverything { args })
     }
 
     /// Takes nothing and returns 42.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn answer(&self) -> Result<i32, CallError> {
-        self.0.onc().call(ANSWER, |_| Ok(()), |input| input.get())
+    pub fn answer(&self) -> Result<i32, TortureVersionAnswerError> {
+        self.0.call(&TortureVersionAnswer)
     }
 
     /// Starts [`answer`](Self::answer) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_answer(&self) -> Result<PendingCall<i32>, CallError> {
-        self.0.onc().start(ANSWER, |_| Ok(()), |input| input.get())
+    pub fn start_answer(
+        &self,
+    ) -> Result<C::Pending<i32, TortureVersionAnswerError>, TortureVersionAnswerError> {
+        self.0.start(&TortureVersionAnswer)
     }
 
     /// Takes a number and returns nothing.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn swallow(&self, args: i32) -> Result<(), CallError> {
-        self.0.onc().call(
-            SWALLOW,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |_| Ok(()),
-        )
+    pub fn swallow(&self, args: i32) -> Result<(), TortureVersionSwallowError> {
+        self.0.call(&TortureVersionSwallow { args })
     }
 
     /// Starts [`swallow`](Self::swallow) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_swallow(&self, args: i32) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(
-            SWALLOW,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |_| Ok(()),
-        )
+    pub fn start_swallow(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<(), TortureVersionSwallowError>, TortureVersionSwallowError> {
+        self.0.start(&TortureVersionSwallow { args })
     }
 
     /// The sum of both.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn add(&self, arg1: i32, arg2: i32) -> Result<i32, CallError> {
-        self.0.onc().call(
-            ADD,
-            |out| {
-                let mut block = out.block::<8>();
-                block.put(0, arg1);
-                block.put(4, arg2);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn add(&self, arg1: i32, arg2: i32) -> Result<i32, TortureVersionAddError> {
+        self.0.call(&TortureVersionAdd { arg1, arg2 })
     }
 
     /// Starts [`add`](Self::add) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_add(&self, arg1: i32, arg2: i32) -> Result<PendingCall<i32>, CallError> {
-        self.0.onc().start(
-            ADD,
-            |out| {
-                let mut block = out.block::<8>();
-                block.put(0, arg1);
-                block.put(4, arg2);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_add(
+        &self,
+        arg1: i32,
+        arg2: i32,
+    ) -> Result<C::Pending<i32, TortureVersionAddError>, TortureVersionAddError> {
+        self.0.start(&TortureVersionAdd { arg1, arg2 })
     }
 
     /// Several arguments of several kinds: a drawing made of the title, the pixels, the ink and
@@ -3647,21 +3873,15 @@ impl TortureVersionClient {
         arg2: impl AsRef<[u8]>,
         arg3: Color,
         arg4: &Line,
-    ) -> Result<Drawing, CallError> {
+    ) -> Result<Drawing, TortureVersionAssembleError> {
         let arg1 = arg1.as_ref();
         let arg2 = arg2.as_ref();
-        self.0.onc().call(
-            ASSEMBLE,
-            |out| {
-                out.put_opaque(arg1, u32::MAX).field("ASSEMBLE.arg1")?;
-                out.put_opaque(arg2, u32::MAX).field("ASSEMBLE.arg2")?;
-                let mut block = out.block::<20>();
-                block.put_word(0, arg3);
-                block.blit(4, arg4);
-                Ok(())
-            },
-            Marshal::decode,
-        )
+        self.0.call(&TortureVersionAssemble {
+            arg1,
+            arg2,
+            arg3,
+            arg4,
+        })
     }
 
     /// Starts [`assemble`](Self::assemble) and returns a ticket for its result.
@@ -3674,51 +3894,1283 @@ impl TortureVersionClient {
         arg2: impl AsRef<[u8]>,
         arg3: Color,
         arg4: &Line,
-    ) -> Result<PendingCall<Drawing>, CallError> {
+    ) -> Result<C::Pending<Drawing, TortureVersionAssembleError>, TortureVersionAssembleError> {
         let arg1 = arg1.as_ref();
         let arg2 = arg2.as_ref();
-        self.0.onc().start(
-            ASSEMBLE,
-            |out| {
-                out.put_opaque(arg1, u32::MAX).field("ASSEMBLE.arg1")?;
-                out.put_opaque(arg2, u32::MAX).field("ASSEMBLE.arg2")?;
-                let mut block = out.block::<20>();
-                block.put_word(0, arg3);
-                block.blit(4, arg4);
-                Ok(())
-            },
-            Marshal::decode,
-        )
+        self.0.start(&TortureVersionAssemble {
+            arg1,
+            arg2,
+            arg3,
+            arg4,
+        })
     }
 
     /// A blob of so many bytes, each its own position modulo 251: large results.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn produce(&self, args: u32) -> Result<Blob, CallError> {
-        self.0.onc().call(
-            PRODUCE,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get_opaque(u32::MAX),
-        )
+    pub fn produce(&self, args: u32) -> Result<Blob, TortureVersionProduceError> {
+        self.0.call(&TortureVersionProduce { args })
     }
 
     /// Starts [`produce`](Self::produce) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_produce(&self, args: u32) -> Result<PendingCall<Blob>, CallError> {
-        self.0.onc().start(
-            PRODUCE,
-            |out| {
-                out.put(args);
-                Ok(())
-            },
-            |input| input.get_opaque(u32::MAX),
-        )
+    pub fn start_produce(
+        &self,
+        args: u32,
+    ) -> Result<C::Pending<Blob, TortureVersionProduceError>, TortureVersionProduceError> {
+        self.0.start(&TortureVersionProduce { args })
+    }
+}
+
+impl<C: MakeCalls> TortureVersionCalls for TortureVersionClient<C> {
+    fn torture_null(&self) -> Result<(), TortureVersionTortureNullError> {
+        Self::torture_null(self)
+    }
+
+    fn echo_int(&self, args: i32) -> Result<i32, TortureVersionEchoIntError> {
+        Self::echo_int(self, args)
+    }
+
+    fn echo_uint(&self, args: u32) -> Result<u32, TortureVersionEchoUintError> {
+        Self::echo_uint(self, args)
+    }
+
+    fn echo_hyper(&self, args: i64) -> Result<i64, TortureVersionEchoHyperError> {
+        Self::echo_hyper(self, args)
+    }
+
+    fn echo_uhyper(&self, args: u64) -> Result<u64, TortureVersionEchoUhyperError> {
+        Self::echo_uhyper(self, args)
+    }
+
+    fn echo_float(&self, args: f32) -> Result<f32, TortureVersionEchoFloatError> {
+        Self::echo_float(self, args)
+    }
+
+    fn echo_double(&self, args: f64) -> Result<f64, TortureVersionEchoDoubleError> {
+        Self::echo_double(self, args)
+    }
+
+    fn echo_bool(&self, args: bool) -> Result<bool, TortureVersionEchoBoolError> {
+        Self::echo_bool(self, args)
+    }
+
+    fn echo_string(&self, args: &[u8]) -> Result<BString, TortureVersionEchoStringError> {
+        Self::echo_string(self, args)
+    }
+
+    fn echo_short(&self, args: i16) -> Result<i16, TortureVersionEchoShortError> {
+        Self::echo_short(self, args)
+    }
+
+    fn echo_uchar(&self, args: u8) -> Result<u8, TortureVersionEchoUcharError> {
+        Self::echo_uchar(self, args)
+    }
+
+    fn echo_temperature(
+        &self,
+        args: Temperature,
+    ) -> Result<Temperature, TortureVersionEchoTemperatureError> {
+        Self::echo_temperature(self, args)
+    }
+
+    fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, TortureVersionEchoScalarsError> {
+        Self::echo_scalars(self, args)
+    }
+
+    fn echo_small_scalars(
+        &self,
+        args: &SmallScalars,
+    ) -> Result<SmallScalars, TortureVersionEchoSmallScalarsError> {
+        Self::echo_small_scalars(self, args)
+    }
+
+    fn echo_fixed_opaques(
+        &self,
+        args: &FixedOpaques,
+    ) -> Result<FixedOpaques, TortureVersionEchoFixedOpaquesError> {
+        Self::echo_fixed_opaques(self, args)
+    }
+
+    fn echo_counted_opaques(
+        &self,
+        args: &CountedOpaques,
+    ) -> Result<CountedOpaques, TortureVersionEchoCountedOpaquesError> {
+        Self::echo_counted_opaques(self, args)
+    }
+
+    fn echo_strings(&self, args: &Strings) -> Result<Strings, TortureVersionEchoStringsError> {
+        Self::echo_strings(self, args)
+    }
+
+    fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, TortureVersionEchoDrawingError> {
+        Self::echo_drawing(self, args)
+    }
+
+    fn echo_holes(&self, args: &Holes) -> Result<Holes, TortureVersionEchoHolesError> {
+        Self::echo_holes(self, args)
+    }
+
+    fn echo_fixed_arrays(
+        &self,
+        args: &FixedArrays,
+    ) -> Result<FixedArrays, TortureVersionEchoFixedArraysError> {
+        Self::echo_fixed_arrays(self, args)
+    }
+
+    fn echo_counted_arrays(
+        &self,
+        args: &CountedArrays,
+    ) -> Result<CountedArrays, TortureVersionEchoCountedArraysError> {
+        Self::echo_counted_arrays(self, args)
+    }
+
+    fn echo_small_arrays(
+        &self,
+        args: &SmallArrays,
+    ) -> Result<SmallArrays, TortureVersionEchoSmallArraysError> {
+        Self::echo_small_arrays(self, args)
+    }
+
+    fn echo_ragged(&self, args: &[ListOfInts]) -> Result<Ragged, TortureVersionEchoRaggedError> {
+        Self::echo_ragged(self, args)
+    }
+
+    fn echo_blob(&self, args: &[u8]) -> Result<Blob, TortureVersionEchoBlobError> {
+        Self::echo_blob(self, args)
+    }
+
+    fn echo_words(&self, args: &[Text]) -> Result<Words, TortureVersionEchoWordsError> {
+        Self::echo_words(self, args)
+    }
+
+    fn echo_shade(&self, args: &Shade) -> Result<Shade, TortureVersionEchoShadeError> {
+        Self::echo_shade(self, args)
+    }
+
+    fn echo_weather(&self, args: &Weather) -> Result<Weather, TortureVersionEchoWeatherError> {
+        Self::echo_weather(self, args)
+    }
+
+    fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, TortureVersionEchoByIntError> {
+        Self::echo_by_int(self, args)
+    }
+
+    fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, TortureVersionEchoByUintError> {
+        Self::echo_by_uint(self, args)
+    }
+
+    fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, TortureVersionEchoByBoolError> {
+        Self::echo_by_bool(self, args)
+    }
+
+    fn echo_nested_union(
+        &self,
+        args: &NestedUnion,
+    ) -> Result<NestedUnion, TortureVersionEchoNestedUnionError> {
+        Self::echo_nested_union(self, args)
+    }
+
+    fn echo_optionals(
+        &self,
+        args: &Optionals,
+    ) -> Result<Optionals, TortureVersionEchoOptionalsError> {
+        Self::echo_optionals(self, args)
+    }
+
+    fn echo_node_list(&self, args: &[Node]) -> Result<NodeList, TortureVersionEchoNodeListError> {
+        Self::echo_node_list(self, args)
+    }
+
+    fn echo_two_lists(&self, args: &TwoLists) -> Result<TwoLists, TortureVersionEchoTwoListsError> {
+        Self::echo_two_lists(self, args)
+    }
+
+    fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, TortureVersionEchoGroupError> {
+        Self::echo_group(self, args)
+    }
+
+    fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, TortureVersionEchoTreeError> {
+        Self::echo_tree(self, args)
+    }
+
+    fn echo_directory(
+        &self,
+        args: &Directory,
+    ) -> Result<Directory, TortureVersionEchoDirectoryError> {
+        Self::echo_directory(self, args)
+    }
+
+    fn echo_expression(
+        &self,
+        args: &Expression,
+    ) -> Result<Expression, TortureVersionEchoExpressionError> {
+        Self::echo_expression(self, args)
+    }
+
+    fn echo_everything(
+        &self,
+        args: &Everything,
+    ) -> Result<Everything, TortureVersionEchoEverythingError> {
+        Self::echo_everything(self, args)
+    }
+
+    fn answer(&self) -> Result<i32, TortureVersionAnswerError> {
+        Self::answer(self)
+    }
+
+    fn swallow(&self, args: i32) -> Result<(), TortureVersionSwallowError> {
+        Self::swallow(self, args)
+    }
+
+    fn add(&self, arg1: i32, arg2: i32) -> Result<i32, TortureVersionAddError> {
+        Self::add(self, arg1, arg2)
+    }
+
+    fn assemble(
+        &self,
+        arg1: &[u8],
+        arg2: &[u8],
+        arg3: Color,
+        arg4: &Line,
+    ) -> Result<Drawing, TortureVersionAssembleError> {
+        Self::assemble(self, arg1, arg2, arg3, arg4)
+    }
+
+    fn produce(&self, args: u32) -> Result<Blob, TortureVersionProduceError> {
+        Self::produce(self, args)
+    }
+}
+
+/// A call of `TORTURE_NULL`.
+struct TortureVersionTortureNull;
+
+impl ProcedureCall for TortureVersionTortureNull {
+    const PROCEDURE: u32 = TORTURE_NULL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = TortureVersionTortureNullError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `ECHO_INT`.
+struct TortureVersionEchoInt {
+    args: i32,
+}
+
+impl ProcedureCall for TortureVersionEchoInt {
+    const PROCEDURE: u32 = ECHO_INT;
+    const HAS_LEAN: bool = false;
+
+    type Result = i32;
+    type Error = TortureVersionEchoIntError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `ECHO_UINT`.
+struct TortureVersionEchoUint {
+    args: u32,
+}
+
+impl ProcedureCall for TortureVersionEchoUint {
+    const PROCEDURE: u32 = ECHO_UINT;
+    const HAS_LEAN: bool = false;
+
+    type Result = u32;
+    type Error = TortureVersionEchoUintError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `ECHO_HYPER`.
+struct TortureVersionEchoHyper {
+    args: i64,
+}
+
+impl ProcedureCall for TortureVersionEchoHyper {
+    const PROCEDURE: u32 = ECHO_HYPER;
+    const HAS_LEAN: bool = false;
+
+    type Result = i64;
+    type Error = TortureVersionEchoHyperError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<i64, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `ECHO_UHYPER`.
+struct TortureVersionEchoUhyper {
+    args: u64,
+}
+
+impl ProcedureCall for TortureVersionEchoUhyper {
+    const PROCEDURE: u32 = ECHO_UHYPER;
+    const HAS_LEAN: bool = false;
+
+    type Result = u64;
+    type Error = TortureVersionEchoUhyperError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<u64, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `ECHO_FLOAT`.
+struct TortureVersionEchoFloat {
+    args: f32,
+}
+
+impl ProcedureCall for TortureVersionEchoFloat {
+    const PROCEDURE: u32 = ECHO_FLOAT;
+    const HAS_LEAN: bool = false;
+
+    type Result = f32;
+    type Error = TortureVersionEchoFloatError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<f32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `ECHO_DOUBLE`.
+struct TortureVersionEchoDouble {
+    args: f64,
+}
+
+impl ProcedureCall for TortureVersionEchoDouble {
+    const PROCEDURE: u32 = ECHO_DOUBLE;
+    const HAS_LEAN: bool = false;
+
+    type Result = f64;
+    type Error = TortureVersionEchoDoubleError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<f64, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `ECHO_BOOL`.
+struct TortureVersionEchoBool {
+    args: bool,
+}
+
+impl ProcedureCall for TortureVersionEchoBool {
+    const PROCEDURE: u32 = ECHO_BOOL;
+    const HAS_LEAN: bool = false;
+
+    type Result = bool;
+    type Error = TortureVersionEchoBoolError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_word(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `ECHO_STRING`.
+struct TortureVersionEchoString<'a> {
+    args: &'a [u8],
+}
+
+impl ProcedureCall for TortureVersionEchoString<'_> {
+    const PROCEDURE: u32 = ECHO_STRING;
+    const HAS_LEAN: bool = false;
+
+    type Result = BString;
+    type Error = TortureVersionEchoStringError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, u32::MAX)
+            .field("ECHO_STRING.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
+    }
+}
+
+/// A call of `ECHO_SHORT`.
+struct TortureVersionEchoShort {
+    args: i16,
+}
+
+impl ProcedureCall for TortureVersionEchoShort {
+    const PROCEDURE: u32 = ECHO_SHORT;
+    const HAS_LEAN: bool = false;
+
+    type Result = i16;
+    type Error = TortureVersionEchoShortError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_word(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<i16, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `ECHO_UCHAR`.
+struct TortureVersionEchoUchar {
+    args: u8,
+}
+
+impl ProcedureCall for TortureVersionEchoUchar {
+    const PROCEDURE: u32 = ECHO_UCHAR;
+    const HAS_LEAN: bool = false;
+
+    type Result = u8;
+    type Error = TortureVersionEchoUcharError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_word(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<u8, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `ECHO_TEMPERATURE`.
+struct TortureVersionEchoTemperature {
+    args: Temperature,
+}
+
+impl ProcedureCall for TortureVersionEchoTemperature {
+    const PROCEDURE: u32 = ECHO_TEMPERATURE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Temperature;
+    type Error = TortureVersionEchoTemperatureError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_word(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Temperature, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `ECHO_SCALARS`.
+struct TortureVersionEchoScalars<'a> {
+    args: &'a Scalars,
+}
+
+impl ProcedureCall for TortureVersionEchoScalars<'_> {
+    const PROCEDURE: u32 = ECHO_SCALARS;
+    const HAS_LEAN: bool = false;
+
+    type Result = Scalars;
+    type Error = TortureVersionEchoScalarsError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_SCALARS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Scalars, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_SMALL_SCALARS`.
+struct TortureVersionEchoSmallScalars<'a> {
+    args: &'a SmallScalars,
+}
+
+impl ProcedureCall for TortureVersionEchoSmallScalars<'_> {
+    const PROCEDURE: u32 = ECHO_SMALL_SCALARS;
+    const HAS_LEAN: bool = false;
+
+    type Result = SmallScalars;
+    type Error = TortureVersionEchoSmallScalarsError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_SMALL_SCALARS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<SmallScalars, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_FIXED_OPAQUES`.
+struct TortureVersionEchoFixedOpaques<'a> {
+    args: &'a FixedOpaques,
+}
+
+impl ProcedureCall for TortureVersionEchoFixedOpaques<'_> {
+    const PROCEDURE: u32 = ECHO_FIXED_OPAQUES;
+    const HAS_LEAN: bool = false;
+
+    type Result = FixedOpaques;
+    type Error = TortureVersionEchoFixedOpaquesError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_FIXED_OPAQUES.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<FixedOpaques, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_COUNTED_OPAQUES`.
+struct TortureVersionEchoCountedOpaques<'a> {
+    args: &'a CountedOpaques,
+}
+
+impl ProcedureCall for TortureVersionEchoCountedOpaques<'_> {
+    const PROCEDURE: u32 = ECHO_COUNTED_OPAQUES;
+    const HAS_LEAN: bool = false;
+
+    type Result = CountedOpaques;
+    type Error = TortureVersionEchoCountedOpaquesError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_COUNTED_OPAQUES.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<CountedOpaques, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_STRINGS`.
+struct TortureVersionEchoStrings<'a> {
+    args: &'a Strings,
+}
+
+impl ProcedureCall for TortureVersionEchoStrings<'_> {
+    const PROCEDURE: u32 = ECHO_STRINGS;
+    const HAS_LEAN: bool = false;
+
+    type Result = Strings;
+    type Error = TortureVersionEchoStringsError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_STRINGS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Strings, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_DRAWING`.
+struct TortureVersionEchoDrawing<'a> {
+    args: &'a Drawing,
+}
+
+impl ProcedureCall for TortureVersionEchoDrawing<'_> {
+    const PROCEDURE: u32 = ECHO_DRAWING;
+    const HAS_LEAN: bool = false;
+
+    type Result = Drawing;
+    type Error = TortureVersionEchoDrawingError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_DRAWING.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Drawing, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_HOLES`.
+struct TortureVersionEchoHoles<'a> {
+    args: &'a Holes,
+}
+
+impl ProcedureCall for TortureVersionEchoHoles<'_> {
+    const PROCEDURE: u32 = ECHO_HOLES;
+    const HAS_LEAN: bool = false;
+
+    type Result = Holes;
+    type Error = TortureVersionEchoHolesError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_HOLES.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Holes, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_FIXED_ARRAYS`.
+struct TortureVersionEchoFixedArrays<'a> {
+    args: &'a FixedArrays,
+}
+
+impl ProcedureCall for TortureVersionEchoFixedArrays<'_> {
+    const PROCEDURE: u32 = ECHO_FIXED_ARRAYS;
+    const HAS_LEAN: bool = false;
+
+    type Result = FixedArrays;
+    type Error = TortureVersionEchoFixedArraysError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_FIXED_ARRAYS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<FixedArrays, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_COUNTED_ARRAYS`.
+struct TortureVersionEchoCountedArrays<'a> {
+    args: &'a CountedArrays,
+}
+
+impl ProcedureCall for TortureVersionEchoCountedArrays<'_> {
+    const PROCEDURE: u32 = ECHO_COUNTED_ARRAYS;
+    const HAS_LEAN: bool = false;
+
+    type Result = CountedArrays;
+    type Error = TortureVersionEchoCountedArraysError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_COUNTED_ARRAYS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<CountedArrays, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_SMALL_ARRAYS`.
+struct TortureVersionEchoSmallArrays<'a> {
+    args: &'a SmallArrays,
+}
+
+impl ProcedureCall for TortureVersionEchoSmallArrays<'_> {
+    const PROCEDURE: u32 = ECHO_SMALL_ARRAYS;
+    const HAS_LEAN: bool = false;
+
+    type Result = SmallArrays;
+    type Error = TortureVersionEchoSmallArraysError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_SMALL_ARRAYS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<SmallArrays, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_RAGGED`.
+struct TortureVersionEchoRagged<'a> {
+    args: &'a [ListOfInts],
+}
+
+impl ProcedureCall for TortureVersionEchoRagged<'_> {
+    const PROCEDURE: u32 = ECHO_RAGGED;
+    const HAS_LEAN: bool = false;
+
+    type Result = Ragged;
+    type Error = TortureVersionEchoRaggedError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_vec(self.args, u32::MAX, |item, out| {
+            out.put_counted(item, u32::MAX)
+        })
+        .field("ECHO_RAGGED.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Ragged, DecodeError> {
+        input.get_vec(u32::MAX, 4, |input| input.get_counted(u32::MAX))
+    }
+}
+
+/// A call of `ECHO_BLOB`.
+struct TortureVersionEchoBlob<'a> {
+    args: &'a [u8],
+}
+
+impl ProcedureCall for TortureVersionEchoBlob<'_> {
+    const PROCEDURE: u32 = ECHO_BLOB;
+    const HAS_LEAN: bool = false;
+
+    type Result = Blob;
+    type Error = TortureVersionEchoBlobError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, u32::MAX).field("ECHO_BLOB.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Blob, DecodeError> {
+        input.get_opaque(u32::MAX)
+    }
+}
+
+/// A call of `ECHO_WORDS`.
+struct TortureVersionEchoWords<'a> {
+    args: &'a [Text],
+}
+
+impl ProcedureCall for TortureVersionEchoWords<'_> {
+    const PROCEDURE: u32 = ECHO_WORDS;
+    const HAS_LEAN: bool = false;
+
+    type Result = Words;
+    type Error = TortureVersionEchoWordsError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_vec(self.args, u32::MAX, |item, out| {
+            out.put_opaque(item, u32::MAX)
+        })
+        .field("ECHO_WORDS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Words, DecodeError> {
+        input.get_vec(u32::MAX, 4, |input| input.get_string(u32::MAX))
+    }
+}
+
+/// A call of `ECHO_SHADE`.
+struct TortureVersionEchoShade<'a> {
+    args: &'a Shade,
+}
+
+impl ProcedureCall for TortureVersionEchoShade<'_> {
+    const PROCEDURE: u32 = ECHO_SHADE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Shade;
+    type Error = TortureVersionEchoShadeError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_SHADE.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Shade, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_WEATHER`.
+struct TortureVersionEchoWeather<'a> {
+    args: &'a Weather,
+}
+
+impl ProcedureCall for TortureVersionEchoWeather<'_> {
+    const PROCEDURE: u32 = ECHO_WEATHER;
+    const HAS_LEAN: bool = false;
+
+    type Result = Weather;
+    type Error = TortureVersionEchoWeatherError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_WEATHER.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Weather, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_BY_INT`.
+struct TortureVersionEchoByInt<'a> {
+    args: &'a ByInt,
+}
+
+impl ProcedureCall for TortureVersionEchoByInt<'_> {
+    const PROCEDURE: u32 = ECHO_BY_INT;
+    const HAS_LEAN: bool = false;
+
+    type Result = ByInt;
+    type Error = TortureVersionEchoByIntError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_BY_INT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<ByInt, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_BY_UINT`.
+struct TortureVersionEchoByUint<'a> {
+    args: &'a ByUint,
+}
+
+impl ProcedureCall for TortureVersionEchoByUint<'_> {
+    const PROCEDURE: u32 = ECHO_BY_UINT;
+    const HAS_LEAN: bool = false;
+
+    type Result = ByUint;
+    type Error = TortureVersionEchoByUintError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_BY_UINT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<ByUint, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_BY_BOOL`.
+struct TortureVersionEchoByBool<'a> {
+    args: &'a ByBool,
+}
+
+impl ProcedureCall for TortureVersionEchoByBool<'_> {
+    const PROCEDURE: u32 = ECHO_BY_BOOL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ByBool;
+    type Error = TortureVersionEchoByBoolError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_BY_BOOL.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<ByBool, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_NESTED_UNION`.
+struct TortureVersionEchoNestedUnion<'a> {
+    args: &'a NestedUnion,
+}
+
+impl ProcedureCall for TortureVersionEchoNestedUnion<'_> {
+    const PROCEDURE: u32 = ECHO_NESTED_UNION;
+    const HAS_LEAN: bool = false;
+
+    type Result = NestedUnion;
+    type Error = TortureVersionEchoNestedUnionError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_NESTED_UNION.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<NestedUnion, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_OPTIONALS`.
+struct TortureVersionEchoOptionals<'a> {
+    args: &'a Optionals,
+}
+
+impl ProcedureCall for TortureVersionEchoOptionals<'_> {
+    const PROCEDURE: u32 = ECHO_OPTIONALS;
+    const HAS_LEAN: bool = false;
+
+    type Result = Optionals;
+    type Error = TortureVersionEchoOptionalsError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_OPTIONALS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Optionals, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_NODE_LIST`.
+struct TortureVersionEchoNodeList<'a> {
+    args: &'a [Node],
+}
+
+impl ProcedureCall for TortureVersionEchoNodeList<'_> {
+    const PROCEDURE: u32 = ECHO_NODE_LIST;
+    const HAS_LEAN: bool = false;
+
+    type Result = NodeList;
+    type Error = TortureVersionEchoNodeListError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_list(self.args).field("ECHO_NODE_LIST.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<NodeList, DecodeError> {
+        input.get_list()
+    }
+}
+
+/// A call of `ECHO_TWO_LISTS`.
+struct TortureVersionEchoTwoLists<'a> {
+    args: &'a TwoLists,
+}
+
+impl ProcedureCall for TortureVersionEchoTwoLists<'_> {
+    const PROCEDURE: u32 = ECHO_TWO_LISTS;
+    const HAS_LEAN: bool = false;
+
+    type Result = TwoLists;
+    type Error = TortureVersionEchoTwoListsError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_TWO_LISTS.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<TwoLists, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_GROUP`.
+struct TortureVersionEchoGroup<'a> {
+    args: &'a [Group],
+}
+
+impl ProcedureCall for TortureVersionEchoGroup<'_> {
+    const PROCEDURE: u32 = ECHO_GROUP;
+    const HAS_LEAN: bool = false;
+
+    type Result = Vec<Group>;
+    type Error = TortureVersionEchoGroupError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_bare_list(self.args).field("ECHO_GROUP.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Vec<Group>, DecodeError> {
+        input.get_bare_list()
+    }
+}
+
+/// A call of `ECHO_TREE`.
+struct TortureVersionEchoTree<'a> {
+    args: &'a [Tree],
+}
+
+impl ProcedureCall for TortureVersionEchoTree<'_> {
+    const PROCEDURE: u32 = ECHO_TREE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Vec<Tree>;
+    type Error = TortureVersionEchoTreeError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_bare_list(self.args).field("ECHO_TREE.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Vec<Tree>, DecodeError> {
+        input.get_bare_list()
+    }
+}
+
+/// A call of `ECHO_DIRECTORY`.
+struct TortureVersionEchoDirectory<'a> {
+    args: &'a Directory,
+}
+
+impl ProcedureCall for TortureVersionEchoDirectory<'_> {
+    const PROCEDURE: u32 = ECHO_DIRECTORY;
+    const HAS_LEAN: bool = false;
+
+    type Result = Directory;
+    type Error = TortureVersionEchoDirectoryError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_DIRECTORY.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Directory, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_EXPRESSION`.
+struct TortureVersionEchoExpression<'a> {
+    args: &'a Expression,
+}
+
+impl ProcedureCall for TortureVersionEchoExpression<'_> {
+    const PROCEDURE: u32 = ECHO_EXPRESSION;
+    const HAS_LEAN: bool = false;
+
+    type Result = Expression;
+    type Error = TortureVersionEchoExpressionError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_EXPRESSION.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Expression, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ECHO_EVERYTHING`.
+struct TortureVersionEchoEverything<'a> {
+    args: &'a Everything,
+}
+
+impl ProcedureCall for TortureVersionEchoEverything<'_> {
+    const PROCEDURE: u32 = ECHO_EVERYTHING;
+    const HAS_LEAN: bool = false;
+
+    type Result = Everything;
+    type Error = TortureVersionEchoEverythingError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("ECHO_EVERYTHING.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Everything, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `ANSWER`.
+struct TortureVersionAnswer;
+
+impl ProcedureCall for TortureVersionAnswer {
+    const PROCEDURE: u32 = ANSWER;
+    const HAS_LEAN: bool = false;
+
+    type Result = i32;
+    type Error = TortureVersionAnswerError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `SWALLOW`.
+struct TortureVersionSwallow {
+    args: i32,
+}
+
+impl ProcedureCall for TortureVersionSwallow {
+    const PROCEDURE: u32 = SWALLOW;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = TortureVersionSwallowError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `ADD`.
+struct TortureVersionAdd {
+    arg1: i32,
+    arg2: i32,
+}
+
+impl ProcedureCall for TortureVersionAdd {
+    const PROCEDURE: u32 = ADD;
+    const HAS_LEAN: bool = false;
+
+    type Result = i32;
+    type Error = TortureVersionAddError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        let mut block = out.block::<8>();
+        block.put(0, self.arg1);
+        block.put(4, self.arg2);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `ASSEMBLE`.
+struct TortureVersionAssemble<'a> {
+    arg1: &'a [u8],
+    arg2: &'a [u8],
+    arg3: Color,
+    arg4: &'a Line,
+}
+
+impl ProcedureCall for TortureVersionAssemble<'_> {
+    const PROCEDURE: u32 = ASSEMBLE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Drawing;
+    type Error = TortureVersionAssembleError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.arg1, u32::MAX).field("ASSEMBLE.arg1")?;
+        out.put_opaque(self.arg2, u32::MAX).field("ASSEMBLE.arg2")?;
+        let mut block = out.block::<20>();
+        block.put_word(0, self.arg3);
+        block.blit(4, self.arg4);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Drawing, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `PRODUCE`.
+struct TortureVersionProduce {
+    args: u32,
+}
+
+impl ProcedureCall for TortureVersionProduce {
+    const PROCEDURE: u32 = PRODUCE;
+    const HAS_LEAN: bool = false;
+
+    type Result = Blob;
+    type Error = TortureVersionProduceError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Blob, DecodeError> {
+        input.get_opaque(u32::MAX)
     }
 }
 
@@ -4362,22 +5814,351 @@ impl<T: TortureVersion> Service for TortureVersionService<T> {
     }
 }
 
+/// Calls a [`TortureVersion`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct TortureVersionInProcess<T>(pub T);
+
+impl<T: TortureVersion> TortureVersionCalls for TortureVersionInProcess<T> {
+    fn torture_null(&self) -> Result<(), TortureVersionTortureNullError> {
+        Ok(())
+    }
+
+    fn echo_int(&self, args: i32) -> Result<i32, TortureVersionEchoIntError> {
+        let call = CallInfo::in_process(ECHO_INT);
+        let result = self.0.echo_int(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoInt>)
+    }
+
+    fn echo_uint(&self, args: u32) -> Result<u32, TortureVersionEchoUintError> {
+        let call = CallInfo::in_process(ECHO_UINT);
+        let result = self.0.echo_uint(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoUint>)
+    }
+
+    fn echo_hyper(&self, args: i64) -> Result<i64, TortureVersionEchoHyperError> {
+        let call = CallInfo::in_process(ECHO_HYPER);
+        let result = self.0.echo_hyper(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoHyper>)
+    }
+
+    fn echo_uhyper(&self, args: u64) -> Result<u64, TortureVersionEchoUhyperError> {
+        let call = CallInfo::in_process(ECHO_UHYPER);
+        let result = self.0.echo_uhyper(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoUhyper>)
+    }
+
+    fn echo_float(&self, args: f32) -> Result<f32, TortureVersionEchoFloatError> {
+        let call = CallInfo::in_process(ECHO_FLOAT);
+        let result = self.0.echo_float(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoFloat>)
+    }
+
+    fn echo_double(&self, args: f64) -> Result<f64, TortureVersionEchoDoubleError> {
+        let call = CallInfo::in_process(ECHO_DOUBLE);
+        let result = self.0.echo_double(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoDouble>)
+    }
+
+    fn echo_bool(&self, args: bool) -> Result<bool, TortureVersionEchoBoolError> {
+        let call = CallInfo::in_process(ECHO_BOOL);
+        let result = self.0.echo_bool(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoBool>)
+    }
+
+    fn echo_string(&self, args: &[u8]) -> Result<BString, TortureVersionEchoStringError> {
+        let call = CallInfo::in_process(ECHO_STRING);
+        let result = self.0.echo_string(&call, args.into());
+        result.map_err(in_process::error::<TortureVersionEchoString<'_>>)
+    }
+
+    fn echo_short(&self, args: i16) -> Result<i16, TortureVersionEchoShortError> {
+        let call = CallInfo::in_process(ECHO_SHORT);
+        let result = self.0.echo_short(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoShort>)
+    }
+
+    fn echo_uchar(&self, args: u8) -> Result<u8, TortureVersionEchoUcharError> {
+        let call = CallInfo::in_process(ECHO_UCHAR);
+        let result = self.0.echo_uchar(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoUchar>)
+    }
+
+    fn echo_temperature(
+        &self,
+        args: Temperature,
+    ) -> Result<Temperature, TortureVersionEchoTemperatureError> {
+        let call = CallInfo::in_process(ECHO_TEMPERATURE);
+        let result = self.0.echo_temperature(&call, args);
+        result.map_err(in_process::error::<TortureVersionEchoTemperature>)
+    }
+
+    fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, TortureVersionEchoScalarsError> {
+        let call = CallInfo::in_process(ECHO_SCALARS);
+        let result = self.0.echo_scalars(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoScalars<'_>>)
+    }
+
+    fn echo_small_scalars(
+        &self,
+        args: &SmallScalars,
+    ) -> Result<SmallScalars, TortureVersionEchoSmallScalarsError> {
+        let call = CallInfo::in_process(ECHO_SMALL_SCALARS);
+        let result = self.0.echo_small_scalars(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoSmallScalars<'_>>)
+    }
+
+    fn echo_fixed_opaques(
+        &self,
+        args: &FixedOpaques,
+    ) -> Result<FixedOpaques, TortureVersionEchoFixedOpaquesError> {
+        let call = CallInfo::in_process(ECHO_FIXED_OPAQUES);
+        let result = self.0.echo_fixed_opaques(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoFixedOpaques<'_>>)
+    }
+
+    fn echo_counted_opaques(
+        &self,
+        args: &CountedOpaques,
+    ) -> Result<CountedOpaques, TortureVersionEchoCountedOpaquesError> {
+        let call = CallInfo::in_process(ECHO_COUNTED_OPAQUES);
+        let result = self.0.echo_counted_opaques(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoCountedOpaques<'_>>)
+    }
+
+    fn echo_strings(&self, args: &Strings) -> Result<Strings, TortureVersionEchoStringsError> {
+        let call = CallInfo::in_process(ECHO_STRINGS);
+        let result = self.0.echo_strings(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoStrings<'_>>)
+    }
+
+    fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, TortureVersionEchoDrawingError> {
+        let call = CallInfo::in_process(ECHO_DRAWING);
+        let result = self.0.echo_drawing(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoDrawing<'_>>)
+    }
+
+    fn echo_holes(&self, args: &Holes) -> Result<Holes, TortureVersionEchoHolesError> {
+        let call = CallInfo::in_process(ECHO_HOLES);
+        let result = self.0.echo_holes(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoHoles<'_>>)
+    }
+
+    fn echo_fixed_arrays(
+        &self,
+        args: &FixedArrays,
+    ) -> Result<FixedArrays, TortureVersionEchoFixedArraysError> {
+        let call = CallInfo::in_process(ECHO_FIXED_ARRAYS);
+        let result = self.0.echo_fixed_arrays(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoFixedArrays<'_>>)
+    }
+
+    fn echo_counted_arrays(
+        &self,
+        args: &CountedArrays,
+    ) -> Result<CountedArrays, TortureVersionEchoCountedArraysError> {
+        let call = CallInfo::in_process(ECHO_COUNTED_ARRAYS);
+        let result = self.0.echo_counted_arrays(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoCountedArrays<'_>>)
+    }
+
+    fn echo_small_arrays(
+        &self,
+        args: &SmallArrays,
+    ) -> Result<SmallArrays, TortureVersionEchoSmallArraysError> {
+        let call = CallInfo::in_process(ECHO_SMALL_ARRAYS);
+        let result = self.0.echo_small_arrays(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoSmallArrays<'_>>)
+    }
+
+    fn echo_ragged(&self, args: &[ListOfInts]) -> Result<Ragged, TortureVersionEchoRaggedError> {
+        let call = CallInfo::in_process(ECHO_RAGGED);
+        let result = self.0.echo_ragged(&call, args.to_vec());
+        result.map_err(in_process::error::<TortureVersionEchoRagged<'_>>)
+    }
+
+    fn echo_blob(&self, args: &[u8]) -> Result<Blob, TortureVersionEchoBlobError> {
+        let call = CallInfo::in_process(ECHO_BLOB);
+        let result = self.0.echo_blob(&call, args.to_vec());
+        result.map_err(in_process::error::<TortureVersionEchoBlob<'_>>)
+    }
+
+    fn echo_words(&self, args: &[Text]) -> Result<Words, TortureVersionEchoWordsError> {
+        let call = CallInfo::in_process(ECHO_WORDS);
+        let result = self.0.echo_words(&call, args.to_vec());
+        result.map_err(in_process::error::<TortureVersionEchoWords<'_>>)
+    }
+
+    fn echo_shade(&self, args: &Shade) -> Result<Shade, TortureVersionEchoShadeError> {
+        let call = CallInfo::in_process(ECHO_SHADE);
+        let result = self.0.echo_shade(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoShade<'_>>)
+    }
+
+    fn echo_weather(&self, args: &Weather) -> Result<Weather, TortureVersionEchoWeatherError> {
+        let call = CallInfo::in_process(ECHO_WEATHER);
+        let result = self.0.echo_weather(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoWeather<'_>>)
+    }
+
+    fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, TortureVersionEchoByIntError> {
+        let call = CallInfo::in_process(ECHO_BY_INT);
+        let result = self.0.echo_by_int(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoByInt<'_>>)
+    }
+
+    fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, TortureVersionEchoByUintError> {
+        let call = CallInfo::in_process(ECHO_BY_UINT);
+        let result = self.0.echo_by_uint(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoByUint<'_>>)
+    }
+
+    fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, TortureVersionEchoByBoolError> {
+        let call = CallInfo::in_process(ECHO_BY_BOOL);
+        let result = self.0.echo_by_bool(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoByBool<'_>>)
+    }
+
+    fn echo_nested_union(
+        &self,
+        args: &NestedUnion,
+    ) -> Result<NestedUnion, TortureVersionEchoNestedUnionError> {
+        let call = CallInfo::in_process(ECHO_NESTED_UNION);
+        let result = self.0.echo_nested_union(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoNestedUnion<'_>>)
+    }
+
+    fn echo_optionals(
+        &self,
+        args: &Optionals,
+    ) -> Result<Optionals, TortureVersionEchoOptionalsError> {
+        let call = CallInfo::in_process(ECHO_OPTIONALS);
+        let result = self.0.echo_optionals(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoOptionals<'_>>)
+    }
+
+    fn echo_node_list(&self, args: &[Node]) -> Result<NodeList, TortureVersionEchoNodeListError> {
+        let call = CallInfo::in_process(ECHO_NODE_LIST);
+        let result = self.0.echo_node_list(&call, args.to_vec());
+        result.map_err(in_process::error::<TortureVersionEchoNodeList<'_>>)
+    }
+
+    fn echo_two_lists(&self, args: &TwoLists) -> Result<TwoLists, TortureVersionEchoTwoListsError> {
+        let call = CallInfo::in_process(ECHO_TWO_LISTS);
+        let result = self.0.echo_two_lists(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoTwoLists<'_>>)
+    }
+
+    fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, TortureVersionEchoGroupError> {
+        let call = CallInfo::in_process(ECHO_GROUP);
+        let result = self.0.echo_group(&call, args.to_vec());
+        result.map_err(in_process::error::<TortureVersionEchoGroup<'_>>)
+    }
+
+    fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, TortureVersionEchoTreeError> {
+        let call = CallInfo::in_process(ECHO_TREE);
+        let result = self.0.echo_tree(&call, args.to_vec());
+        result.map_err(in_process::error::<TortureVersionEchoTree<'_>>)
+    }
+
+    fn echo_directory(
+        &self,
+        args: &Directory,
+    ) -> Result<Directory, TortureVersionEchoDirectoryError> {
+        let call = CallInfo::in_process(ECHO_DIRECTORY);
+        let result = self.0.echo_directory(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoDirectory<'_>>)
+    }
+
+    fn echo_expression(
+        &self,
+        args: &Expression,
+    ) -> Result<Expression, TortureVersionEchoExpressionError> {
+        let call = CallInfo::in_process(ECHO_EXPRESSION);
+        let result = self.0.echo_expression(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoExpression<'_>>)
+    }
+
+    fn echo_everything(
+        &self,
+        args: &Everything,
+    ) -> Result<Everything, TortureVersionEchoEverythingError> {
+        let call = CallInfo::in_process(ECHO_EVERYTHING);
+        let result = self.0.echo_everything(&call, args.clone());
+        result.map_err(in_process::error::<TortureVersionEchoEverything<'_>>)
+    }
+
+    fn answer(&self) -> Result<i32, TortureVersionAnswerError> {
+        let call = CallInfo::in_process(ANSWER);
+        let result = self.0.answer(&call);
+        result.map_err(in_process::error::<TortureVersionAnswer>)
+    }
+
+    fn swallow(&self, args: i32) -> Result<(), TortureVersionSwallowError> {
+        let call = CallInfo::in_process(SWALLOW);
+        let result = self.0.swallow(&call, args);
+        result.map_err(in_process::error::<TortureVersionSwallow>)
+    }
+
+    fn add(&self, arg1: i32, arg2: i32) -> Result<i32, TortureVersionAddError> {
+        let call = CallInfo::in_process(ADD);
+        let result = self.0.add(&call, arg1, arg2);
+        result.map_err(in_process::error::<TortureVersionAdd>)
+    }
+
+    fn assemble(
+        &self,
+        arg1: &[u8],
+        arg2: &[u8],
+        arg3: Color,
+        arg4: &Line,
+    ) -> Result<Drawing, TortureVersionAssembleError> {
+        let call = CallInfo::in_process(ASSEMBLE);
+        let result = self
+            .0
+            .assemble(&call, arg1.into(), arg2.to_vec(), arg3, arg4.clone());
+        result.map_err(in_process::error::<TortureVersionAssemble<'_>>)
+    }
+
+    fn produce(&self, args: u32) -> Result<Blob, TortureVersionProduceError> {
+        let call = CallInfo::in_process(PRODUCE);
+        let result = self.0.produce(&call, args);
+        result.map_err(in_process::error::<TortureVersionProduce>)
+    }
+}
+
 /// The number of the version `TORTURE_VERSION_THREE`.
 pub const TORTURE_VERSION_THREE: u32 = 3;
 
 /// The number of the procedure `ANSWER_THREE`.
 pub const ANSWER_THREE: u32 = 1;
 
+/// The error of a call of `ANSWER_THREE`.
+pub type TortureVersionThreeAnswerThreeError = CallError;
+
+/// Calls the procedures of `TORTURE_VERSION_THREE`: over a connection ([`TortureVersionThreeClient`]), in the
+/// same process ([`TortureVersionThreeInProcess`]), or in a test without either.
+///
+/// Another version beside it, so that a mismatch has a lowest and a highest version.
+pub trait TortureVersionThreeCalls {
+    /// The procedure `ANSWER_THREE`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn answer_three(&self) -> Result<i32, TortureVersionThreeAnswerThreeError>;
+}
+
 /// Calls the procedures of `TORTURE_VERSION_THREE`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct TortureVersionThreeClient(pub Client);
+pub struct TortureVersionThreeClient<C = Client>(pub C);
 
 impl TortureVersionThreeClient {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, TORTURE_PROGRAM, TORTURE_VERSION_THREE)?;
         Ok(Self(client))
@@ -4402,6 +6183,11 @@ impl TortureVersionThreeClient {
         ))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> TortureVersionThreeClient<ClientView<'_>> {
+        TortureVersionThreeClient(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -4413,25 +6199,50 @@ impl TortureVersionThreeClient {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> TortureVersionThreeClient<C> {
     /// The procedure `ANSWER_THREE`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn answer_three(&self) -> Result<i32, CallError> {
-        self.0
-            .onc()
-            .call(ANSWER_THREE, |_| Ok(()), |input| input.get())
+    pub fn answer_three(&self) -> Result<i32, TortureVersionThreeAnswerThreeError> {
+        self.0.call(&TortureVersionThreeAnswerThree)
     }
 
     /// Starts [`answer_three`](Self::answer_three) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_answer_three(&self) -> Result<PendingCall<i32>, CallError> {
-        self.0
-            .onc()
-            .start(ANSWER_THREE, |_| Ok(()), |input| input.get())
+    pub fn start_answer_three(
+        &self,
+    ) -> Result<
+        C::Pending<i32, TortureVersionThreeAnswerThreeError>,
+        TortureVersionThreeAnswerThreeError,
+    > {
+        self.0.start(&TortureVersionThreeAnswerThree)
+    }
+}
+
+impl<C: MakeCalls> TortureVersionThreeCalls for TortureVersionThreeClient<C> {
+    fn answer_three(&self) -> Result<i32, TortureVersionThreeAnswerThreeError> {
+        Self::answer_three(self)
+    }
+}
+
+/// A call of `ANSWER_THREE`.
+struct TortureVersionThreeAnswerThree;
+
+impl ProcedureCall for TortureVersionThreeAnswerThree {
+    const PROCEDURE: u32 = ANSWER_THREE;
+    const HAS_LEAN: bool = false;
+
+    type Result = i32;
+    type Error = TortureVersionThreeAnswerThreeError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
+        input.get()
     }
 }
 
@@ -4474,5 +6285,19 @@ impl<T: TortureVersionThree> Service for TortureVersionThreeService<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`TortureVersionThree`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct TortureVersionThreeInProcess<T>(pub T);
+
+impl<T: TortureVersionThree> TortureVersionThreeCalls for TortureVersionThreeInProcess<T> {
+    fn answer_three(&self) -> Result<i32, TortureVersionThreeAnswerThreeError> {
+        let call = CallInfo::in_process(ANSWER_THREE);
+        let result = self.0.answer_three(&call);
+        result.map_err(in_process::error::<TortureVersionThreeAnswerThree>)
     }
 }

@@ -6,8 +6,9 @@ use ::tenon::wire::{
     DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, View, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
-    LeanInterface, LeanService, PendingCall, ProcedureCall, Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
+    in_process,
 };
 
 pub const GREETING: &str = "hello";
@@ -715,16 +716,74 @@ pub static UTF8_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ],
 );
 
+/// The error of a call of `ECHO`.
+pub type Utf8V1EchoError = CallError;
+
+/// The error of a call of `FIRST`.
+pub type Utf8V1FirstError = CallError;
+
+/// The error of a call of `FIND`.
+pub type Utf8V1FindError = CallError;
+
+/// The error of a call of `RENAME`.
+pub type Utf8V1RenameError = CallError;
+
+/// The error of a call of `SAY`.
+pub type Utf8V1SayError = CallError;
+
+/// The error of a call of `WORDS`.
+pub type Utf8V1WordsError = CallError;
+
+/// Calls the procedures of `UTF8_V1`: over a connection ([`Utf8V1Client`]), in the
+/// same process ([`Utf8V1InProcess`]), or in a test without either.
+pub trait Utf8V1Calls {
+    /// The procedure `ECHO`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn echo(&self, args: &str) -> Result<String, Utf8V1EchoError>;
+
+    /// The procedure `FIRST`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn first(&self, args: &[Name]) -> Result<Name, Utf8V1FirstError>;
+
+    /// The procedure `FIND`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn find(&self, arg1: Option<&str>, arg2: &str) -> Result<MaybeName, Utf8V1FindError>;
+
+    /// The procedure `RENAME`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn rename(&self, arg1: &Item, arg2: &str) -> Result<Item, Utf8V1RenameError>;
+
+    /// The procedure `SAY`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn say(&self, args: &Said) -> Result<Said, Utf8V1SayError>;
+
+    /// The procedure `WORDS`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn words(&self, args: &[Link]) -> Result<Names, Utf8V1WordsError>;
+}
+
 /// Calls the procedures of `UTF8_V1`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct Utf8V1Client(pub Client);
+pub struct Utf8V1Client<C = Client>(pub C);
 
 impl Utf8V1Client {
     /// Connects to the server at `address`, by ONC RPC at `tcp://host:port`, by the lean
     /// protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, UTF8, UTF8_V1)?;
         Ok(Self(client.with_interface(UTF8_V1_INTERFACE.shared())))
@@ -745,6 +804,11 @@ impl Utf8V1Client {
         Self(client.with_interface(UTF8_V1_INTERFACE.shared()))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> Utf8V1Client<ClientView<'_>> {
+        Utf8V1Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -756,12 +820,14 @@ impl Utf8V1Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> Utf8V1Client<C> {
     /// The procedure `ECHO`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn echo(&self, args: &str) -> Result<String, CallError> {
+    pub fn echo(&self, args: &str) -> Result<String, Utf8V1EchoError> {
         self.0.call(&Utf8V1Echo { args })
     }
 
@@ -769,7 +835,10 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_echo(&self, args: &str) -> Result<PendingCall<String>, CallError> {
+    pub fn start_echo(
+        &self,
+        args: &str,
+    ) -> Result<C::Pending<String, Utf8V1EchoError>, Utf8V1EchoError> {
         self.0.start(&Utf8V1Echo { args })
     }
 
@@ -777,7 +846,7 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn first(&self, args: &[Name]) -> Result<Name, CallError> {
+    pub fn first(&self, args: &[Name]) -> Result<Name, Utf8V1FirstError> {
         self.0.call(&Utf8V1First { args })
     }
 
@@ -785,7 +854,10 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_first(&self, args: &[Name]) -> Result<PendingCall<Name>, CallError> {
+    pub fn start_first(
+        &self,
+        args: &[Name],
+    ) -> Result<C::Pending<Name, Utf8V1FirstError>, Utf8V1FirstError> {
         self.0.start(&Utf8V1First { args })
     }
 
@@ -793,7 +865,7 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn find(&self, arg1: Option<&str>, arg2: &str) -> Result<MaybeName, CallError> {
+    pub fn find(&self, arg1: Option<&str>, arg2: &str) -> Result<MaybeName, Utf8V1FindError> {
         self.0.call(&Utf8V1Find { arg1, arg2 })
     }
 
@@ -805,7 +877,7 @@ impl Utf8V1Client {
         &self,
         arg1: Option<&str>,
         arg2: &str,
-    ) -> Result<PendingCall<MaybeName>, CallError> {
+    ) -> Result<C::Pending<MaybeName, Utf8V1FindError>, Utf8V1FindError> {
         self.0.start(&Utf8V1Find { arg1, arg2 })
     }
 
@@ -813,7 +885,7 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn rename(&self, arg1: &Item, arg2: &str) -> Result<Item, CallError> {
+    pub fn rename(&self, arg1: &Item, arg2: &str) -> Result<Item, Utf8V1RenameError> {
         self.0.call(&Utf8V1Rename { arg1, arg2 })
     }
 
@@ -821,7 +893,11 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_rename(&self, arg1: &Item, arg2: &str) -> Result<PendingCall<Item>, CallError> {
+    pub fn start_rename(
+        &self,
+        arg1: &Item,
+        arg2: &str,
+    ) -> Result<C::Pending<Item, Utf8V1RenameError>, Utf8V1RenameError> {
         self.0.start(&Utf8V1Rename { arg1, arg2 })
     }
 
@@ -829,7 +905,7 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn say(&self, args: &Said) -> Result<Said, CallError> {
+    pub fn say(&self, args: &Said) -> Result<Said, Utf8V1SayError> {
         self.0.call(&Utf8V1Say { args })
     }
 
@@ -837,7 +913,10 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_say(&self, args: &Said) -> Result<PendingCall<Said>, CallError> {
+    pub fn start_say(
+        &self,
+        args: &Said,
+    ) -> Result<C::Pending<Said, Utf8V1SayError>, Utf8V1SayError> {
         self.0.start(&Utf8V1Say { args })
     }
 
@@ -845,7 +924,7 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn words(&self, args: &[Link]) -> Result<Names, CallError> {
+    pub fn words(&self, args: &[Link]) -> Result<Names, Utf8V1WordsError> {
         self.0.call(&Utf8V1Words { args })
     }
 
@@ -853,8 +932,37 @@ impl Utf8V1Client {
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_words(&self, args: &[Link]) -> Result<PendingCall<Names>, CallError> {
+    pub fn start_words(
+        &self,
+        args: &[Link],
+    ) -> Result<C::Pending<Names, Utf8V1WordsError>, Utf8V1WordsError> {
         self.0.start(&Utf8V1Words { args })
+    }
+}
+
+impl<C: MakeCalls> Utf8V1Calls for Utf8V1Client<C> {
+    fn echo(&self, args: &str) -> Result<String, Utf8V1EchoError> {
+        Self::echo(self, args)
+    }
+
+    fn first(&self, args: &[Name]) -> Result<Name, Utf8V1FirstError> {
+        Self::first(self, args)
+    }
+
+    fn find(&self, arg1: Option<&str>, arg2: &str) -> Result<MaybeName, Utf8V1FindError> {
+        Self::find(self, arg1, arg2)
+    }
+
+    fn rename(&self, arg1: &Item, arg2: &str) -> Result<Item, Utf8V1RenameError> {
+        Self::rename(self, arg1, arg2)
+    }
+
+    fn say(&self, args: &Said) -> Result<Said, Utf8V1SayError> {
+        Self::say(self, args)
+    }
+
+    fn words(&self, args: &[Link]) -> Result<Names, Utf8V1WordsError> {
+        Self::words(self, args)
     }
 }
 
@@ -867,6 +975,7 @@ impl ProcedureCall for Utf8V1Echo<'_> {
     const PROCEDURE: u32 = ECHO;
 
     type Result = String;
+    type Error = Utf8V1EchoError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -900,6 +1009,7 @@ impl ProcedureCall for Utf8V1First<'_> {
     const PROCEDURE: u32 = FIRST;
 
     type Result = Name;
+    type Error = Utf8V1FirstError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -939,6 +1049,7 @@ impl ProcedureCall for Utf8V1Find<'_> {
     const PROCEDURE: u32 = FIND;
 
     type Result = MaybeName;
+    type Error = Utf8V1FindError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -983,6 +1094,7 @@ impl ProcedureCall for Utf8V1Rename<'_> {
     const PROCEDURE: u32 = RENAME;
 
     type Result = Item;
+    type Error = Utf8V1RenameError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1017,6 +1129,7 @@ impl ProcedureCall for Utf8V1Say<'_> {
     const PROCEDURE: u32 = SAY;
 
     type Result = Said;
+    type Error = Utf8V1SayError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1048,6 +1161,7 @@ impl ProcedureCall for Utf8V1Words<'_> {
     const PROCEDURE: u32 = WORDS;
 
     type Result = Names;
+    type Error = Utf8V1WordsError;
 
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
@@ -1293,5 +1407,61 @@ impl<T: Utf8V1> Utf8V1Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`Utf8V1`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of results are not checked.
+#[derive(Debug, Clone)]
+pub struct Utf8V1InProcess<T>(pub T);
+
+impl<T: Utf8V1> Utf8V1Calls for Utf8V1InProcess<T> {
+    fn echo(&self, args: &str) -> Result<String, Utf8V1EchoError> {
+        in_process::call_with_message(&Utf8V1Echo { args }, |call, input| {
+            let args = input.get_utf8_ref(u32::MAX).field("ECHO.arg1")?;
+            self.0.echo(call, args)
+        })
+    }
+
+    fn first(&self, args: &[Name]) -> Result<Name, Utf8V1FirstError> {
+        in_process::call_with_message(&Utf8V1First { args }, |call, input| {
+            let args = input
+                .get_vec(u32::MAX, 4, |input| input.get_utf8_ref(8))
+                .field("FIRST.arg1")?;
+            self.0.first(call, args)
+        })
+    }
+
+    fn find(&self, arg1: Option<&str>, arg2: &str) -> Result<MaybeName, Utf8V1FindError> {
+        in_process::call_with_message(&Utf8V1Find { arg1, arg2 }, |call, input| {
+            let arg1 = input
+                .get_optional(|input| input.get_utf8_ref(8))
+                .field("FIND.arg1")?;
+            let arg2 = input.get_utf8_ref(8).field("FIND.arg2")?;
+            self.0.find(call, arg1, arg2)
+        })
+    }
+
+    fn rename(&self, arg1: &Item, arg2: &str) -> Result<Item, Utf8V1RenameError> {
+        in_process::call_with_message(&Utf8V1Rename { arg1, arg2 }, |call, input| {
+            let arg1 = View::view(input).field("RENAME.arg1")?;
+            let arg2 = input.get_utf8_ref(8).field("RENAME.arg2")?;
+            self.0.rename(call, arg1, arg2)
+        })
+    }
+
+    fn say(&self, args: &Said) -> Result<Said, Utf8V1SayError> {
+        in_process::call_with_message(&Utf8V1Say { args }, |call, input| {
+            let args = View::view(input).field("SAY.arg1")?;
+            self.0.say(call, args)
+        })
+    }
+
+    fn words(&self, args: &[Link]) -> Result<Names, Utf8V1WordsError> {
+        in_process::call_with_message(&Utf8V1Words { args }, |call, input| {
+            let args = input.get_list_with(4, 1, View::view).field("WORDS.arg1")?;
+            self.0.words(call, args)
+        })
     }
 }

@@ -241,8 +241,8 @@ impl TransmitBatch {
         short.chain(long.filter_map(|piece| piece.message.call))
     }
 
-    /// The numbers of the calls in it that were not sent whole.
-    pub(super) fn unsent_calls(&self) -> impl Iterator<Item = u32> {
+    /// Returns the numbers of the calls in it that were not sent whole.
+    pub fn unsent_calls(&self) -> impl Iterator<Item = u32> {
         let front = self.control.len();
         let short = self.short.calls.iter();
         let short = short

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_core::LeanInput;
-use tenon_core::caller::{Caller, Decoding};
+use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::client::{Results, buffers, seal};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
-use tenon_core::procedure::{ProcedureCall, decode_in_order};
+use tenon_core::procedure::ProcedureCall;
 use tenon_core::profile::{Account, Followed, Step};
 use tenon_core::resolve::locate;
 use tenon_core::timer::CallTimer;
@@ -21,7 +21,7 @@ use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder,
 use tokio::task::spawn_blocking;
 
 use super::channel::Channel;
-use super::ticket::{PendingCall, Ticket, recycle};
+use super::ticket::{PendingCall, Ticket};
 
 /// Calls one version of a program from tasks. Clones and the copies that the `with_` methods make share the channel;
 /// any number of tasks may call at once. Generated clients wrap one of these.
@@ -187,7 +187,7 @@ impl Client {
     /// # Errors
     /// By blame; see [`CallError`].
     #[inline]
-    pub async fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+    pub async fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, C::Error> {
         self.with_options(CallOptions::new()).call(call).await
     }
 
@@ -195,7 +195,10 @@ impl Client {
     ///
     /// # Errors
     /// The call cannot be sent; see [`CallError`]. As many calls are in flight as the channel allows.
-    pub fn start<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+    pub fn start<C: ProcedureCall>(
+        &self,
+        call: &C,
+    ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         self.with_options(CallOptions::new()).start(call)
     }
 
@@ -258,7 +261,7 @@ impl<'c> ClientView<'c> {
     /// # Errors
     /// By blame; see [`CallError`].
     #[inline]
-    pub async fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, CallError> {
+    pub async fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, C::Error> {
         let caller = &self.client.caller;
         let write = |message: &mut Buffer, extensions: &[Extension<'_>]| {
             let (encoded, draft) = caller.write(message, call, &self.options, extensions)?;
@@ -273,21 +276,27 @@ impl<'c> ClientView<'c> {
     ///
     /// # Errors
     /// As [`Client::start`].
-    pub fn start<C: ProcedureCall>(self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+    pub fn start<C: ProcedureCall>(
+        self,
+        call: &C,
+    ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         let caller = &self.client.caller;
         let write = |message: &mut Buffer| {
             let (encoded, draft) = caller.write(message, call, &self.options, &[])?;
             encoded?;
             Ok(draft)
         };
-        let decode = match caller.protocol() {
-            Protocol::Onc => {
-                |decoding: Decoding, bytes: &[u8], _: ByteOrder| decoding.decode(bytes, C::decode)
-            }
-            Protocol::Lean => |decoding: Decoding, bytes: &[u8], order: ByteOrder| {
-                decoding.decode_lean(bytes, order, decode_in_order::<C>)
-            },
-        };
+        self.start_written(write, caller.decode_by::<C>())
+            .map_err(C::Error::from)
+    }
+
+    /// Starts the call that `write` writes.
+    fn start_written<T, E: From<CallError>>(
+        self,
+        write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
+        decode: DecodeBy<T>,
+    ) -> Result<PendingCall<T, E>, CallError> {
+        let caller = &self.client.caller;
         let channel = &self.client.channel;
         let timer = CallTimer::start(caller.timeout(&self.options));
         let written = self.written(write, None)?;
@@ -310,11 +319,11 @@ impl<'c> ClientView<'c> {
 
     /// Makes the call that `write` writes, and returns the result that `read` reads.
     #[inline]
-    async fn run<T>(
+    async fn run<T, E: From<CallError>>(
         self,
         write: impl FnOnce(&mut Buffer, &[Extension<'_>]) -> Result<CallDraft<'c>, CallError>,
-        read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
+        read: impl FnOnce(&[u8], ByteOrder) -> Result<T, E>,
+    ) -> Result<T, E> {
         let client = self.client;
         let followed = client.follow();
         let timer = CallTimer::start(client.caller.timeout(&self.options));
@@ -324,7 +333,7 @@ impl<'c> ClientView<'c> {
         let written = self.written(write, followed.as_ref())?;
         let ticket = Ticket::new(&client.channel, written, timer, followed.clone());
         let results = ticket.await?;
-        finish(results, followed, read)
+        finish(&client.channel, results, followed, read)
     }
 
     /// Writes a call and makes it whole.
@@ -355,11 +364,12 @@ impl<'c> ClientView<'c> {
 
 /// Reads results and gives their memory back.
 #[inline]
-fn finish<T>(
+fn finish<T, E>(
+    channel: &Channel,
     results: Results,
     followed: Option<Arc<Followed>>,
-    read: impl FnOnce(&[u8], ByteOrder) -> Result<T, CallError>,
-) -> Result<T, CallError> {
+    read: impl FnOnce(&[u8], ByteOrder) -> Result<T, E>,
+) -> Result<T, E> {
     if let Some(followed) = &followed {
         followed.fetched(results.note.as_deref());
     }
@@ -367,7 +377,7 @@ fn finish<T>(
     if let Some(followed) = &followed {
         followed.at(Step::Decoded);
     }
-    recycle(results);
+    channel.recycle(results);
     if let (Some(followed), Ok(_)) = (&followed, &value) {
         followed.keep();
     }
@@ -395,6 +405,25 @@ impl OncCalls<'_> {
         let read = |bytes: &[u8], _| caller.decoding().decode(bytes, decode);
         self.0.run(write, read).await
     }
+
+    /// Starts a call at once, as [`Client::start`] does.
+    ///
+    /// # Errors
+    /// As [`Client::start`].
+    pub fn start<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
+    ) -> Result<PendingCall<T>, CallError> {
+        let caller = &self.0.client.caller;
+        let write = |message: &mut Buffer| {
+            caller.begin(message, procedure);
+            encode(&mut Encoder::new(message))?;
+            Ok(CallDraft::Onc)
+        };
+        self.0.start_written(write, DecodeBy::Onc(decode))
+    }
 }
 
 impl LeanCalls<'_> {
@@ -418,6 +447,25 @@ impl LeanCalls<'_> {
         let read =
             |bytes: &[u8], order: ByteOrder| caller.decoding().decode_lean(bytes, order, decode);
         self.0.run(write, read).await
+    }
+
+    /// Starts a call at once, as [`Client::start`] does.
+    ///
+    /// # Errors
+    /// As [`Client::start`].
+    pub fn start<T>(
+        self,
+        procedure: u32,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<PendingCall<T>, CallError> {
+        let caller = &self.0.client.caller;
+        let write = |message: &mut Buffer| {
+            let call = caller.begin_lean(message, procedure, &self.0.options, &[])?;
+            encode(&mut Encoder::over(message))?;
+            Ok(CallDraft::Lean(call))
+        };
+        self.0.start_written(write, DecodeBy::Lean(decode))
     }
 }
 

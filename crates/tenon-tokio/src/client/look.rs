@@ -3,8 +3,8 @@
 //!
 //! A look takes at most 20 us, and its end is learned as that of a thread is: a channel whose peer takes longer soon
 //! does not look any more. The reader's role is given back before the poll ends. A future looks only if its call is the
-//! only one in flight, and if the run time's thread has called over this channel before: one that calls over several
-//! would keep the others waiting.
+//! only one in flight, if its task has made the last call of the channel too, and if the run time's thread has called over
+//! this channel before: one that calls over several would keep the others waiting.
 
 use std::cell::Cell;
 use std::ptr;

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use tenon_core::client::buffers::take_spare;
 use tenon_core::client::{Found, Input, Outcome, Results, Taken};
 use tenon_core::error::ConnectionFailure;
 use tenon_net::Came;
@@ -75,7 +76,10 @@ impl ChannelState {
     fn hand_out(&mut self, input: &mut Input, found: Found<WaiterId>) {
         self.note_answer();
         let results = match found.outcome {
-            Ok(_) => Results::take(input, &found.reply, || self.buffers.take()),
+            // The spare of this thread is that of the call itself, where a task looks for its reply.
+            Ok(_) => Results::take(input, &found.reply, || {
+                take_spare().unwrap_or_else(|| self.buffers.take())
+            }),
             Err(error) => return self.end(found.waiter, Outcome::Answered(Err(error))),
         };
         if let Some(results) = results {

@@ -2,6 +2,7 @@
 //! that takes it.
 
 use std::sync::MutexGuard;
+use std::task::Waker;
 
 use tenon_core::client::CallId;
 use tenon_core::error::CallError;
@@ -27,18 +28,21 @@ pub(super) struct Started {
 }
 
 impl Shared {
-    /// Starts a call. One that is the only one in flight is sent at once; others are left to the driver.
+    /// Starts a call of a task, if a task polls it already. One that is the only one in flight is sent at once; others
+    /// are left to the driver.
     pub(super) fn start(
         &self,
         message: &mut Buffer,
         draft: &CallDraft<'_>,
         timer: &CallTimer,
+        task: Option<&Waker>,
     ) -> Result<Started, CallError> {
         let mut state = self.look_after_rest(self.lock(), timer);
         if state.phase != Phase::Open {
             return Err(closed_error());
         }
         let waiter = state.waiters.take(*timer);
+        let is_same_task = state.note_caller(task);
         let is_started = match state.try_start(waiter, message, draft, timer) {
             Ok(is_started) => is_started,
             Err(error) => {
@@ -55,7 +59,7 @@ impl Shared {
             // Another task that sends takes the call along.
             needs_driver = sending == Sending::Blocked || state.needs_sender();
             if !needs_driver {
-                reader = self.take_reader(&mut state);
+                reader = self.take_reader(&mut state, is_same_task);
             }
         }
         // What the driver has not parked it does not hear of.
@@ -69,8 +73,8 @@ impl Shared {
     }
 
     /// Takes the reader's role for a future that is to look for its reply, if it is to and the role is free.
-    fn take_reader(&self, state: &mut ChannelState) -> Option<Box<ReadHalf>> {
-        let is_same = is_of_same_channel(self);
+    fn take_reader(&self, state: &mut ChannelState, is_same_task: bool) -> Option<Box<ReadHalf>> {
+        let is_same = is_of_same_channel(self) && is_same_task;
         let link = state.link.as_mut()?;
         let half = link.reader.as_ref()?;
         if half.waiter.always_sleeps() || !is_same {
@@ -117,6 +121,15 @@ impl Shared {
 }
 
 impl ChannelState {
+    /// Notes which task calls; returns whether it is the one that has called last. Where several tasks call by turns,
+    /// one that looks for its reply would keep the calls of the others from going out together.
+    #[inline]
+    fn note_caller(&mut self, task: Option<&Waker>) -> bool {
+        // A number that a later task has again costs one look.
+        let task = task.map(|task| task.data().addr());
+        std::mem::replace(&mut self.last_caller, task) == task && task.is_some()
+    }
+
     /// Puts a call in flight, or in the queue; returns whether it is in flight.
     #[inline]
     fn try_start(

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::iter;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
@@ -54,6 +55,8 @@ pub(super) struct ChannelState {
     pub(super) is_parked: bool,
     /// The driver, while it was not woken since its last poll.
     pub(super) driver: Option<Waker>,
+    /// The task that has called last, as its waker tells it from others.
+    pub(super) last_caller: Option<usize>,
     /// Tasks that are to be woken when the lock is free.
     pub(super) woken: Vec<Waker>,
     /// Tasks that wait for the server to be heard.
@@ -111,6 +114,7 @@ impl ChannelState {
             wants_reader: false,
             is_parked: false,
             driver: None,
+            last_caller: None,
             woken: Vec::new(),
             greeters: Vec::new(),
             closers: Vec::new(),
@@ -273,17 +277,7 @@ impl ChannelState {
         self.alarm = None;
         let mut is_stuck = false;
         match &mut self.calls {
-            Calls::Stream(connection) => {
-                let mut late = Vec::new();
-                while let Some(call) = connection.poll_late_call(now) {
-                    late.push((call.waiter, call.was_sent));
-                }
-                is_stuck = !late.is_empty() && self.has_stuck_rest();
-                for (waiter, was_sent) in late {
-                    let error = self.waiters.get(waiter).timer.error(was_sent);
-                    self.end(waiter, Outcome::Answered(Err(error)));
-                }
-            }
+            Calls::Stream(_) => is_stuck = self.end_late_calls(now),
             Calls::Datagram(calls) => {
                 calls.endpoint.handle_timeout(now);
                 self.end_failed_calls();
@@ -294,18 +288,30 @@ impl ChannelState {
         is_stuck
     }
 
-    /// Whether the peer has a part of a call that is not waited for any more, and there is no other: nothing else can
-    /// be sent behind it.
-    fn has_stuck_rest(&mut self) -> bool {
-        let (Some(link), Calls::Stream(connection)) = (&mut self.link, &mut self.calls) else {
+    /// Gives up the calls of a stream whose time is over by `now`. Returns whether the peer has a part of one of them, and
+    /// there is no other: nothing else can be sent behind it.
+    fn end_late_calls(&mut self, now: Instant) -> bool {
+        let Calls::Stream(connection) = &mut self.calls else {
             return false;
         };
-        match link.outgoing.as_mut().and_then(Outgoing::batch_mut) {
-            Some(batch) if !batch.is_sent() => {
-                !connection.put_back(batch) && connection.in_flight() == 0
-            }
-            _ => false,
+        let outgoing = self.link.as_mut().and_then(|link| link.outgoing.as_mut());
+        let mut rest = outgoing.and_then(Outgoing::batch_mut);
+        // What was not begun to be sent is taken back, so that calls that are given up are not sent.
+        let rest = rest.take_if(|batch| !batch.is_sent() && !connection.put_back(batch));
+        let late: Vec<_> = iter::from_fn(|| connection.poll_late_call(now)).collect();
+        let is_over = !late.is_empty() && connection.in_flight() == 0;
+        let stuck = rest.filter(|_| is_over);
+        let unsent: Vec<_> = stuck
+            .iter()
+            .flat_map(|batch| batch.unsent_calls())
+            .collect();
+        let is_stuck = stuck.is_some();
+        for call in late {
+            let was_sent = call.was_sent && !unsent.contains(&call.number);
+            let error = self.waiters.get(call.waiter).timer.error(was_sent);
+            self.end(call.waiter, Outcome::Answered(Err(error)));
         }
+        is_stuck
     }
 
     fn end_late_queued(&mut self, now: Instant) {

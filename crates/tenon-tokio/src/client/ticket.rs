@@ -1,18 +1,19 @@
 //! The future of one call.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tenon_core::caller::Decoding;
+use tenon_core::caller::{DecodeBy, Decoding};
+use tenon_core::client::buffers::keep_spare;
 use tenon_core::client::{Outcome, ResultBytes, Results};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Followed, Step};
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::Waiting;
 use tenon_proto::connection::CallDraft;
-use tenon_proto::lean::ByteOrder;
 use tenon_wire::Buffer;
 use tokio::task::coop;
 
@@ -65,7 +66,7 @@ impl<'c> Ticket<'c> {
     ) -> Result<WaiterId, CallError> {
         let shared = self.channel.shared();
         self.at(Step::Sending);
-        let started = shared.start(&mut message, draft, &self.timer)?;
+        let started = shared.start(&mut message, draft, &self.timer, Some(cx.waker()))?;
         self.at(Step::Sent);
         self.progress = Progress::Started(started.waiter);
         if let Some(half) = started.reader
@@ -135,26 +136,25 @@ impl Shared {
     }
 }
 
-/// How a [`PendingCall`] decodes its results.
-pub(super) type Decode<T> = fn(Decoding, &[u8], ByteOrder) -> Result<T, CallError>;
-
-/// A call that was started. It is a future of its result; dropping it gives the call up.
+/// A call that was started. It is a future of its result, a `T`, or of an `E` that says why there is none; dropping it
+/// gives the call up.
 #[must_use = "dropping a call gives it up"]
-pub struct PendingCall<T> {
+pub struct PendingCall<T, E = CallError> {
     channel: Channel,
     waiter: Option<WaiterId>,
     timer: CallTimer,
     decoding: Decoding,
-    decode: Decode<T>,
+    decode: DecodeBy<T>,
+    error: PhantomData<fn() -> E>,
 }
 
-impl<T> PendingCall<T> {
+impl<T, E: From<CallError>> PendingCall<T, E> {
     /// Starts a call whose room was taken.
     pub(super) fn start(
         channel: &Channel,
         (mut message, draft): (Buffer, CallDraft<'_>),
         timer: CallTimer,
-        (decoding, decode): (Decoding, Decode<T>),
+        (decoding, decode): (Decoding, DecodeBy<T>),
     ) -> Result<Self, CallError> {
         let mut call = Self {
             channel: channel.clone(),
@@ -162,9 +162,10 @@ impl<T> PendingCall<T> {
             timer,
             decoding,
             decode,
+            error: PhantomData,
         };
         let shared = channel.shared();
-        let started = shared.start(&mut message, &draft, &timer)?;
+        let started = shared.start(&mut message, &draft, &timer, None)?;
         call.waiter = Some(started.waiter);
         if let Some(half) = started.reader {
             shared.leave_reader(half);
@@ -185,8 +186,8 @@ impl Shared {
     }
 }
 
-impl<T> Future for PendingCall<T> {
-    type Output = Result<T, CallError>;
+impl<T, E: From<CallError>> Future for PendingCall<T, E> {
+    type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let coop = ready!(coop::poll_proceed(cx));
@@ -202,20 +203,26 @@ impl<T> Future for PendingCall<T> {
         self.channel.release_room();
         let fault = || shared.lock().calls.fault();
         let results = outcome.into_results(&self.timer, fault)?;
-        let value = (self.decode)(self.decoding, results.bytes.as_slice(), results.order);
-        recycle(results);
+        let bytes = results.bytes.as_slice();
+        let value = self.decode.decode(bytes, results.order, self.decoding);
+        self.channel.recycle(results);
         Poll::Ready(value)
     }
 }
 
-/// Keeps the memory of results for the next call of this thread.
-pub(super) fn recycle(results: Results) {
-    if let ResultBytes::Copied(bytes) = results.bytes {
-        tenon_core::client::buffers::keep_spare(bytes);
+impl Channel {
+    /// Keeps the memory of results: for the next call of this thread, or of any.
+    #[inline]
+    pub(super) fn recycle(&self, results: Results) {
+        if let ResultBytes::Copied(bytes) = results.bytes
+            && let Some(spare) = keep_spare(bytes)
+        {
+            self.shared().lock().buffers.put(spare);
+        }
     }
 }
 
-impl<T> Drop for PendingCall<T> {
+impl<T, E> Drop for PendingCall<T, E> {
     fn drop(&mut self) {
         if let Some(waiter) = self.waiter.take() {
             self.channel.shared().give_up(waiter);
@@ -224,7 +231,7 @@ impl<T> Drop for PendingCall<T> {
     }
 }
 
-impl<T> fmt::Debug for PendingCall<T> {
+impl<T, E> fmt::Debug for PendingCall<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingCall")
             .field("timer", &self.timer)

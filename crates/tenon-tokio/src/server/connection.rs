@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tenon_core::serve::{CallToServe, EndReason, Sending, ServedStream};
 use tenon_core::service::CancelFlag;
@@ -31,6 +31,9 @@ const RECEIVES_MAX: usize = 16;
 
 /// Calls that are carried out at a time before the replies are sent.
 const CALLS_MAX: usize = 64;
+
+/// How long a server that [spins](Waiting::Spin) looks at a silent connection.
+const SILENCE_MAX: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// What connections without a message that has begun receive into.
@@ -142,6 +145,10 @@ impl ConnectionTask {
     ) -> Result<Progress, EndReason> {
         let is_lone = self.is_lone();
         for _ in 0..RECEIVES_MAX {
+            // A peer that does not read its replies is carried out no further calls.
+            if self.served.has_many_replies() && self.transmit(cx)? == Sending::Blocked {
+                return Ok(Progress::Waits);
+            }
             self.carry_out(cx)?;
             if self.transmit(cx)? == Sending::Blocked {
                 return Ok(Progress::Waits);
@@ -173,7 +180,7 @@ impl ConnectionTask {
 
     // ---- Calls ----
 
-    /// Carries the calls out that have come whole, up to a limit.
+    /// Carries the calls out that have come whole, up to a limit of them and of their replies.
     fn carry_out(&mut self, cx: &mut Context<'_>) -> Result<(), EndReason> {
         for _ in 0..CALLS_MAX {
             if self.served.is_held() && !self.may_go_on(cx) {
@@ -188,9 +195,15 @@ impl ConnectionTask {
             let waits = registry.keeps_order(call.service) && deferred > 0;
             if waits || !self.has_room_for(&call, deferred) {
                 self.served.hold(received);
-                return Ok(());
+                if waits || !self.may_go_on(cx) {
+                    return Ok(());
+                }
+                continue;
             }
             self.begin(call, received);
+            if self.served.has_many_replies() {
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -303,11 +316,13 @@ impl ConnectionTask {
             return Ok(false);
         }
         if is_lone && let Some(received) = self.look()? {
+            self.slept_since = None;
             return self.handle_received(received);
         }
         loop {
             let Poll::Ready(ready) = self.socket.poll_read_ready(cx) else {
-                self.slept_since = is_lone.then(Instant::now);
+                let since = self.slept_since.take().filter(|_| is_lone);
+                self.slept_since = since.or_else(|| is_lone.then(Instant::now));
                 return Ok(false);
             };
             let mut ready = ready.map_err(EndReason::Socket)?;
@@ -401,7 +416,8 @@ impl ConnectionTask {
                 self.alarm.as_mut().reset(next.into());
             }
         }
-        Ok(self.state.waiting == Waiting::Spin && self.slept_since.is_some())
+        let looks_on = |since: Instant| now.saturating_duration_since(since) < SILENCE_MAX;
+        Ok(self.state.waiting == Waiting::Spin && self.slept_since.is_some_and(looks_on))
     }
 
     /// Says what can be said to the peer, and closes the connection.

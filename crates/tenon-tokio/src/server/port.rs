@@ -282,11 +282,9 @@ impl PortTask {
         }
     }
 
-    /// Receives what is there; returns whether there was anything. If not, the task is woken when there is.
+    /// Receives what is there; returns whether there was anything. If not, the task is woken when there is. While the port
+    /// closes its clients still say what has arrived, and ask whether the server is there.
     fn receive(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.is_closing && !self.served.has_unarrived() {
-            return false;
-        }
         while let Poll::Ready(Ok(mut ready)) = self.socket.poll_read_ready(cx) {
             match self.socket.get_ref().try_recv_from(self.served.room()) {
                 Ok((came, from)) => {

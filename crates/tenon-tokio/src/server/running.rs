@@ -64,12 +64,16 @@ async fn guarded(
 ) -> Result<Answer, Refusal> {
     let mut call = pin!(call);
     let tally = &state.shared.tally;
-    poll_fn(|cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx)));
-        polled.unwrap_or_else(|panic| Poll::Ready(Err(note_panic(panic_text(&*panic), tally))))
-    })
+    poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+            Ok(polled) => polled.map_err(|refusal| {
+                note_refusal(&refusal, tally);
+                refusal
+            }),
+            Err(panic) => Poll::Ready(Err(note_panic(panic_text(&*panic), tally))),
+        },
+    )
     .await
-    .inspect_err(|refusal| note_refusal(refusal, tally))
 }
 
 #[cold]

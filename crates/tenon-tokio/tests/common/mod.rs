@@ -35,7 +35,7 @@ use serving::Serving;
 use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
 use tenon::{
-    Address, CallError, ChannelOptions, LeanInput, Protocol, Refusal, Server, ServerBuilder,
+    Address, CallError, CallInfo, ChannelOptions, LeanInput, LeanService, Protocol, Refusal,
     ServerLimits, Service,
 };
 use tenon_tokio::{Answer, AsyncService, Call, Client};
@@ -50,14 +50,15 @@ pub const FAIL: u16 = 8;
 /// Returns its argument, a gate, when that is open. Few bits that flip make none of the others this.
 pub const HOLD: u16 = 0x5a5a;
 
-/// A server of [`interface`] at this address alone, which answers where it receives.
-pub fn serving_at<F>(address: &str, limits: ServerLimits, body: F) -> ServerBuilder
+/// A server of tasks of [`interface`] at this address alone.
+pub fn serving_at<F>(address: &str, limits: ServerLimits, body: F) -> tenon_tokio::ServerBuilder
 where
     F: Fn(u32, &[u8]) -> Result<Vec<u8>, Refusal> + Send + Sync + 'static,
 {
     let interface = interface();
-    let builder = Server::builder().listen(address).unwrap().limits(limits);
-    builder.service(Serving { interface, body })
+    let builder = tenon_tokio::Server::builder().listen(address).unwrap();
+    let builder = builder.limits(limits);
+    builder.sync_service(Serving { interface, body })
 }
 
 /// Bounds every wait that is meant to succeed.
@@ -178,9 +179,70 @@ impl AsyncService for Patient {
     }
 }
 
-/// A server on TCP and Unix without a service.
-pub fn listening() -> ServerBuilder {
-    Server::builder()
+/// The calls of each connection are carried out in their order.
+pub struct InOrder<S>(pub S);
+
+impl<S: AsyncService> AsyncService for InOrder<S> {
+    fn program(&self) -> u32 {
+        self.0.program()
+    }
+
+    fn version(&self) -> u32 {
+        self.0.version()
+    }
+
+    fn interface(&self) -> Option<Arc<Interface>> {
+        self.0.interface()
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn call(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send {
+        self.0.call(call)
+    }
+}
+
+impl<S: Service> Service for InOrder<S> {
+    fn program(&self) -> u32 {
+        self.0.program()
+    }
+
+    fn version(&self) -> u32 {
+        self.0.version()
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn call(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        self.0.call(call, arguments, result)
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        self.0.lean()
+    }
+}
+
+/// A server of threads on TCP and Unix without a service.
+pub fn listening() -> tenon::ServerBuilder {
+    tenon::Server::builder()
+        .listen(&format!("tcp://{}:0", fresh_host()))
+        .unwrap()
+        .listen(&format!("unix://{}", fresh_path().display()))
+        .unwrap()
+}
+
+/// A server of tasks on TCP and Unix without a service.
+pub fn listening_in_tasks() -> tenon_tokio::ServerBuilder {
+    tenon_tokio::Server::builder()
         .listen(&format!("tcp://{}:0", fresh_host()))
         .unwrap()
         .listen(&format!("unix://{}", fresh_path().display()))
@@ -195,25 +257,27 @@ pub fn every_way(addresses: &[Address]) -> Vec<String> {
     ways.collect()
 }
 
-fn put(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError> + '_ {
+pub fn put(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError> + '_ {
     |out| {
         out.room(bytes.len()).copy_from_slice(bytes);
         Ok(())
     }
 }
 
-fn put_lean(bytes: &[u8]) -> impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError> + '_ {
+pub fn put_lean(
+    bytes: &[u8],
+) -> impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError> + '_ {
     |out| {
         out.room(bytes.len()).copy_from_slice(bytes);
         Ok(())
     }
 }
 
-fn get(input: &mut Decoder<'_>) -> Result<Vec<u8>, DecodeError> {
+pub fn get(input: &mut Decoder<'_>) -> Result<Vec<u8>, DecodeError> {
     Ok(input.take(input.left())?.to_vec())
 }
 
-fn get_lean(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
+pub fn get_lean(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
     match input {
         LeanInput::Native(input) => Ok(input.take(input.left())?.to_vec()),
         LeanInput::Swapped(input) => Ok(input.take(input.left())?.to_vec()),
@@ -233,12 +297,24 @@ pub async fn connect_with(address: &str, options: ChannelOptions) -> Client {
 /// Calls by the protocol that the client's channel speaks.
 pub async fn call(client: &Client, procedure: u16, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
     match client.channel().address().protocol() {
-        Protocol::Onc => client.call(procedure.into(), put(bytes), get).await,
+        Protocol::Onc => client.onc().call(procedure.into(), put(bytes), get).await,
         Protocol::Lean => {
-            client
-                .lean().call(procedure.into(), put_lean(bytes), get_lean)
-                .await
+            let lean = client.lean();
+            lean.call(procedure.into(), put_lean(bytes), get_lean).await
         }
+    }
+}
+
+/// Calls ECHO until the server has seen that it is quick, and carries it out where it was received.
+pub async fn warm_up(server: &tenon_tokio::Server, client: &Client) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let before = server.counters().calls_handed_over;
+        call(client, ECHO, b"warm").await.unwrap();
+        if server.counters().calls_handed_over == before {
+            return;
+        }
+        assert!(Instant::now() < deadline, "it is never quick");
     }
 }
 
@@ -274,8 +350,10 @@ pub fn call_blocking(
     bytes: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     match client.channel().address().protocol() {
-        Protocol::Onc => client.call(procedure.into(), put(bytes), get),
-        Protocol::Lean => client.lean().call(procedure.into(), put_lean(bytes), get_lean),
+        Protocol::Onc => client.onc().call(procedure.into(), put(bytes), get),
+        Protocol::Lean => client
+            .lean()
+            .call(procedure.into(), put_lean(bytes), get_lean),
     }
 }
 

@@ -49,6 +49,11 @@ pub fn boxed_array<T, const N: usize>(item: impl FnMut() -> T) -> Box<[T; N]> {
     boxed(core::iter::repeat_with(item).take(N).collect())
 }
 
+/// Copies an array into memory of its own, without the stack between.
+pub fn boxed_copy<T: Clone, const N: usize>(items: &[T; N]) -> Box<[T; N]> {
+    boxed(items.to_vec())
+}
+
 /// What `convert` makes of each item of an array, in memory of its own and without the stack between.
 pub fn map_boxed<T, U, const N: usize>(
     items: Box<[T; N]>,

@@ -32,7 +32,7 @@ use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-pub use array::{boxed_array, map_boxed, try_array};
+pub use array::{boxed_array, boxed_copy, map_boxed, try_array};
 pub use blit::{get, put_one};
 pub use blittable::{Blittable, Part, Run, has_no_order};
 pub use item::{Bits, Item};

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_core::LeanInput;
-use tenon_core::caller::Caller;
+use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
-use tenon_core::procedure::{ProcedureCall, decode_in_order};
+use tenon_core::procedure::ProcedureCall;
 use tenon_core::profile::{Account, AtEnd, Followed, NoProbe, Probe, Step};
 use tenon_core::resolve::locate;
+use tenon_core::{LeanInput, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::{ByteOrder, Extension, Interface, Stamps};
@@ -19,7 +19,7 @@ use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder,
 
 use super::call::{Reply, Ticket};
 use super::channel::Channel;
-use super::pending::{DecodeBy, PendingCall};
+use super::pending::PendingCall;
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the channel; any number of
 /// threads may call at once. Generated clients wrap one of these.
@@ -182,7 +182,7 @@ impl Client {
     /// # Errors
     /// By blame; see [`CallError`].
     #[inline]
-    pub fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, CallError> {
+    pub fn call<C: ProcedureCall>(&self, call: &C) -> Result<C::Result, C::Error> {
         self.with_options(CallOptions::new()).call(call)
     }
 
@@ -192,7 +192,10 @@ impl Client {
     ///
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
-    pub fn start<C: ProcedureCall>(&self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
+    pub fn start<C: ProcedureCall>(
+        &self,
+        call: &C,
+    ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         self.with_options(CallOptions::new()).start(call)
     }
 
@@ -241,7 +244,7 @@ impl<'c> ClientView<'c> {
     /// # Errors
     /// By blame; see [`CallError`].
     #[inline]
-    pub fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, CallError> {
+    pub fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, C::Error> {
         match self.due_account() {
             None => self.call_probed(call, NoProbe),
             Some(account) => account.follow(|steps| self.call_probed(call, steps)),
@@ -253,7 +256,7 @@ impl<'c> ClientView<'c> {
         self,
         call: &C,
         probe: impl Probe,
-    ) -> Result<C::Result, CallError> {
+    ) -> Result<C::Result, C::Error> {
         let write = |message: &mut Buffer| self.write(message, call, probe);
         let mut reply = self.call_written(C::PROCEDURE, write, probe)?;
         let _decoded = AtEnd(probe, Step::Decoded);
@@ -265,11 +268,11 @@ impl<'c> ClientView<'c> {
     ///
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
-    pub fn start<C: ProcedureCall>(self, call: &C) -> Result<PendingCall<C::Result>, CallError> {
-        let decode = match self.client.caller.protocol() {
-            Protocol::Onc => DecodeBy::Onc(C::decode),
-            Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
-        };
+    pub fn start<C: ProcedureCall>(
+        self,
+        call: &C,
+    ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
+        let decode = self.client.caller.decode_by::<C>();
         match self.follow() {
             None => {
                 let write = |message: &mut Buffer| self.write(message, call, NoProbe);
@@ -371,8 +374,46 @@ impl<'c> ClientView<'c> {
     }
 
     #[inline]
-    fn pending<T>(&self, ticket: Ticket, decode: DecodeBy<T>) -> PendingCall<T> {
+    fn pending<T, E: From<CallError>>(
+        &self,
+        ticket: Ticket,
+        decode: DecodeBy<T>,
+    ) -> PendingCall<T, E> {
         PendingCall::new(ticket, self.client.caller.decoding(), decode)
+    }
+}
+
+impl MakeCalls for Client {
+    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+
+    #[inline]
+    fn call<P: ProcedureCall>(&self, call: &P) -> Result<P::Result, P::Error> {
+        Client::call(self, call)
+    }
+
+    #[inline]
+    fn start<P: ProcedureCall>(
+        &self,
+        call: &P,
+    ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
+        Client::start(self, call)
+    }
+}
+
+impl MakeCalls for ClientView<'_> {
+    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+
+    #[inline]
+    fn call<P: ProcedureCall>(&self, call: &P) -> Result<P::Result, P::Error> {
+        ClientView::call(*self, call)
+    }
+
+    #[inline]
+    fn start<P: ProcedureCall>(
+        &self,
+        call: &P,
+    ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
+        ClientView::start(*self, call)
     }
 }
 

@@ -1,10 +1,11 @@
 //! A call whose reply is fetched later.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use tenon_core::LeanInput;
-use tenon_core::caller::Decoding;
+use tenon_core::caller::{DecodeBy, Decoding};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Followed, NoProbe, Probe, Step};
 use tenon_proto::lean::ByteOrder;
@@ -14,8 +15,10 @@ use super::call::{CopiedResults, Ticket};
 
 /// A call that has been sent. Dropping it gives the call up: the peer may still carry it out, its reply is ignored. On
 /// UDP a lost call is sent again only while a caller of the channel waits.
+///
+/// Its result is a `T`, or an `E` says why there is none.
 #[must_use = "dropping a pending call gives it up"]
-pub struct PendingCall<T> {
+pub struct PendingCall<T, E = CallError> {
     ticket: Ticket,
     decoding: Decoding,
     decode: DecodeBy<T>,
@@ -23,24 +26,10 @@ pub struct PendingCall<T> {
     early: Option<Result<CopiedResults, CallError>>,
     /// The account that follows it.
     followed: Option<Box<Followed>>,
+    error: PhantomData<fn() -> E>,
 }
 
-/// What decodes the result, by the protocol of the call.
-pub(super) enum DecodeBy<T> {
-    Onc(fn(&mut Decoder<'_>) -> Result<T, DecodeError>),
-    Lean(fn(&mut LeanInput<'_>) -> Result<T, DecodeError>),
-}
-
-impl<T> DecodeBy<T> {
-    fn decode(&self, results: &[u8], order: ByteOrder, decoding: Decoding) -> Result<T, CallError> {
-        match self {
-            Self::Onc(decode) => decoding.decode(results, *decode),
-            Self::Lean(decode) => decoding.decode_lean(results, order, *decode),
-        }
-    }
-}
-
-impl<T> PendingCall<T> {
+impl<T, E: From<CallError>> PendingCall<T, E> {
     #[inline]
     pub(super) fn new(ticket: Ticket, decoding: Decoding, decode: DecodeBy<T>) -> Self {
         Self {
@@ -49,6 +38,7 @@ impl<T> PendingCall<T> {
             decode,
             early: None,
             followed: None,
+            error: PhantomData,
         }
     }
 
@@ -64,7 +54,7 @@ impl<T> PendingCall<T> {
     ///
     /// # Errors
     /// By blame; see [`CallError`].
-    pub fn wait(self) -> Result<T, CallError> {
+    pub fn wait(self) -> Result<T, E> {
         self.wait_and(DecodeBy::decode)
     }
 
@@ -78,7 +68,7 @@ impl<T> PendingCall<T> {
         self,
         onc: impl FnOnce(&mut Decoder<'_>) -> Result<U, DecodeError>,
         lean: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
-    ) -> Result<U, CallError> {
+    ) -> Result<U, E> {
         self.wait_and(|by, results, order, decoding| match by {
             DecodeBy::Onc(_) => decoding.decode(results, onc),
             DecodeBy::Lean(_) => decoding.decode_lean(results, order, lean),
@@ -87,8 +77,8 @@ impl<T> PendingCall<T> {
 
     fn wait_and<U>(
         mut self,
-        decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, CallError>,
-    ) -> Result<U, CallError> {
+        decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, E>,
+    ) -> Result<U, E> {
         match self.followed.take() {
             None => self.result(decode, NoProbe),
             Some(followed) => {
@@ -103,9 +93,9 @@ impl<T> PendingCall<T> {
 
     fn result<U>(
         &mut self,
-        decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, CallError>,
+        decode: impl FnOnce(&DecodeBy<T>, &[u8], ByteOrder, Decoding) -> Result<U, E>,
         probe: impl Probe,
-    ) -> Result<U, CallError> {
+    ) -> Result<U, E> {
         let Some(early) = self.early.take() else {
             let mut reply = self.ticket.wait(probe)?;
             let (results, order) = reply.results();
@@ -139,7 +129,7 @@ impl<T> PendingCall<T> {
     }
 }
 
-impl<T> fmt::Debug for PendingCall<T> {
+impl<T, E> fmt::Debug for PendingCall<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingCall")
             .field("is_ready", &self.early.is_some())

@@ -4,8 +4,8 @@
 
 use crate::wire::{BString, DecodeError, Decoder, EncodeError, Encoder, Field, Marshal, Xdr};
 use crate::{
-    CallError, CallInfo, Channel, ChannelOptions, Client, ConnectError, Credential, PendingCall,
-    Refusal, Service,
+    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
+    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
 };
 
 /// The port of rpcbind, TCP and UDP.
@@ -687,16 +687,74 @@ pub const PMAPPROC_DUMP: u32 = 4;
 /// The number of the procedure `PMAPPROC_CALLIT`.
 pub const PMAPPROC_CALLIT: u32 = 5;
 
+/// The error of a call of `PMAPPROC_NULL`.
+pub type PmapversNullError = CallError;
+
+/// The error of a call of `PMAPPROC_SET`.
+pub type PmapversSetError = CallError;
+
+/// The error of a call of `PMAPPROC_UNSET`.
+pub type PmapversUnsetError = CallError;
+
+/// The error of a call of `PMAPPROC_GETPORT`.
+pub type PmapversGetportError = CallError;
+
+/// The error of a call of `PMAPPROC_DUMP`.
+pub type PmapversDumpError = CallError;
+
+/// The error of a call of `PMAPPROC_CALLIT`.
+pub type PmapversCallitError = CallError;
+
+/// Calls the procedures of `PMAPVERS`: over a connection ([`PmapversClient`]), in the
+/// same process ([`PmapversInProcess`]), or in a test without either.
+pub trait PmapversCalls {
+    /// The procedure `PMAPPROC_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), PmapversNullError>;
+
+    /// Registers a mapping; false if there is another for the same transport.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn set(&self, args: &Mapping) -> Result<bool, PmapversSetError>;
+
+    /// Forgets the mappings of a version, whatever their transport and port.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn unset(&self, args: &Mapping) -> Result<bool, PmapversUnsetError>;
+
+    /// The port of a version on a transport; 0 if it is not registered.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn getport(&self, args: &Mapping) -> Result<u32, PmapversGetportError>;
+
+    /// Everything that is registered.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn dump(&self) -> Result<PmaplistPtr, PmapversDumpError>;
+
+    /// Forwards a call; there is no reply if it fails.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn callit(&self, args: &CallArgs) -> Result<CallResult, PmapversCallitError>;
+}
+
 /// Calls the procedures of `PMAPVERS`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct PmapversClient(pub Client);
+pub struct PmapversClient<C = Client>(pub C);
 
 impl PmapversClient {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RPCBPROG, PMAPVERS)?;
         Ok(Self(client))
@@ -716,6 +774,11 @@ impl PmapversClient {
         Self(Client::over(channel, RPCBPROG, PMAPVERS))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> PmapversClient<ClientView<'_>> {
+        PmapversClient(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -727,155 +790,270 @@ impl PmapversClient {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> PmapversClient<C> {
     /// The procedure `PMAPPROC_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
-        self.0.onc().call(PMAPPROC_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn null(&self) -> Result<(), PmapversNullError> {
+        self.0.call(&PmapversNull)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(PMAPPROC_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn start_null(&self) -> Result<C::Pending<(), PmapversNullError>, PmapversNullError> {
+        self.0.start(&PmapversNull)
     }
 
     /// Registers a mapping; false if there is another for the same transport.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn set(&self, args: &Mapping) -> Result<bool, CallError> {
-        self.0.onc().call(
-            PMAPPROC_SET,
-            |out| {
-                out.blit(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn set(&self, args: &Mapping) -> Result<bool, PmapversSetError> {
+        self.0.call(&PmapversSet { args })
     }
 
     /// Starts [`set`](Self::set) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_set(&self, args: &Mapping) -> Result<PendingCall<bool>, CallError> {
-        self.0.onc().start(
-            PMAPPROC_SET,
-            |out| {
-                out.blit(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn start_set(
+        &self,
+        args: &Mapping,
+    ) -> Result<C::Pending<bool, PmapversSetError>, PmapversSetError> {
+        self.0.start(&PmapversSet { args })
     }
 
     /// Forgets the mappings of a version, whatever their transport and port.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn unset(&self, args: &Mapping) -> Result<bool, CallError> {
-        self.0.onc().call(
-            PMAPPROC_UNSET,
-            |out| {
-                out.blit(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn unset(&self, args: &Mapping) -> Result<bool, PmapversUnsetError> {
+        self.0.call(&PmapversUnset { args })
     }
 
     /// Starts [`unset`](Self::unset) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_unset(&self, args: &Mapping) -> Result<PendingCall<bool>, CallError> {
-        self.0.onc().start(
-            PMAPPROC_UNSET,
-            |out| {
-                out.blit(args);
-                Ok(())
-            },
-            |input| input.get_word(),
-        )
+    pub fn start_unset(
+        &self,
+        args: &Mapping,
+    ) -> Result<C::Pending<bool, PmapversUnsetError>, PmapversUnsetError> {
+        self.0.start(&PmapversUnset { args })
     }
 
     /// The port of a version on a transport; 0 if it is not registered.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn getport(&self, args: &Mapping) -> Result<u32, CallError> {
-        self.0.onc().call(
-            PMAPPROC_GETPORT,
-            |out| {
-                out.blit(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn getport(&self, args: &Mapping) -> Result<u32, PmapversGetportError> {
+        self.0.call(&PmapversGetport { args })
     }
 
     /// Starts [`getport`](Self::getport) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_getport(&self, args: &Mapping) -> Result<PendingCall<u32>, CallError> {
-        self.0.onc().start(
-            PMAPPROC_GETPORT,
-            |out| {
-                out.blit(args);
-                Ok(())
-            },
-            |input| input.get(),
-        )
+    pub fn start_getport(
+        &self,
+        args: &Mapping,
+    ) -> Result<C::Pending<u32, PmapversGetportError>, PmapversGetportError> {
+        self.0.start(&PmapversGetport { args })
     }
 
     /// Everything that is registered.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn dump(&self) -> Result<PmaplistPtr, CallError> {
-        self.0
-            .onc()
-            .call(PMAPPROC_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn dump(&self) -> Result<PmaplistPtr, PmapversDumpError> {
+        self.0.call(&PmapversDump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_dump(&self) -> Result<PendingCall<PmaplistPtr>, CallError> {
-        self.0
-            .onc()
-            .start(PMAPPROC_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn start_dump(
+        &self,
+    ) -> Result<C::Pending<PmaplistPtr, PmapversDumpError>, PmapversDumpError> {
+        self.0.start(&PmapversDump)
     }
 
     /// Forwards a call; there is no reply if it fails.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn callit(&self, args: &CallArgs) -> Result<CallResult, CallError> {
-        self.0.onc().call(
-            PMAPPROC_CALLIT,
-            |out| args.encode(out).field("PMAPPROC_CALLIT.arg1"),
-            Marshal::decode,
-        )
+    pub fn callit(&self, args: &CallArgs) -> Result<CallResult, PmapversCallitError> {
+        self.0.call(&PmapversCallit { args })
     }
 
     /// Starts [`callit`](Self::callit) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_callit(&self, args: &CallArgs) -> Result<PendingCall<CallResult>, CallError> {
-        self.0.onc().start(
-            PMAPPROC_CALLIT,
-            |out| args.encode(out).field("PMAPPROC_CALLIT.arg1"),
-            Marshal::decode,
-        )
+    pub fn start_callit(
+        &self,
+        args: &CallArgs,
+    ) -> Result<C::Pending<CallResult, PmapversCallitError>, PmapversCallitError> {
+        self.0.start(&PmapversCallit { args })
+    }
+}
+
+impl<C: MakeCalls> PmapversCalls for PmapversClient<C> {
+    fn null(&self) -> Result<(), PmapversNullError> {
+        Self::null(self)
+    }
+
+    fn set(&self, args: &Mapping) -> Result<bool, PmapversSetError> {
+        Self::set(self, args)
+    }
+
+    fn unset(&self, args: &Mapping) -> Result<bool, PmapversUnsetError> {
+        Self::unset(self, args)
+    }
+
+    fn getport(&self, args: &Mapping) -> Result<u32, PmapversGetportError> {
+        Self::getport(self, args)
+    }
+
+    fn dump(&self) -> Result<PmaplistPtr, PmapversDumpError> {
+        Self::dump(self)
+    }
+
+    fn callit(&self, args: &CallArgs) -> Result<CallResult, PmapversCallitError> {
+        Self::callit(self, args)
+    }
+}
+
+/// A call of `PMAPPROC_NULL`.
+struct PmapversNull;
+
+impl ProcedureCall for PmapversNull {
+    const PROCEDURE: u32 = PMAPPROC_NULL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = PmapversNullError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `PMAPPROC_SET`.
+struct PmapversSet<'a> {
+    args: &'a Mapping,
+}
+
+impl ProcedureCall for PmapversSet<'_> {
+    const PROCEDURE: u32 = PMAPPROC_SET;
+    const HAS_LEAN: bool = false;
+
+    type Result = bool;
+    type Error = PmapversSetError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.blit(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `PMAPPROC_UNSET`.
+struct PmapversUnset<'a> {
+    args: &'a Mapping,
+}
+
+impl ProcedureCall for PmapversUnset<'_> {
+    const PROCEDURE: u32 = PMAPPROC_UNSET;
+    const HAS_LEAN: bool = false;
+
+    type Result = bool;
+    type Error = PmapversUnsetError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.blit(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `PMAPPROC_GETPORT`.
+struct PmapversGetport<'a> {
+    args: &'a Mapping,
+}
+
+impl ProcedureCall for PmapversGetport<'_> {
+    const PROCEDURE: u32 = PMAPPROC_GETPORT;
+    const HAS_LEAN: bool = false;
+
+    type Result = u32;
+    type Error = PmapversGetportError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.blit(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `PMAPPROC_DUMP`.
+struct PmapversDump;
+
+impl ProcedureCall for PmapversDump {
+    const PROCEDURE: u32 = PMAPPROC_DUMP;
+    const HAS_LEAN: bool = false;
+
+    type Result = PmaplistPtr;
+    type Error = PmapversDumpError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<PmaplistPtr, DecodeError> {
+        input.get_list()
+    }
+}
+
+/// A call of `PMAPPROC_CALLIT`.
+struct PmapversCallit<'a> {
+    args: &'a CallArgs,
+}
+
+impl ProcedureCall for PmapversCallit<'_> {
+    const PROCEDURE: u32 = PMAPPROC_CALLIT;
+    const HAS_LEAN: bool = false;
+
+    type Result = CallResult;
+    type Error = PmapversCallitError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("PMAPPROC_CALLIT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<CallResult, DecodeError> {
+        Marshal::decode(input)
     }
 }
 
@@ -971,6 +1149,48 @@ impl<T: Pmapvers> Service for PmapversService<T> {
     }
 }
 
+/// Calls a [`Pmapvers`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct PmapversInProcess<T>(pub T);
+
+impl<T: Pmapvers> PmapversCalls for PmapversInProcess<T> {
+    fn null(&self) -> Result<(), PmapversNullError> {
+        Ok(())
+    }
+
+    fn set(&self, args: &Mapping) -> Result<bool, PmapversSetError> {
+        let call = CallInfo::in_process(PMAPPROC_SET);
+        let result = self.0.set(&call, args.clone());
+        result.map_err(in_process::error::<PmapversSet<'_>>)
+    }
+
+    fn unset(&self, args: &Mapping) -> Result<bool, PmapversUnsetError> {
+        let call = CallInfo::in_process(PMAPPROC_UNSET);
+        let result = self.0.unset(&call, args.clone());
+        result.map_err(in_process::error::<PmapversUnset<'_>>)
+    }
+
+    fn getport(&self, args: &Mapping) -> Result<u32, PmapversGetportError> {
+        let call = CallInfo::in_process(PMAPPROC_GETPORT);
+        let result = self.0.getport(&call, args.clone());
+        result.map_err(in_process::error::<PmapversGetport<'_>>)
+    }
+
+    fn dump(&self) -> Result<PmaplistPtr, PmapversDumpError> {
+        let call = CallInfo::in_process(PMAPPROC_DUMP);
+        let result = self.0.dump(&call);
+        result.map_err(in_process::error::<PmapversDump>)
+    }
+
+    fn callit(&self, args: &CallArgs) -> Result<CallResult, PmapversCallitError> {
+        let call = CallInfo::in_process(PMAPPROC_CALLIT);
+        let result = self.0.callit(&call, args.clone());
+        result.map_err(in_process::error::<PmapversCallit<'_>>)
+    }
+}
+
 /// The number of the version `RPCBVERS`.
 pub const RPCBVERS: u32 = 3;
 
@@ -1001,16 +1221,101 @@ pub const RPCBPROC_UADDR2_TADDR: u32 = 7;
 /// The number of the procedure `RPCBPROC_TADDR2UADDR`.
 pub const RPCBPROC_TADDR2_UADDR: u32 = 8;
 
+/// The error of a call of `RPCBPROC_NULL`.
+pub type RpcbversNullError = CallError;
+
+/// The error of a call of `RPCBPROC_SET`.
+pub type RpcbversSetError = CallError;
+
+/// The error of a call of `RPCBPROC_UNSET`.
+pub type RpcbversUnsetError = CallError;
+
+/// The error of a call of `RPCBPROC_GETADDR`.
+pub type RpcbversGetaddrError = CallError;
+
+/// The error of a call of `RPCBPROC_DUMP`.
+pub type RpcbversDumpError = CallError;
+
+/// The error of a call of `RPCBPROC_CALLIT`.
+pub type RpcbversCallitError = CallError;
+
+/// The error of a call of `RPCBPROC_GETTIME`.
+pub type RpcbversGettimeError = CallError;
+
+/// The error of a call of `RPCBPROC_UADDR2TADDR`.
+pub type RpcbversUaddr2TaddrError = CallError;
+
+/// The error of a call of `RPCBPROC_TADDR2UADDR`.
+pub type RpcbversTaddr2UaddrError = CallError;
+
+/// Calls the procedures of `RPCBVERS`: over a connection ([`RpcbversClient`]), in the
+/// same process ([`RpcbversInProcess`]), or in a test without either.
+pub trait RpcbversCalls {
+    /// The procedure `RPCBPROC_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), RpcbversNullError>;
+
+    /// Registers an address; false if there is another for the same transport.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn set(&self, args: &Rpcb) -> Result<bool, RpcbversSetError>;
+
+    /// Forgets the address on one transport, or on all if the network identifier is empty.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn unset(&self, args: &Rpcb) -> Result<bool, RpcbversUnsetError>;
+
+    /// The universal address of a version; empty if it is not registered.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn getaddr(&self, args: &Rpcb) -> Result<BString, RpcbversGetaddrError>;
+
+    /// Everything that is registered.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn dump(&self) -> Result<RpcblistPtr, RpcbversDumpError>;
+
+    /// Forwards a call; there is no reply if it fails.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, RpcbversCallitError>;
+
+    /// Seconds since 1970 on rpcbind's host.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn gettime(&self) -> Result<u32, RpcbversGettimeError>;
+
+    /// A universal address in its transport's own form.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, RpcbversUaddr2TaddrError>;
+
+    /// A transport's own address in universal form.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, RpcbversTaddr2UaddrError>;
+}
+
 /// Calls the procedures of `RPCBVERS`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct RpcbversClient(pub Client);
+pub struct RpcbversClient<C = Client>(pub C);
 
 impl RpcbversClient {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RPCBPROG, RPCBVERS)?;
         Ok(Self(client))
@@ -1030,6 +1335,11 @@ impl RpcbversClient {
         Self(Client::over(channel, RPCBPROG, RPCBVERS))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> RpcbversClient<ClientView<'_>> {
+        RpcbversClient(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -1041,125 +1351,106 @@ impl RpcbversClient {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> RpcbversClient<C> {
     /// The procedure `RPCBPROC_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
-        self.0.onc().call(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn null(&self) -> Result<(), RpcbversNullError> {
+        self.0.call(&RpcbversNull)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn start_null(&self) -> Result<C::Pending<(), RpcbversNullError>, RpcbversNullError> {
+        self.0.start(&RpcbversNull)
     }
 
     /// Registers an address; false if there is another for the same transport.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn set(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.onc().call(
-            RPCBPROC_SET,
-            |out| args.encode(out).field("RPCBPROC_SET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn set(&self, args: &Rpcb) -> Result<bool, RpcbversSetError> {
+        self.0.call(&RpcbversSet { args })
     }
 
     /// Starts [`set`](Self::set) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_set(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_SET,
-            |out| args.encode(out).field("RPCBPROC_SET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn start_set(
+        &self,
+        args: &Rpcb,
+    ) -> Result<C::Pending<bool, RpcbversSetError>, RpcbversSetError> {
+        self.0.start(&RpcbversSet { args })
     }
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn unset(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.onc().call(
-            RPCBPROC_UNSET,
-            |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn unset(&self, args: &Rpcb) -> Result<bool, RpcbversUnsetError> {
+        self.0.call(&RpcbversUnset { args })
     }
 
     /// Starts [`unset`](Self::unset) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_unset(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_UNSET,
-            |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn start_unset(
+        &self,
+        args: &Rpcb,
+    ) -> Result<C::Pending<bool, RpcbversUnsetError>, RpcbversUnsetError> {
+        self.0.start(&RpcbversUnset { args })
     }
 
     /// The universal address of a version; empty if it is not registered.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn getaddr(&self, args: &Rpcb) -> Result<BString, CallError> {
-        self.0.onc().call(
-            RPCBPROC_GETADDR,
-            |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn getaddr(&self, args: &Rpcb) -> Result<BString, RpcbversGetaddrError> {
+        self.0.call(&RpcbversGetaddr { args })
     }
 
     /// Starts [`getaddr`](Self::getaddr) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_getaddr(&self, args: &Rpcb) -> Result<PendingCall<BString>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_GETADDR,
-            |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn start_getaddr(
+        &self,
+        args: &Rpcb,
+    ) -> Result<C::Pending<BString, RpcbversGetaddrError>, RpcbversGetaddrError> {
+        self.0.start(&RpcbversGetaddr { args })
     }
 
     /// Everything that is registered.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn dump(&self) -> Result<RpcblistPtr, CallError> {
-        self.0
-            .onc()
-            .call(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn dump(&self) -> Result<RpcblistPtr, RpcbversDumpError> {
+        self.0.call(&RpcbversDump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_dump(&self) -> Result<PendingCall<RpcblistPtr>, CallError> {
-        self.0
-            .onc()
-            .start(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn start_dump(
+        &self,
+    ) -> Result<C::Pending<RpcblistPtr, RpcbversDumpError>, RpcbversDumpError> {
+        self.0.start(&RpcbversDump)
     }
 
     /// Forwards a call; there is no reply if it fails.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, CallError> {
-        self.0.onc().call(
-            RPCBPROC_CALLIT,
-            |out| args.encode(out).field("RPCBPROC_CALLIT.arg1"),
-            Marshal::decode,
-        )
+    pub fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, RpcbversCallitError> {
+        self.0.call(&RpcbversCallit { args })
     }
 
     /// Starts [`callit`](Self::callit) and returns a ticket for its result.
@@ -1169,48 +1460,35 @@ impl RpcbversClient {
     pub fn start_callit(
         &self,
         args: &RpcbRmtcallargs,
-    ) -> Result<PendingCall<RpcbRmtcallres>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_CALLIT,
-            |out| args.encode(out).field("RPCBPROC_CALLIT.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<RpcbRmtcallres, RpcbversCallitError>, RpcbversCallitError> {
+        self.0.start(&RpcbversCallit { args })
     }
 
     /// Seconds since 1970 on rpcbind's host.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn gettime(&self) -> Result<u32, CallError> {
-        self.0
-            .onc()
-            .call(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
+    pub fn gettime(&self) -> Result<u32, RpcbversGettimeError> {
+        self.0.call(&RpcbversGettime)
     }
 
     /// Starts [`gettime`](Self::gettime) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_gettime(&self) -> Result<PendingCall<u32>, CallError> {
-        self.0
-            .onc()
-            .start(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
+    pub fn start_gettime(
+        &self,
+    ) -> Result<C::Pending<u32, RpcbversGettimeError>, RpcbversGettimeError> {
+        self.0.start(&RpcbversGettime)
     }
 
     /// A universal address in its transport's own form.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn uaddr2_taddr(&self, args: impl AsRef<[u8]>) -> Result<Netbuf, CallError> {
+    pub fn uaddr2_taddr(&self, args: impl AsRef<[u8]>) -> Result<Netbuf, RpcbversUaddr2TaddrError> {
         let args = args.as_ref();
-        self.0.onc().call(
-            RPCBPROC_UADDR2_TADDR,
-            |out| {
-                out.put_opaque(args, u32::MAX)
-                    .field("RPCBPROC_UADDR2TADDR.arg1")
-            },
-            Marshal::decode,
-        )
+        self.0.call(&RpcbversUaddr2Taddr { args })
     }
 
     /// Starts [`uaddr2_taddr`](Self::uaddr2_taddr) and returns a ticket for its result.
@@ -1220,40 +1498,253 @@ impl RpcbversClient {
     pub fn start_uaddr2_taddr(
         &self,
         args: impl AsRef<[u8]>,
-    ) -> Result<PendingCall<Netbuf>, CallError> {
+    ) -> Result<C::Pending<Netbuf, RpcbversUaddr2TaddrError>, RpcbversUaddr2TaddrError> {
         let args = args.as_ref();
-        self.0.onc().start(
-            RPCBPROC_UADDR2_TADDR,
-            |out| {
-                out.put_opaque(args, u32::MAX)
-                    .field("RPCBPROC_UADDR2TADDR.arg1")
-            },
-            Marshal::decode,
-        )
+        self.0.start(&RpcbversUaddr2Taddr { args })
     }
 
     /// A transport's own address in universal form.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, CallError> {
-        self.0.onc().call(
-            RPCBPROC_TADDR2_UADDR,
-            |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, RpcbversTaddr2UaddrError> {
+        self.0.call(&RpcbversTaddr2Uaddr { args })
     }
 
     /// Starts [`taddr2_uaddr`](Self::taddr2_uaddr) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_taddr2_uaddr(&self, args: &Netbuf) -> Result<PendingCall<BString>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_TADDR2_UADDR,
-            |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn start_taddr2_uaddr(
+        &self,
+        args: &Netbuf,
+    ) -> Result<C::Pending<BString, RpcbversTaddr2UaddrError>, RpcbversTaddr2UaddrError> {
+        self.0.start(&RpcbversTaddr2Uaddr { args })
+    }
+}
+
+impl<C: MakeCalls> RpcbversCalls for RpcbversClient<C> {
+    fn null(&self) -> Result<(), RpcbversNullError> {
+        Self::null(self)
+    }
+
+    fn set(&self, args: &Rpcb) -> Result<bool, RpcbversSetError> {
+        Self::set(self, args)
+    }
+
+    fn unset(&self, args: &Rpcb) -> Result<bool, RpcbversUnsetError> {
+        Self::unset(self, args)
+    }
+
+    fn getaddr(&self, args: &Rpcb) -> Result<BString, RpcbversGetaddrError> {
+        Self::getaddr(self, args)
+    }
+
+    fn dump(&self) -> Result<RpcblistPtr, RpcbversDumpError> {
+        Self::dump(self)
+    }
+
+    fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, RpcbversCallitError> {
+        Self::callit(self, args)
+    }
+
+    fn gettime(&self) -> Result<u32, RpcbversGettimeError> {
+        Self::gettime(self)
+    }
+
+    fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, RpcbversUaddr2TaddrError> {
+        Self::uaddr2_taddr(self, args)
+    }
+
+    fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, RpcbversTaddr2UaddrError> {
+        Self::taddr2_uaddr(self, args)
+    }
+}
+
+/// A call of `RPCBPROC_NULL`.
+struct RpcbversNull;
+
+impl ProcedureCall for RpcbversNull {
+    const PROCEDURE: u32 = RPCBPROC_NULL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = RpcbversNullError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `RPCBPROC_SET`.
+struct RpcbversSet<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for RpcbversSet<'_> {
+    const PROCEDURE: u32 = RPCBPROC_SET;
+    const HAS_LEAN: bool = false;
+
+    type Result = bool;
+    type Error = RpcbversSetError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_SET.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `RPCBPROC_UNSET`.
+struct RpcbversUnset<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for RpcbversUnset<'_> {
+    const PROCEDURE: u32 = RPCBPROC_UNSET;
+    const HAS_LEAN: bool = false;
+
+    type Result = bool;
+    type Error = RpcbversUnsetError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_UNSET.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `RPCBPROC_GETADDR`.
+struct RpcbversGetaddr<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for RpcbversGetaddr<'_> {
+    const PROCEDURE: u32 = RPCBPROC_GETADDR;
+    const HAS_LEAN: bool = false;
+
+    type Result = BString;
+    type Error = RpcbversGetaddrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_GETADDR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
+    }
+}
+
+/// A call of `RPCBPROC_DUMP`.
+struct RpcbversDump;
+
+impl ProcedureCall for RpcbversDump {
+    const PROCEDURE: u32 = RPCBPROC_DUMP;
+    const HAS_LEAN: bool = false;
+
+    type Result = RpcblistPtr;
+    type Error = RpcbversDumpError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<RpcblistPtr, DecodeError> {
+        input.get_list()
+    }
+}
+
+/// A call of `RPCBPROC_CALLIT`.
+struct RpcbversCallit<'a> {
+    args: &'a RpcbRmtcallargs,
+}
+
+impl ProcedureCall for RpcbversCallit<'_> {
+    const PROCEDURE: u32 = RPCBPROC_CALLIT;
+    const HAS_LEAN: bool = false;
+
+    type Result = RpcbRmtcallres;
+    type Error = RpcbversCallitError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_CALLIT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<RpcbRmtcallres, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `RPCBPROC_GETTIME`.
+struct RpcbversGettime;
+
+impl ProcedureCall for RpcbversGettime {
+    const PROCEDURE: u32 = RPCBPROC_GETTIME;
+    const HAS_LEAN: bool = false;
+
+    type Result = u32;
+    type Error = RpcbversGettimeError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `RPCBPROC_UADDR2TADDR`.
+struct RpcbversUaddr2Taddr<'a> {
+    args: &'a [u8],
+}
+
+impl ProcedureCall for RpcbversUaddr2Taddr<'_> {
+    const PROCEDURE: u32 = RPCBPROC_UADDR2_TADDR;
+    const HAS_LEAN: bool = false;
+
+    type Result = Netbuf;
+    type Error = RpcbversUaddr2TaddrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, u32::MAX)
+            .field("RPCBPROC_UADDR2TADDR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Netbuf, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `RPCBPROC_TADDR2UADDR`.
+struct RpcbversTaddr2Uaddr<'a> {
+    args: &'a Netbuf,
+}
+
+impl ProcedureCall for RpcbversTaddr2Uaddr<'_> {
+    const PROCEDURE: u32 = RPCBPROC_TADDR2_UADDR;
+    const HAS_LEAN: bool = false;
+
+    type Result = BString;
+    type Error = RpcbversTaddr2UaddrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
     }
 }
 
@@ -1391,6 +1882,66 @@ impl<T: Rpcbvers> Service for RpcbversService<T> {
     }
 }
 
+/// Calls a [`Rpcbvers`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct RpcbversInProcess<T>(pub T);
+
+impl<T: Rpcbvers> RpcbversCalls for RpcbversInProcess<T> {
+    fn null(&self) -> Result<(), RpcbversNullError> {
+        Ok(())
+    }
+
+    fn set(&self, args: &Rpcb) -> Result<bool, RpcbversSetError> {
+        let call = CallInfo::in_process(RPCBPROC_SET);
+        let result = self.0.set(&call, args.clone());
+        result.map_err(in_process::error::<RpcbversSet<'_>>)
+    }
+
+    fn unset(&self, args: &Rpcb) -> Result<bool, RpcbversUnsetError> {
+        let call = CallInfo::in_process(RPCBPROC_UNSET);
+        let result = self.0.unset(&call, args.clone());
+        result.map_err(in_process::error::<RpcbversUnset<'_>>)
+    }
+
+    fn getaddr(&self, args: &Rpcb) -> Result<BString, RpcbversGetaddrError> {
+        let call = CallInfo::in_process(RPCBPROC_GETADDR);
+        let result = self.0.getaddr(&call, args.clone());
+        result.map_err(in_process::error::<RpcbversGetaddr<'_>>)
+    }
+
+    fn dump(&self) -> Result<RpcblistPtr, RpcbversDumpError> {
+        let call = CallInfo::in_process(RPCBPROC_DUMP);
+        let result = self.0.dump(&call);
+        result.map_err(in_process::error::<RpcbversDump>)
+    }
+
+    fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, RpcbversCallitError> {
+        let call = CallInfo::in_process(RPCBPROC_CALLIT);
+        let result = self.0.callit(&call, args.clone());
+        result.map_err(in_process::error::<RpcbversCallit<'_>>)
+    }
+
+    fn gettime(&self) -> Result<u32, RpcbversGettimeError> {
+        let call = CallInfo::in_process(RPCBPROC_GETTIME);
+        let result = self.0.gettime(&call);
+        result.map_err(in_process::error::<RpcbversGettime>)
+    }
+
+    fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, RpcbversUaddr2TaddrError> {
+        let call = CallInfo::in_process(RPCBPROC_UADDR2_TADDR);
+        let result = self.0.uaddr2_taddr(&call, args.into());
+        result.map_err(in_process::error::<RpcbversUaddr2Taddr<'_>>)
+    }
+
+    fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, RpcbversTaddr2UaddrError> {
+        let call = CallInfo::in_process(RPCBPROC_TADDR2_UADDR);
+        let result = self.0.taddr2_uaddr(&call, args.clone());
+        result.map_err(in_process::error::<RpcbversTaddr2Uaddr<'_>>)
+    }
+}
+
 /// The number of the version `RPCBVERS4`.
 pub const RPCBVERS4: u32 = 4;
 
@@ -1409,16 +1960,137 @@ pub const RPCBPROC_GETADDRLIST: u32 = 11;
 /// The number of the procedure `RPCBPROC_GETSTAT`.
 pub const RPCBPROC_GETSTAT: u32 = 12;
 
+/// The error of a call of `RPCBPROC_NULL`.
+pub type Rpcbvers4NullError = CallError;
+
+/// The error of a call of `RPCBPROC_SET`.
+pub type Rpcbvers4SetError = CallError;
+
+/// The error of a call of `RPCBPROC_UNSET`.
+pub type Rpcbvers4UnsetError = CallError;
+
+/// The error of a call of `RPCBPROC_GETADDR`.
+pub type Rpcbvers4GetaddrError = CallError;
+
+/// The error of a call of `RPCBPROC_DUMP`.
+pub type Rpcbvers4DumpError = CallError;
+
+/// The error of a call of `RPCBPROC_BCAST`.
+pub type Rpcbvers4BcastError = CallError;
+
+/// The error of a call of `RPCBPROC_GETTIME`.
+pub type Rpcbvers4GettimeError = CallError;
+
+/// The error of a call of `RPCBPROC_UADDR2TADDR`.
+pub type Rpcbvers4Uaddr2TaddrError = CallError;
+
+/// The error of a call of `RPCBPROC_TADDR2UADDR`.
+pub type Rpcbvers4Taddr2UaddrError = CallError;
+
+/// The error of a call of `RPCBPROC_GETVERSADDR`.
+pub type Rpcbvers4GetversaddrError = CallError;
+
+/// The error of a call of `RPCBPROC_INDIRECT`.
+pub type Rpcbvers4IndirectError = CallError;
+
+/// The error of a call of `RPCBPROC_GETADDRLIST`.
+pub type Rpcbvers4GetaddrlistError = CallError;
+
+/// The error of a call of `RPCBPROC_GETSTAT`.
+pub type Rpcbvers4GetstatError = CallError;
+
+/// Calls the procedures of `RPCBVERS4`: over a connection ([`Rpcbvers4Client`]), in the
+/// same process ([`Rpcbvers4InProcess`]), or in a test without either.
+pub trait Rpcbvers4Calls {
+    /// The procedure `RPCBPROC_NULL`.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn null(&self) -> Result<(), Rpcbvers4NullError>;
+
+    /// Registers an address; false if there is another for the same transport.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn set(&self, args: &Rpcb) -> Result<bool, Rpcbvers4SetError>;
+
+    /// Forgets the address on one transport, or on all if the network identifier is empty.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn unset(&self, args: &Rpcb) -> Result<bool, Rpcbvers4UnsetError>;
+
+    /// The universal address of a version, or of another version if that is not registered.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn getaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetaddrError>;
+
+    /// Everything that is registered.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn dump(&self) -> Result<RpcblistPtr, Rpcbvers4DumpError>;
+
+    /// Forwards a call that was broadcast; there is no reply if it fails.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4BcastError>;
+
+    /// Seconds since 1970 on rpcbind's host.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn gettime(&self) -> Result<u32, Rpcbvers4GettimeError>;
+
+    /// A universal address in its transport's own form.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, Rpcbvers4Uaddr2TaddrError>;
+
+    /// A transport's own address in universal form.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, Rpcbvers4Taddr2UaddrError>;
+
+    /// The universal address of exactly this version; empty if it is not registered.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn getversaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetversaddrError>;
+
+    /// Forwards a call and reports its failure.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn indirect(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4IndirectError>;
+
+    /// All places of a version.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, Rpcbvers4GetaddrlistError>;
+
+    /// What rpcbind was asked so far.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    fn getstat(&self) -> Result<RpcbStatByvers, Rpcbvers4GetstatError>;
+}
+
 /// Calls the procedures of `RPCBVERS4`. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct Rpcbvers4Client(pub Client);
+pub struct Rpcbvers4Client<C = Client>(pub C);
 
 impl Rpcbvers4Client {
     /// Connects to the server at `address`, such as `tcp://host:port`. Without a port the host's
     /// rpcbind is asked for it.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         let client = Client::connect(address, RPCBPROG, RPCBVERS4)?;
         Ok(Self(client))
@@ -1438,6 +2110,11 @@ impl Rpcbvers4Client {
         Self(Client::over(channel, RPCBPROG, RPCBVERS4))
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options(&self, options: CallOptions) -> Rpcbvers4Client<ClientView<'_>> {
+        Rpcbvers4Client(self.0.with_options(options))
+    }
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -1449,125 +2126,106 @@ impl Rpcbvers4Client {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
+}
 
+impl<C: MakeCalls> Rpcbvers4Client<C> {
     /// The procedure `RPCBPROC_NULL`.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn null(&self) -> Result<(), CallError> {
-        self.0.onc().call(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn null(&self) -> Result<(), Rpcbvers4NullError> {
+        self.0.call(&Rpcbvers4Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_null(&self) -> Result<PendingCall<()>, CallError> {
-        self.0.onc().start(RPCBPROC_NULL, |_| Ok(()), |_| Ok(()))
+    pub fn start_null(&self) -> Result<C::Pending<(), Rpcbvers4NullError>, Rpcbvers4NullError> {
+        self.0.start(&Rpcbvers4Null)
     }
 
     /// Registers an address; false if there is another for the same transport.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn set(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.onc().call(
-            RPCBPROC_SET,
-            |out| args.encode(out).field("RPCBPROC_SET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn set(&self, args: &Rpcb) -> Result<bool, Rpcbvers4SetError> {
+        self.0.call(&Rpcbvers4Set { args })
     }
 
     /// Starts [`set`](Self::set) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_set(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_SET,
-            |out| args.encode(out).field("RPCBPROC_SET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn start_set(
+        &self,
+        args: &Rpcb,
+    ) -> Result<C::Pending<bool, Rpcbvers4SetError>, Rpcbvers4SetError> {
+        self.0.start(&Rpcbvers4Set { args })
     }
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn unset(&self, args: &Rpcb) -> Result<bool, CallError> {
-        self.0.onc().call(
-            RPCBPROC_UNSET,
-            |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn unset(&self, args: &Rpcb) -> Result<bool, Rpcbvers4UnsetError> {
+        self.0.call(&Rpcbvers4Unset { args })
     }
 
     /// Starts [`unset`](Self::unset) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_unset(&self, args: &Rpcb) -> Result<PendingCall<bool>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_UNSET,
-            |out| args.encode(out).field("RPCBPROC_UNSET.arg1"),
-            |input| input.get_word(),
-        )
+    pub fn start_unset(
+        &self,
+        args: &Rpcb,
+    ) -> Result<C::Pending<bool, Rpcbvers4UnsetError>, Rpcbvers4UnsetError> {
+        self.0.start(&Rpcbvers4Unset { args })
     }
 
     /// The universal address of a version, or of another version if that is not registered.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn getaddr(&self, args: &Rpcb) -> Result<BString, CallError> {
-        self.0.onc().call(
-            RPCBPROC_GETADDR,
-            |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn getaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetaddrError> {
+        self.0.call(&Rpcbvers4Getaddr { args })
     }
 
     /// Starts [`getaddr`](Self::getaddr) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_getaddr(&self, args: &Rpcb) -> Result<PendingCall<BString>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_GETADDR,
-            |out| args.encode(out).field("RPCBPROC_GETADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn start_getaddr(
+        &self,
+        args: &Rpcb,
+    ) -> Result<C::Pending<BString, Rpcbvers4GetaddrError>, Rpcbvers4GetaddrError> {
+        self.0.start(&Rpcbvers4Getaddr { args })
     }
 
     /// Everything that is registered.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn dump(&self) -> Result<RpcblistPtr, CallError> {
-        self.0
-            .onc()
-            .call(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn dump(&self) -> Result<RpcblistPtr, Rpcbvers4DumpError> {
+        self.0.call(&Rpcbvers4Dump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_dump(&self) -> Result<PendingCall<RpcblistPtr>, CallError> {
-        self.0
-            .onc()
-            .start(RPCBPROC_DUMP, |_| Ok(()), |input| input.get_list())
+    pub fn start_dump(
+        &self,
+    ) -> Result<C::Pending<RpcblistPtr, Rpcbvers4DumpError>, Rpcbvers4DumpError> {
+        self.0.start(&Rpcbvers4Dump)
     }
 
     /// Forwards a call that was broadcast; there is no reply if it fails.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, CallError> {
-        self.0.onc().call(
-            RPCBPROC_BCAST,
-            |out| args.encode(out).field("RPCBPROC_BCAST.arg1"),
-            Marshal::decode,
-        )
+    pub fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4BcastError> {
+        self.0.call(&Rpcbvers4Bcast { args })
     }
 
     /// Starts [`bcast`](Self::bcast) and returns a ticket for its result.
@@ -1577,48 +2235,38 @@ impl Rpcbvers4Client {
     pub fn start_bcast(
         &self,
         args: &RpcbRmtcallargs,
-    ) -> Result<PendingCall<RpcbRmtcallres>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_BCAST,
-            |out| args.encode(out).field("RPCBPROC_BCAST.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<RpcbRmtcallres, Rpcbvers4BcastError>, Rpcbvers4BcastError> {
+        self.0.start(&Rpcbvers4Bcast { args })
     }
 
     /// Seconds since 1970 on rpcbind's host.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn gettime(&self) -> Result<u32, CallError> {
-        self.0
-            .onc()
-            .call(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
+    pub fn gettime(&self) -> Result<u32, Rpcbvers4GettimeError> {
+        self.0.call(&Rpcbvers4Gettime)
     }
 
     /// Starts [`gettime`](Self::gettime) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_gettime(&self) -> Result<PendingCall<u32>, CallError> {
-        self.0
-            .onc()
-            .start(RPCBPROC_GETTIME, |_| Ok(()), |input| input.get())
+    pub fn start_gettime(
+        &self,
+    ) -> Result<C::Pending<u32, Rpcbvers4GettimeError>, Rpcbvers4GettimeError> {
+        self.0.start(&Rpcbvers4Gettime)
     }
 
     /// A universal address in its transport's own form.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn uaddr2_taddr(&self, args: impl AsRef<[u8]>) -> Result<Netbuf, CallError> {
+    pub fn uaddr2_taddr(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<Netbuf, Rpcbvers4Uaddr2TaddrError> {
         let args = args.as_ref();
-        self.0.onc().call(
-            RPCBPROC_UADDR2_TADDR,
-            |out| {
-                out.put_opaque(args, u32::MAX)
-                    .field("RPCBPROC_UADDR2TADDR.arg1")
-            },
-            Marshal::decode,
-        )
+        self.0.call(&Rpcbvers4Uaddr2Taddr { args })
     }
 
     /// Starts [`uaddr2_taddr`](Self::uaddr2_taddr) and returns a ticket for its result.
@@ -1628,76 +2276,58 @@ impl Rpcbvers4Client {
     pub fn start_uaddr2_taddr(
         &self,
         args: impl AsRef<[u8]>,
-    ) -> Result<PendingCall<Netbuf>, CallError> {
+    ) -> Result<C::Pending<Netbuf, Rpcbvers4Uaddr2TaddrError>, Rpcbvers4Uaddr2TaddrError> {
         let args = args.as_ref();
-        self.0.onc().start(
-            RPCBPROC_UADDR2_TADDR,
-            |out| {
-                out.put_opaque(args, u32::MAX)
-                    .field("RPCBPROC_UADDR2TADDR.arg1")
-            },
-            Marshal::decode,
-        )
+        self.0.start(&Rpcbvers4Uaddr2Taddr { args })
     }
 
     /// A transport's own address in universal form.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, CallError> {
-        self.0.onc().call(
-            RPCBPROC_TADDR2_UADDR,
-            |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, Rpcbvers4Taddr2UaddrError> {
+        self.0.call(&Rpcbvers4Taddr2Uaddr { args })
     }
 
     /// Starts [`taddr2_uaddr`](Self::taddr2_uaddr) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_taddr2_uaddr(&self, args: &Netbuf) -> Result<PendingCall<BString>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_TADDR2_UADDR,
-            |out| args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn start_taddr2_uaddr(
+        &self,
+        args: &Netbuf,
+    ) -> Result<C::Pending<BString, Rpcbvers4Taddr2UaddrError>, Rpcbvers4Taddr2UaddrError> {
+        self.0.start(&Rpcbvers4Taddr2Uaddr { args })
     }
 
     /// The universal address of exactly this version; empty if it is not registered.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn getversaddr(&self, args: &Rpcb) -> Result<BString, CallError> {
-        self.0.onc().call(
-            RPCBPROC_GETVERSADDR,
-            |out| args.encode(out).field("RPCBPROC_GETVERSADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn getversaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetversaddrError> {
+        self.0.call(&Rpcbvers4Getversaddr { args })
     }
 
     /// Starts [`getversaddr`](Self::getversaddr) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_getversaddr(&self, args: &Rpcb) -> Result<PendingCall<BString>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_GETVERSADDR,
-            |out| args.encode(out).field("RPCBPROC_GETVERSADDR.arg1"),
-            |input| input.get_string(u32::MAX),
-        )
+    pub fn start_getversaddr(
+        &self,
+        args: &Rpcb,
+    ) -> Result<C::Pending<BString, Rpcbvers4GetversaddrError>, Rpcbvers4GetversaddrError> {
+        self.0.start(&Rpcbvers4Getversaddr { args })
     }
 
     /// Forwards a call and reports its failure.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn indirect(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, CallError> {
-        self.0.onc().call(
-            RPCBPROC_INDIRECT,
-            |out| args.encode(out).field("RPCBPROC_INDIRECT.arg1"),
-            Marshal::decode,
-        )
+    pub fn indirect(
+        &self,
+        args: &RpcbRmtcallargs,
+    ) -> Result<RpcbRmtcallres, Rpcbvers4IndirectError> {
+        self.0.call(&Rpcbvers4Indirect { args })
     }
 
     /// Starts [`indirect`](Self::indirect) and returns a ticket for its result.
@@ -1707,24 +2337,16 @@ impl Rpcbvers4Client {
     pub fn start_indirect(
         &self,
         args: &RpcbRmtcallargs,
-    ) -> Result<PendingCall<RpcbRmtcallres>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_INDIRECT,
-            |out| args.encode(out).field("RPCBPROC_INDIRECT.arg1"),
-            Marshal::decode,
-        )
+    ) -> Result<C::Pending<RpcbRmtcallres, Rpcbvers4IndirectError>, Rpcbvers4IndirectError> {
+        self.0.start(&Rpcbvers4Indirect { args })
     }
 
     /// All places of a version.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, CallError> {
-        self.0.onc().call(
-            RPCBPROC_GETADDRLIST,
-            |out| args.encode(out).field("RPCBPROC_GETADDRLIST.arg1"),
-            |input| input.get_list(),
-        )
+    pub fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, Rpcbvers4GetaddrlistError> {
+        self.0.call(&Rpcbvers4Getaddrlist { args })
     }
 
     /// Starts [`getaddrlist`](Self::getaddrlist) and returns a ticket for its result.
@@ -1734,36 +2356,353 @@ impl Rpcbvers4Client {
     pub fn start_getaddrlist(
         &self,
         args: &Rpcb,
-    ) -> Result<PendingCall<RpcbEntryListPtr>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_GETADDRLIST,
-            |out| args.encode(out).field("RPCBPROC_GETADDRLIST.arg1"),
-            |input| input.get_list(),
-        )
+    ) -> Result<C::Pending<RpcbEntryListPtr, Rpcbvers4GetaddrlistError>, Rpcbvers4GetaddrlistError>
+    {
+        self.0.start(&Rpcbvers4Getaddrlist { args })
     }
 
     /// What rpcbind was asked so far.
     ///
     /// # Errors
     /// The call failed; the error says who is to blame.
-    pub fn getstat(&self) -> Result<RpcbStatByvers, CallError> {
-        self.0.onc().call(
-            RPCBPROC_GETSTAT,
-            |_| Ok(()),
-            |input| input.get_elements(Marshal::decode),
-        )
+    pub fn getstat(&self) -> Result<RpcbStatByvers, Rpcbvers4GetstatError> {
+        self.0.call(&Rpcbvers4Getstat)
     }
 
     /// Starts [`getstat`](Self::getstat) and returns a ticket for its result.
     ///
     /// # Errors
     /// The call cannot be sent.
-    pub fn start_getstat(&self) -> Result<PendingCall<RpcbStatByvers>, CallError> {
-        self.0.onc().start(
-            RPCBPROC_GETSTAT,
-            |_| Ok(()),
-            |input| input.get_elements(Marshal::decode),
-        )
+    pub fn start_getstat(
+        &self,
+    ) -> Result<C::Pending<RpcbStatByvers, Rpcbvers4GetstatError>, Rpcbvers4GetstatError> {
+        self.0.start(&Rpcbvers4Getstat)
+    }
+}
+
+impl<C: MakeCalls> Rpcbvers4Calls for Rpcbvers4Client<C> {
+    fn null(&self) -> Result<(), Rpcbvers4NullError> {
+        Self::null(self)
+    }
+
+    fn set(&self, args: &Rpcb) -> Result<bool, Rpcbvers4SetError> {
+        Self::set(self, args)
+    }
+
+    fn unset(&self, args: &Rpcb) -> Result<bool, Rpcbvers4UnsetError> {
+        Self::unset(self, args)
+    }
+
+    fn getaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetaddrError> {
+        Self::getaddr(self, args)
+    }
+
+    fn dump(&self) -> Result<RpcblistPtr, Rpcbvers4DumpError> {
+        Self::dump(self)
+    }
+
+    fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4BcastError> {
+        Self::bcast(self, args)
+    }
+
+    fn gettime(&self) -> Result<u32, Rpcbvers4GettimeError> {
+        Self::gettime(self)
+    }
+
+    fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, Rpcbvers4Uaddr2TaddrError> {
+        Self::uaddr2_taddr(self, args)
+    }
+
+    fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, Rpcbvers4Taddr2UaddrError> {
+        Self::taddr2_uaddr(self, args)
+    }
+
+    fn getversaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetversaddrError> {
+        Self::getversaddr(self, args)
+    }
+
+    fn indirect(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4IndirectError> {
+        Self::indirect(self, args)
+    }
+
+    fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, Rpcbvers4GetaddrlistError> {
+        Self::getaddrlist(self, args)
+    }
+
+    fn getstat(&self) -> Result<RpcbStatByvers, Rpcbvers4GetstatError> {
+        Self::getstat(self)
+    }
+}
+
+/// A call of `RPCBPROC_NULL`.
+struct Rpcbvers4Null;
+
+impl ProcedureCall for Rpcbvers4Null {
+    const PROCEDURE: u32 = RPCBPROC_NULL;
+    const HAS_LEAN: bool = false;
+
+    type Result = ();
+    type Error = Rpcbvers4NullError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call of `RPCBPROC_SET`.
+struct Rpcbvers4Set<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for Rpcbvers4Set<'_> {
+    const PROCEDURE: u32 = RPCBPROC_SET;
+    const HAS_LEAN: bool = false;
+
+    type Result = bool;
+    type Error = Rpcbvers4SetError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_SET.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `RPCBPROC_UNSET`.
+struct Rpcbvers4Unset<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for Rpcbvers4Unset<'_> {
+    const PROCEDURE: u32 = RPCBPROC_UNSET;
+    const HAS_LEAN: bool = false;
+
+    type Result = bool;
+    type Error = Rpcbvers4UnsetError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_UNSET.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<bool, DecodeError> {
+        input.get_word()
+    }
+}
+
+/// A call of `RPCBPROC_GETADDR`.
+struct Rpcbvers4Getaddr<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for Rpcbvers4Getaddr<'_> {
+    const PROCEDURE: u32 = RPCBPROC_GETADDR;
+    const HAS_LEAN: bool = false;
+
+    type Result = BString;
+    type Error = Rpcbvers4GetaddrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_GETADDR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
+    }
+}
+
+/// A call of `RPCBPROC_DUMP`.
+struct Rpcbvers4Dump;
+
+impl ProcedureCall for Rpcbvers4Dump {
+    const PROCEDURE: u32 = RPCBPROC_DUMP;
+    const HAS_LEAN: bool = false;
+
+    type Result = RpcblistPtr;
+    type Error = Rpcbvers4DumpError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<RpcblistPtr, DecodeError> {
+        input.get_list()
+    }
+}
+
+/// A call of `RPCBPROC_BCAST`.
+struct Rpcbvers4Bcast<'a> {
+    args: &'a RpcbRmtcallargs,
+}
+
+impl ProcedureCall for Rpcbvers4Bcast<'_> {
+    const PROCEDURE: u32 = RPCBPROC_BCAST;
+    const HAS_LEAN: bool = false;
+
+    type Result = RpcbRmtcallres;
+    type Error = Rpcbvers4BcastError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_BCAST.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<RpcbRmtcallres, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `RPCBPROC_GETTIME`.
+struct Rpcbvers4Gettime;
+
+impl ProcedureCall for Rpcbvers4Gettime {
+    const PROCEDURE: u32 = RPCBPROC_GETTIME;
+    const HAS_LEAN: bool = false;
+
+    type Result = u32;
+    type Error = Rpcbvers4GettimeError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
+        input.get()
+    }
+}
+
+/// A call of `RPCBPROC_UADDR2TADDR`.
+struct Rpcbvers4Uaddr2Taddr<'a> {
+    args: &'a [u8],
+}
+
+impl ProcedureCall for Rpcbvers4Uaddr2Taddr<'_> {
+    const PROCEDURE: u32 = RPCBPROC_UADDR2_TADDR;
+    const HAS_LEAN: bool = false;
+
+    type Result = Netbuf;
+    type Error = Rpcbvers4Uaddr2TaddrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, u32::MAX)
+            .field("RPCBPROC_UADDR2TADDR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Netbuf, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `RPCBPROC_TADDR2UADDR`.
+struct Rpcbvers4Taddr2Uaddr<'a> {
+    args: &'a Netbuf,
+}
+
+impl ProcedureCall for Rpcbvers4Taddr2Uaddr<'_> {
+    const PROCEDURE: u32 = RPCBPROC_TADDR2_UADDR;
+    const HAS_LEAN: bool = false;
+
+    type Result = BString;
+    type Error = Rpcbvers4Taddr2UaddrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
+    }
+}
+
+/// A call of `RPCBPROC_GETVERSADDR`.
+struct Rpcbvers4Getversaddr<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for Rpcbvers4Getversaddr<'_> {
+    const PROCEDURE: u32 = RPCBPROC_GETVERSADDR;
+    const HAS_LEAN: bool = false;
+
+    type Result = BString;
+    type Error = Rpcbvers4GetversaddrError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_GETVERSADDR.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
+        input.get_string(u32::MAX)
+    }
+}
+
+/// A call of `RPCBPROC_INDIRECT`.
+struct Rpcbvers4Indirect<'a> {
+    args: &'a RpcbRmtcallargs,
+}
+
+impl ProcedureCall for Rpcbvers4Indirect<'_> {
+    const PROCEDURE: u32 = RPCBPROC_INDIRECT;
+    const HAS_LEAN: bool = false;
+
+    type Result = RpcbRmtcallres;
+    type Error = Rpcbvers4IndirectError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_INDIRECT.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<RpcbRmtcallres, DecodeError> {
+        Marshal::decode(input)
+    }
+}
+
+/// A call of `RPCBPROC_GETADDRLIST`.
+struct Rpcbvers4Getaddrlist<'a> {
+    args: &'a Rpcb,
+}
+
+impl ProcedureCall for Rpcbvers4Getaddrlist<'_> {
+    const PROCEDURE: u32 = RPCBPROC_GETADDRLIST;
+    const HAS_LEAN: bool = false;
+
+    type Result = RpcbEntryListPtr;
+    type Error = Rpcbvers4GetaddrlistError;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        self.args.encode(out).field("RPCBPROC_GETADDRLIST.arg1")
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<RpcbEntryListPtr, DecodeError> {
+        input.get_list()
+    }
+}
+
+/// A call of `RPCBPROC_GETSTAT`.
+struct Rpcbvers4Getstat;
+
+impl ProcedureCall for Rpcbvers4Getstat {
+    const PROCEDURE: u32 = RPCBPROC_GETSTAT;
+    const HAS_LEAN: bool = false;
+
+    type Result = RpcbStatByvers;
+    type Error = Rpcbvers4GetstatError;
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<RpcbStatByvers, DecodeError> {
+        input.get_elements(Marshal::decode)
     }
 }
 
@@ -1954,5 +2893,89 @@ impl<T: Rpcbvers4> Service for Rpcbvers4Service<T> {
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
+    }
+}
+
+/// Calls a [`Rpcbvers4`] of the same process on the caller's thread, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. Bounds of values are not checked.
+#[derive(Debug, Clone)]
+pub struct Rpcbvers4InProcess<T>(pub T);
+
+impl<T: Rpcbvers4> Rpcbvers4Calls for Rpcbvers4InProcess<T> {
+    fn null(&self) -> Result<(), Rpcbvers4NullError> {
+        Ok(())
+    }
+
+    fn set(&self, args: &Rpcb) -> Result<bool, Rpcbvers4SetError> {
+        let call = CallInfo::in_process(RPCBPROC_SET);
+        let result = self.0.set(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Set<'_>>)
+    }
+
+    fn unset(&self, args: &Rpcb) -> Result<bool, Rpcbvers4UnsetError> {
+        let call = CallInfo::in_process(RPCBPROC_UNSET);
+        let result = self.0.unset(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Unset<'_>>)
+    }
+
+    fn getaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetaddrError> {
+        let call = CallInfo::in_process(RPCBPROC_GETADDR);
+        let result = self.0.getaddr(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Getaddr<'_>>)
+    }
+
+    fn dump(&self) -> Result<RpcblistPtr, Rpcbvers4DumpError> {
+        let call = CallInfo::in_process(RPCBPROC_DUMP);
+        let result = self.0.dump(&call);
+        result.map_err(in_process::error::<Rpcbvers4Dump>)
+    }
+
+    fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4BcastError> {
+        let call = CallInfo::in_process(RPCBPROC_BCAST);
+        let result = self.0.bcast(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Bcast<'_>>)
+    }
+
+    fn gettime(&self) -> Result<u32, Rpcbvers4GettimeError> {
+        let call = CallInfo::in_process(RPCBPROC_GETTIME);
+        let result = self.0.gettime(&call);
+        result.map_err(in_process::error::<Rpcbvers4Gettime>)
+    }
+
+    fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, Rpcbvers4Uaddr2TaddrError> {
+        let call = CallInfo::in_process(RPCBPROC_UADDR2_TADDR);
+        let result = self.0.uaddr2_taddr(&call, args.into());
+        result.map_err(in_process::error::<Rpcbvers4Uaddr2Taddr<'_>>)
+    }
+
+    fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, Rpcbvers4Taddr2UaddrError> {
+        let call = CallInfo::in_process(RPCBPROC_TADDR2_UADDR);
+        let result = self.0.taddr2_uaddr(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Taddr2Uaddr<'_>>)
+    }
+
+    fn getversaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetversaddrError> {
+        let call = CallInfo::in_process(RPCBPROC_GETVERSADDR);
+        let result = self.0.getversaddr(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Getversaddr<'_>>)
+    }
+
+    fn indirect(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4IndirectError> {
+        let call = CallInfo::in_process(RPCBPROC_INDIRECT);
+        let result = self.0.indirect(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Indirect<'_>>)
+    }
+
+    fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, Rpcbvers4GetaddrlistError> {
+        let call = CallInfo::in_process(RPCBPROC_GETADDRLIST);
+        let result = self.0.getaddrlist(&call, args.clone());
+        result.map_err(in_process::error::<Rpcbvers4Getaddrlist<'_>>)
+    }
+
+    fn getstat(&self) -> Result<RpcbStatByvers, Rpcbvers4GetstatError> {
+        let call = CallInfo::in_process(RPCBPROC_GETSTAT);
+        let result = self.0.getstat(&call);
+        result.map_err(in_process::error::<Rpcbvers4Getstat>)
     }
 }

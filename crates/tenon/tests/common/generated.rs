@@ -1,7 +1,7 @@
 //! Calls by generated stubs of the same kind again and again, for what counts their costs.
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 
-use tenon::{CallInfo, Refusal, Server};
+use tenon::{CallInfo, MakeCalls, Refusal, Server};
 
 use crate::hprpc::{
     HprpcVersion, HprpcVersionClient, HprpcVersionService, LargeData, Numbers, Packet,
@@ -49,7 +49,7 @@ pub fn addresses(server: &Server) -> Vec<String> {
 }
 
 /// Makes by turns an empty call, one with a large result, and one that is large both ways.
-pub fn call(client: &HprpcVersionClient, number: u32) {
+pub fn call<C: MakeCalls>(client: &HprpcVersionClient<C>, number: u32) {
     match number % 3 {
         0 => client.null_call().unwrap(),
         1 => assert_eq!(client.max_result().unwrap(), [7; 1440]),

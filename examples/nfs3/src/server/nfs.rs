@@ -369,7 +369,7 @@ impl NfsV3 for Nfs {
 /// Bytes of data that one message may carry, at most.
 fn data_max(call: &CallInfo<'_>) -> u32 {
     match call.transport() {
-        Transport::Udp => DATA_MAX_DATAGRAM,
+        Some(Transport::Udp) => DATA_MAX_DATAGRAM,
         _ => DATA_MAX,
     }
 }

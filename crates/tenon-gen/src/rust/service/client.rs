@@ -1,77 +1,83 @@
-//! The clients of a version: one for threads, with a method that calls each procedure and one that
-//! starts a call of it, and one for tasks if that is asked for.
+//! The clients of a version, one for threads, and one for tasks if that is asked for: each has a method that calls each
+//! procedure and one that starts a call of it.
 
-use tenon_plan::ProcedurePlan;
-
-use super::lent::{Lent, unboxed};
-use super::{Method, Protocols, Versioned};
+use super::lent::Lent;
+use super::{Method, Protocols, Versioned, call};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head, Statement};
-use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
-use crate::rust::shape::Shape;
 use crate::writer::{Hole, Writer};
 
 /// How a client's callers wait.
 struct Flavor<'a> {
     /// The client's name.
     name: &'a str,
-    /// What it wraps, and what it goes over.
+    /// What it wraps, that with options for some calls, and what it goes over.
     client: String,
+    view: String,
     channel: String,
+    /// The trait of what it may wrap.
+    makes_calls: String,
     /// What it is good for, behind `Calls the procedures of`.
     from: &'static str,
     is_async: bool,
 }
 
-/// Writes the clients and, if they speak both protocols, the calls that they make.
+/// Writes the client of threads.
 pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     let rust = protocols.onc.rust;
-    rust.uses(&["CallError", "ConnectError", "Credential"]);
-    rust.uses(&["Channel", "ChannelOptions", "Client", "PendingCall"]);
-    let blocking = Flavor {
+    rust.uses(&["Channel", "Client", "ClientView", "MakeCalls"]);
+    let flavor = Flavor {
         name: &of.names.client,
         client: "Client".to_owned(),
+        view: "ClientView".to_owned(),
         channel: "Channel".to_owned(),
+        makes_calls: "MakeCalls".to_owned(),
         from: "",
         is_async: false,
     };
-    write_client(w, protocols, of, &blocking);
-    if let Some(tokio) = &rust.options.tokio {
-        let awaited = Flavor {
-            name: &of.names.async_client,
-            client: format!("{tokio}::Client"),
-            channel: format!("{tokio}::Channel"),
-            from: " from tasks",
-            is_async: true,
-        };
-        write_client(w, protocols, of, &awaited);
-    }
-    if let Some(lean) = protocols.lean {
-        for method in &of.methods {
-            write_call(w, protocols.onc, lean.with, method);
-        }
-    }
+    write_client(w, protocols, of, &flavor);
+}
+
+/// Writes the client of tasks, which stands on the crate at the path `tokio`.
+pub fn write_async(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio: &str) {
+    let flavor = Flavor {
+        name: &of.names.async_client,
+        client: format!("{tokio}::Client"),
+        view: format!("{tokio}::ClientView"),
+        channel: format!("{tokio}::Channel"),
+        makes_calls: format!("{tokio}::MakeAsyncCalls"),
+        from: " from tasks",
+        is_async: true,
+    };
+    write_client(w, protocols, of, &flavor);
 }
 
 fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) {
-    let connects = match (protocols.lean, flavor.is_async) {
-        (None, false) => [
-            "such as `tcp://host:port`. Without a port the host's",
-            "rpcbind is asked for it.",
-        ],
-        (None, true) => ["such as `tcp://host:port`.", "Nobody is asked for a port."],
-        (Some(_), false) => [
+    let rust = protocols.onc.rust;
+    rust.uses(&[
+        "CallOptions",
+        "ChannelOptions",
+        "ConnectError",
+        "Credential",
+    ]);
+    let connects = if protocols.lean.is_some() {
+        [
             "by ONC RPC at `tcp://host:port`, by the lean",
             "protocol at `lean+tcp://host:port`. Without a port the host's rpcbind is asked for it.",
-        ],
-        (Some(_), true) => [
-            "by ONC RPC at `tcp://host:port`, by the lean",
-            "protocol at `lean+tcp://host:port`. Nobody is asked for a port.",
-        ],
+        ]
+    } else {
+        [
+            "such as `tcp://host:port`. Without a port the host's",
+            "rpcbind is asked for it.",
+        ]
     };
     let connect_with = connect(protocols, of, flavor, "connect_with", Some("options"));
     let connect = connect(protocols, of, flavor, "connect", None);
     let over = over(protocols, of, flavor);
+    let view = Block::value(Expr::text(format!(
+        "{}(self.0.with_options(options))",
+        flavor.name
+    )));
     let is_async = if flavor.is_async { "async " } else { "" };
     let head = Head {
         name: format!("pub {is_async}fn connect_with"),
@@ -85,14 +91,14 @@ fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, fl
         "
 /// Calls the procedures of `$version$`$from$. Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct $name$(pub $client$);
+pub struct $name$<C = $client$>(pub C);
 
 impl $name$ {
     /// Connects to the server at `address`, $connects$
     /// $further$
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or the server cannot be reached.
     pub $async$fn connect(address: &str) -> Result<Self, ConnectError> {
         $connect$
     }
@@ -108,6 +114,9 @@ impl $name$ {
         $over$
     }
 
+    /// Returns this client with `options` for some calls, at no cost.
+    $with_options$
+
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -119,7 +128,6 @@ impl $name$ {
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
     }
-    $methods$
 }
 ",
         &[
@@ -138,18 +146,35 @@ impl $name$ {
             ),
             ("over", Hole::Lines(&|w| over.write(w))),
             (
-                "methods",
-                Hole::Lines(&|w| {
-                    for method in &of.methods {
-                        match flavor.is_async {
-                            false => write_methods(w, protocols.onc, method),
-                            true => write_async_method(w, protocols.onc, method),
-                        }
-                    }
-                }),
+                "with_options",
+                Hole::Lines(&|w| with_options(flavor).write_function(w, &view)),
             ),
         ],
     );
+    if of.methods.is_empty() {
+        return;
+    }
+    let (name, makes_calls) = (flavor.name, &flavor.makes_calls);
+    w.gap();
+    w.braces(&format!("impl<C: {makes_calls}> {name}<C>"), |w| {
+        for (index, method) in of.methods.iter().enumerate() {
+            if index > 0 {
+                w.gap();
+            }
+            write_methods(w, rust, method, flavor.is_async);
+        }
+    });
+}
+
+/// The head of the method that returns the client with options for some calls.
+fn with_options(flavor: &Flavor<'_>) -> Head {
+    Head {
+        name: "pub fn with_options".to_owned(),
+        parameters: ["&self", "options: CallOptions"]
+            .map(str::to_owned)
+            .to_vec(),
+        result: format!("{}<{}<'_>>", flavor.name, flavor.view),
+    }
 }
 
 /// The client that `function` makes of `first`, of the numbers and of `last`.
@@ -213,15 +238,22 @@ fn known(protocols: Protocols<'_>, of: &Versioned<'_>) -> Expr {
     }
 }
 
-/// The methods that call a procedure and wait, and that start a call.
-fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
-    let result = method.result_text(with.rust);
-    let (call, start) = match method.lean {
-        Some(_) => ("self.0.call", "self.0.start"),
-        None => ("self.0.onc().call", "self.0.onc().start"),
+/// The methods that call a procedure and that start a call.
+fn write_methods(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>, is_async: bool) {
+    let (function, then) = if is_async {
+        ("pub async fn", Some("await"))
+    } else {
+        ("pub fn", None)
     };
-    let head = write_head_of_call(w, with, method, "pub fn");
-    head.write_function(w, &calling(with, method, call, None));
+    let (result, error) = (method.result_text(rust), &method.names.error);
+    let parameters = parameters(rust, method);
+    write_doc_of_call(w, method);
+    let head = Head {
+        name: format!("{function} {}", method.names.method),
+        parameters: parameters.clone(),
+        result: format!("Result<{result}, {error}>"),
+    };
+    head.write_function(w, &calling(rust, method, "self.0.call", then));
     w.gap();
     w.line(format!(
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
@@ -232,67 +264,42 @@ fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
     w.line("/// The call cannot be sent.");
     let head = Head {
         name: format!("pub fn {}", method.names.start),
-        result: format!("Result<PendingCall<{result}>, CallError>"),
-        ..head
+        parameters,
+        result: format!("Result<C::Pending<{result}, {error}>, {error}>"),
     };
-    head.write_function(w, &calling(with, method, start, None));
+    head.write_function(w, &calling(rust, method, "self.0.start", None));
 }
 
-/// The method that calls a procedure and is awaited.
-fn write_async_method(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
-    let call = match method.lean {
-        Some(_) => "self.0.call",
-        None => "self.0.onc().call",
-    };
-    let head = write_head_of_call(w, with, method, "pub async fn");
-    head.write_function(w, &calling(with, method, call, Some("await")));
-}
-
-/// Writes the documentation of a method that calls a procedure, and returns what stands behind it.
-fn write_head_of_call(
-    w: &mut Writer,
-    with: Marshalling<'_>,
-    method: &Method<'_>,
-    function: &str,
-) -> Head {
-    w.gap();
+/// Writes the documentation of a method that calls a procedure.
+pub fn write_doc_of_call(w: &mut Writer, method: &Method<'_>) {
     method.write_doc(w);
     w.line("///");
     w.line("/// # Errors");
     w.line("/// The call failed; the error says who is to blame.");
-    Head {
-        name: format!("{function} {}", method.names.method),
-        parameters: borrowed(with.rust, method),
-        result: format!("Result<{}, CallError>", method.result_text(with.rust)),
-    }
 }
 
 /// The parameters of a client's method.
-fn borrowed(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
+fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
-    let borrowed =
+    let lent =
         parameters.map(|(shape, name)| format!("{name}: {}", Lent::of(rust, shape).parameter()));
-    ["&self".to_owned()].into_iter().chain(borrowed).collect()
+    ["&self".to_owned()].into_iter().chain(lent).collect()
 }
 
-/// The body of a client's method: the call, which `function` makes, and what is done `with` it.
+/// The body of a client's method: the call, which `function` makes, and what is done `then`.
 fn calling(
-    with: Marshalling<'_>,
+    rust: &Rust<'_>,
     method: &Method<'_>,
     function: &str,
     then: Option<&'static str>,
 ) -> Block {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
-    let bytes = parameters.filter(|(shape, _)| Lent::of(with.rust, shape) == Lent::Bytes);
+    let bytes = parameters.filter(|(shape, _)| Lent::of(rust, shape) == Lent::Bytes);
     let bytes = bytes.map(|(_, name)| {
         let borrowed = Expr::text(format!("{name}.as_ref()"));
         Statement::Let(name.clone(), borrowed)
     });
-    let arguments = match method.lean {
-        Some(_) => vec![literal_of_call(method)],
-        None => messages(with, method),
-    };
-    let call = Expr::call(function, arguments);
+    let call = Expr::call(function, [call::literal(method)]);
     Block {
         statements: bytes.collect(),
         value: Some(match then {
@@ -300,162 +307,4 @@ fn calling(
             None => call,
         }),
     }
-}
-
-/// The procedure's number and the functions that move its messages.
-fn messages(with: Marshalling<'_>, method: &Method<'_>) -> Vec<Expr> {
-    let parameters = match method.parameters.is_empty() {
-        true => "|_|",
-        false => "|out|",
-    };
-    let arguments = lent_arguments(with.rust, method, "");
-    let encode = with.encode_parameters(
-        &method.plan.arguments.body,
-        &method.procedure.name,
-        arguments,
-    );
-    let decode = match &method.result {
-        None => Expr::closure("|_|", Block::value(Expr::text("Ok(())"))),
-        Some(shape) => with.element_decoder(&method.plan.result.body, shape),
-    };
-    let number = Expr::text(&method.names.number);
-    vec![number, Expr::closure(parameters, encode), decode]
-}
-
-/// The arguments of a call, as variables that own them.
-pub(super) fn arguments(method: &Method<'_>) -> Vec<Item> {
-    let owned = |name: &String, shape: &Shape, label| {
-        Item::owned(name.clone(), name, shape.clone(), Some(label))
-    };
-    labelled(method)
-        .map(|(name, shape, label)| owned(name, shape, label))
-        .collect()
-}
-
-/// The same as a client is lent them, each behind `of`.
-fn lent_arguments(rust: &Rust<'_>, method: &Method<'_>, of: &str) -> Vec<Item> {
-    let lent = |(name, shape, label): (&String, &Shape, String)| {
-        let (value, label) = (format!("{of}{name}"), Some(label));
-        match Lent::of(rust, shape) {
-            Lent::Value(_) => Item::owned(value, name, shape.clone(), label),
-            Lent::Bytes => Item::behind(&value, shape.clone(), label),
-            // A reference leads to the array itself.
-            Lent::Reference(_) => Item::behind(&value, unboxed(shape).clone(), label),
-            Lent::Option(_) => Item {
-                is_lent: true,
-                ..Item::behind(&value, shape.clone(), label)
-            },
-        }
-    };
-    labelled(method).map(lent).collect()
-}
-
-/// The parameters of a procedure: their names, their shapes, and what errors call them.
-fn labelled<'a>(method: &'a Method<'_>) -> impl Iterator<Item = (&'a String, &'a Shape, String)> {
-    let names = method.names.parameters.iter().zip(&method.parameters);
-    let fields = method.procedure.arguments.iter();
-    names.zip(fields).map(|((name, shape), field)| {
-        let label = format!("{}.{}", method.procedure.name, field.name);
-        (name, shape, label)
-    })
-}
-
-fn literal_of_call(method: &Method<'_>) -> Expr {
-    let path = format!("&{}", method.names.call);
-    let fields = method.names.parameters.iter();
-    let fields: Vec<_> = fields
-        .map(|name| (name.clone(), Expr::text(name)))
-        .collect();
-    match fields.is_empty() {
-        true => Expr::text(path),
-        false => Expr::Struct(path, fields),
-    }
-}
-
-/// Writes the call of a procedure as a value, and how its messages are moved by either protocol.
-fn write_call(w: &mut Writer, onc: Marshalling<'_>, lean: Marshalling<'_>, method: &Method<'_>) {
-    let rust = onc.rust;
-    rust.uses(&[
-        "ProcedureCall",
-        "wire::DecodeError",
-        "wire::Decoder",
-        "wire::Lean",
-        "wire::Order",
-    ]);
-    let name = &method.names.call;
-    let lent = method.parameters.iter().map(|shape| Lent::of(rust, shape));
-    let lent: Vec<Lent> = lent.collect();
-    let is_borrowing = !lent.iter().all(|lent| matches!(lent, Lent::Value(_)));
-    let (parameter, anonymous) = match is_borrowing {
-        true => ("<'a>", "<'_>"),
-        false => ("", ""),
-    };
-    w.gap();
-    w.line(format!("/// A call of `{}`.", method.procedure.name));
-    match method.parameters.is_empty() {
-        true => w.line(format!("struct {name};")),
-        false => w.braces(&format!("struct {name}{parameter}"), |w| {
-            for (lent, name) in lent.iter().zip(&method.names.parameters) {
-                w.line(format!("{name}: {},", lent.field()));
-            }
-        }),
-    }
-    let result = method.result_text(rust);
-    w.gap();
-    w.braces(&format!("impl ProcedureCall for {name}{anonymous}"), |w| {
-        let number = &method.names.number;
-        w.line(format!("const PROCEDURE: u32 = {number};"));
-        w.gap();
-        w.line(format!("type Result = {result};"));
-        let plans = [Some(method.plan), method.lean];
-        for (with, plan) in [onc, lean].into_iter().zip(plans.into_iter().flatten()) {
-            if !method.parameters.is_empty() {
-                write_encode(w, with, plan, method);
-            }
-            write_decode(w, with, plan, method);
-        }
-    });
-}
-
-fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
-    with.rust.uses(&["wire::EncodeError", "wire::Encoder"]);
-    let name = &method.procedure.name;
-    let arguments = lent_arguments(with.rust, method, "self.");
-    let body = with.encode_parameters(&plan.arguments.body, name, arguments);
-    let (function, cursor) = match with.form.marker.is_default() {
-        true => ("encode", "Encoder<'_>"),
-        false => ("encode_lean", "Encoder<'_, Lean>"),
-    };
-    let out = parameter("out", uses_cursor(&body));
-    let head = Head {
-        name: format!("fn {function}"),
-        parameters: vec!["&self".to_owned(), format!("{out}: &mut {cursor}")],
-        result: "Result<(), EncodeError>".to_owned(),
-    };
-    w.gap();
-    w.line("#[inline]");
-    head.write_function(w, &body);
-}
-
-fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
-    let body = match &method.result {
-        None => Block::value(Expr::text("Ok(())")),
-        Some(shape) => {
-            let result = Subject::whole(Item::behind("item", shape.clone(), None));
-            with.decode_item(&plan.result.body, &result)
-        }
-    };
-    let (function, cursor) = match with.form.marker.is_default() {
-        true => ("decode", "Decoder<'_>"),
-        false => ("decode_lean<O: Order>", "Decoder<'_, Lean<O>>"),
-    };
-    let input = parameter("input", uses_cursor(&body));
-    let head = Head {
-        name: format!("fn {function}"),
-        parameters: vec![format!("{input}: &mut {cursor}")],
-        result: format!("Result<{}, DecodeError>", method.result_text(with.rust)),
-    };
-    w.gap();
-    w.line("#[inline]");
-    head.write_function(w, &body);
 }

@@ -1,8 +1,12 @@
-//! Clients and servers: for each version of a program its numbers, a [`client`] with a method per
-//! procedure, a trait for the [`server`], and the adapter between that and the run time; if it is asked for
-//! the same for [`tasks`]. Of one interface both speak ONC RPC, and the lean protocol too if it is made for that representation.
+//! Clients and servers: for each version of a program its numbers, the trait of its [`calls`], a [`client`] with a method
+//! per procedure, a trait for the [`server`], the adapter between that and the run time, and the one for callers
+//! [of the same process](in_process); if it is asked for the same for [`tasks`]. Of one interface both speak ONC RPC, and
+//! the lean protocol too if it is made for that representation.
 
+mod call;
+mod calls;
 mod client;
+mod in_process;
 mod interface;
 mod lent;
 mod reserved;
@@ -12,6 +16,7 @@ mod tasks;
 use tenon_plan::{Fingerprints, Plans, ProcedurePlan};
 use tenon_schema::{Procedure, Program, Version};
 
+use self::calls::Calls;
 use super::Rust;
 use super::marshal::Marshalling;
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
@@ -42,6 +47,14 @@ struct Versioned<'a> {
     program: &'a ProgramNames,
     names: &'a VersionNames,
     methods: Vec<Method<'a>>,
+}
+
+impl Versioned<'_> {
+    /// Returns the procedures that a server carries out: procedure 0 every server answers by itself.
+    fn served(&self) -> Vec<&Method<'_>> {
+        let methods = self.methods.iter();
+        methods.filter(|of| of.procedure.number != 0).collect()
+    }
 }
 
 /// A procedure with all that is known about it.
@@ -155,6 +168,43 @@ fn write_version(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     if let Some(lean) = protocols.lean {
         interface::write(w, lean, of);
     }
+    let rust = protocols.onc.rust;
+    for method in &of.methods {
+        call::write_error(w, rust, method);
+    }
+    let calls = Calls {
+        name: &names.calls,
+        client: &names.client,
+        makes_calls: "MakeCalls",
+        in_process: &names.in_process,
+        is_async: false,
+    };
+    calls::write(w, rust, of, &calls);
     client::write(w, protocols, of);
+    calls::write_client(w, rust, of, &calls);
+    for method in &of.methods {
+        call::write(w, protocols, method);
+    }
     server::write(w, protocols, of);
+    in_process::write(w, protocols, of, &calls, &names.server);
+    if let Some(tokio) = &rust.options.tokio {
+        write_tasks(w, protocols, of, tokio);
+    }
+}
+
+/// Writes the client and the server of tasks, which stand on the crate at the path `tokio`.
+fn write_tasks(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio: &str) {
+    let (rust, names) = (protocols.onc.rust, of.names);
+    let calls = Calls {
+        name: &names.async_calls,
+        client: &names.async_client,
+        makes_calls: &format!("{tokio}::MakeAsyncCalls"),
+        in_process: &names.async_in_process,
+        is_async: true,
+    };
+    calls::write(w, rust, of, &calls);
+    client::write_async(w, protocols, of, tokio);
+    calls::write_client(w, rust, of, &calls);
+    tasks::write(w, protocols, of, tokio);
+    in_process::write(w, protocols, of, &calls, &names.async_server);
 }

@@ -3,9 +3,9 @@
 
 use tenon_plan::ProcedurePlan;
 
-use super::client::arguments;
+use super::call::arguments;
+use super::reserved;
 use super::{Method, Protocols, Versioned, write_further_doc};
-use super::{reserved, tasks};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head, Statement};
 use crate::rust::marshal::{Item, Marshalling};
@@ -17,16 +17,11 @@ const LEAN_MAX: u32 = u16::MAX as u32;
 
 /// Writes the trait and the adapter.
 pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
-    let methods = of.methods.iter();
-    // Every server answers procedure 0 by itself.
-    let served: Vec<_> = methods.filter(|of| of.procedure.number != 0).collect();
+    let served = of.served();
     write_trait(w, protocols.onc.rust, of, &served);
     write_service(w, protocols, of, &served);
     if let Some(lean) = protocols.lean {
         write_lean_service(w, lean.with, of, &served);
-    }
-    if let Some(tokio) = &protocols.onc.rust.options.tokio {
-        tasks::write(w, protocols, of, &served, tokio);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use tenon_plan::ProcedurePlan;
 
-use super::client::arguments;
+use super::call::arguments;
 use super::{Method, Protocols, Versioned, write_further_doc};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head, Statement};
@@ -12,28 +12,17 @@ use crate::writer::{Hole, Writer};
 
 /// Writes the trait, the adapter, and a type for the calls of each procedure. `tokio` is the path of the
 /// crate that they stand on.
-pub fn write(
-    w: &mut Writer,
-    protocols: Protocols<'_>,
-    of: &Versioned<'_>,
-    methods: &[&Method<'_>],
-    tokio: &str,
-) {
-    write_trait(w, protocols.onc.rust, of, methods, tokio);
-    write_service(w, protocols, of, methods, tokio);
-    for method in methods {
+pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio: &str) {
+    let methods = of.served();
+    write_trait(w, protocols.onc.rust, of, &methods);
+    write_service(w, protocols, of, &methods, tokio);
+    for method in &methods {
         write_request(w, protocols, method, tokio);
     }
 }
 
-fn write_trait(
-    w: &mut Writer,
-    rust: &Rust<'_>,
-    of: &Versioned<'_>,
-    methods: &[&Method<'_>],
-    tokio: &str,
-) {
-    rust.uses(&["Refusal"]);
+fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&Method<'_>]) {
+    rust.uses(&["CallInfo", "Refusal"]);
     let name = &of.version.name;
     w.gap();
     w.line(format!(
@@ -57,7 +46,7 @@ fn write_trait(
             let result = method.result_text(rust);
             let head = Head {
                 name: format!("fn {}", method.names.method),
-                parameters: parameters(rust, method, tokio),
+                parameters: parameters(rust, method),
                 result: format!(
                     "impl core::future::Future<Output = Result<{result}, Refusal>> + Send"
                 ),
@@ -68,10 +57,11 @@ fn write_trait(
 }
 
 /// The parameters of a server's method.
-fn parameters(rust: &Rust<'_>, method: &Method<'_>, tokio: &str) -> Vec<String> {
+fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
     let parameters = parameters.map(|(shape, name)| format!("{name}: {}", rust.type_text(shape)));
-    ["&self".to_owned(), format!("call: &{tokio}::Call")]
+    ["&self", "call: &CallInfo<'_>"]
+        .map(str::to_owned)
         .into_iter()
         .chain(parameters)
         .collect()
@@ -169,7 +159,7 @@ fn serve(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
     let locals = method.names.parameters.iter().map(Expr::text);
     let carry_out = Expr::call(
         format!("self.0.{}", method.names.method),
-        [Expr::text("&call")].into_iter().chain(locals),
+        [Expr::text("&call.info()")].into_iter().chain(locals),
     );
     let carry_out = Expr::Then(Box::new(carry_out), "await");
     let carry_out = Expr::Try(Box::new(carry_out));

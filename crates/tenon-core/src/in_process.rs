@@ -1,0 +1,42 @@
+//! Calls of a server in the same process, without a connection: what generated wrappers stand on.
+
+use tenon_proto::lean::ByteOrder;
+use tenon_wire::{Buffer, Decoder, Encoder};
+
+use crate::error::{CallError, LeanException};
+use crate::procedure::ProcedureCall;
+use crate::serve::{lean_status, onc_status};
+use crate::service::{CallInfo, Refusal};
+
+/// Returns the error that a caller over a connection would see of a call that was refused. If the interface was made
+/// for the lean protocol, it is that of a lean call, with the details of what was raised.
+pub fn error<P: ProcedureCall>(refusal: Refusal) -> P::Error {
+    let error = if P::HAS_LEAN {
+        let (status, message, details) = lean_status(&refusal);
+        CallError::Exception(LeanException {
+            status,
+            message: message.into(),
+            details: details.to_vec(),
+            order: ByteOrder::NATIVE,
+        })
+    } else {
+        CallError::Refused(onc_status(&refusal))
+    };
+    error.into()
+}
+
+/// Has `handler` carry `call` out, which reads its arguments from a message.
+///
+/// # Errors
+/// The arguments break a bound of the interface, or the call is refused.
+pub fn call_with_message<P: ProcedureCall>(
+    call: &P,
+    handler: impl FnOnce(&CallInfo<'_>, &mut Decoder<'_>) -> Result<P::Result, Refusal>,
+) -> Result<P::Result, P::Error> {
+    let mut message = Buffer::default();
+    if let Err(error) = call.encode(&mut Encoder::new(&mut message)) {
+        return Err(CallError::from(error).into());
+    }
+    let info = CallInfo::in_process(P::PROCEDURE);
+    handler(&info, &mut Decoder::new(message.as_slice())).map_err(error::<P>)
+}

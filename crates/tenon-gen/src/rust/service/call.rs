@@ -1,0 +1,185 @@
+//! A call of a procedure as a value: its arguments as the client was lent them, how its messages are moved, and why it
+//! may have no result.
+
+use tenon_plan::ProcedurePlan;
+
+use super::lent::{Lent, unboxed};
+use super::{Method, Protocols};
+use crate::rust::Rust;
+use crate::rust::code::{Block, Expr, Head};
+use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
+use crate::rust::shape::Shape;
+use crate::writer::Writer;
+
+/// Writes why a call of a procedure has no result.
+pub fn write_error(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
+    rust.uses(&["CallError"]);
+    let (name, error) = (&method.procedure.name, &method.names.error);
+    w.gap();
+    w.line(format!("/// The error of a call of `{name}`."));
+    w.line(format!("pub type {error} = CallError;"));
+}
+
+/// Returns the type of a procedure's calls.
+pub fn type_text(rust: &Rust<'_>, method: &Method<'_>) -> String {
+    let lifetime = if is_borrowing(rust, method) {
+        "<'_>"
+    } else {
+        ""
+    };
+    format!("{}{lifetime}", method.names.call)
+}
+
+/// Whether a call of the procedure borrows some of its arguments.
+pub fn is_borrowing(rust: &Rust<'_>, method: &Method<'_>) -> bool {
+    let mut lent = method.parameters.iter().map(|shape| Lent::of(rust, shape));
+    lent.any(|lent| !matches!(lent, Lent::Value(_)))
+}
+
+/// Writes the call of a procedure as a value, and how its messages are moved by each protocol.
+pub fn write(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>) {
+    let rust = protocols.onc.rust;
+    rust.uses(&["ProcedureCall", "wire::DecodeError", "wire::Decoder"]);
+    let name = &method.names.call;
+    let lent = method.parameters.iter().map(|shape| Lent::of(rust, shape));
+    let parameter = if is_borrowing(rust, method) {
+        "<'a>"
+    } else {
+        ""
+    };
+    w.gap();
+    w.line(format!("/// A call of `{}`.", method.procedure.name));
+    match method.parameters.is_empty() {
+        true => w.line(format!("struct {name};")),
+        false => w.braces(&format!("struct {name}{parameter}"), |w| {
+            for (lent, name) in lent.zip(&method.names.parameters) {
+                w.line(format!("{name}: {},", lent.field()));
+            }
+        }),
+    }
+    let result = method.result_text(rust);
+    w.gap();
+    let head = format!("impl ProcedureCall for {}", type_text(rust, method));
+    w.braces(&head, |w| {
+        let number = &method.names.number;
+        w.line(format!("const PROCEDURE: u32 = {number};"));
+        if method.lean.is_none() {
+            w.line("const HAS_LEAN: bool = false;");
+        }
+        w.gap();
+        w.line(format!("type Result = {result};"));
+        w.line(format!("type Error = {};", method.names.error));
+        write_messages(w, protocols.onc, method.plan, method);
+        if let (Some(lean), Some(plan)) = (protocols.lean, method.lean) {
+            rust.uses(&["wire::Lean", "wire::Order"]);
+            write_messages(w, lean.with, plan, method);
+        }
+    });
+}
+
+/// Returns a reference to a call of the procedure with the arguments that are in variables of their names.
+pub fn literal(method: &Method<'_>) -> Expr {
+    let path = format!("&{}", method.names.call);
+    let fields = method.names.parameters.iter();
+    let fields: Vec<_> = fields
+        .map(|name| (name.clone(), Expr::text(name)))
+        .collect();
+    match fields.is_empty() {
+        true => Expr::text(path),
+        false => Expr::Struct(path, fields),
+    }
+}
+
+/// Writes how the messages of a call are moved in one representation.
+fn write_messages(
+    w: &mut Writer,
+    with: Marshalling<'_>,
+    plan: &ProcedurePlan,
+    method: &Method<'_>,
+) {
+    if !method.parameters.is_empty() {
+        write_encode(w, with, plan, method);
+    }
+    write_decode(w, with, plan, method);
+}
+
+fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+    with.rust.uses(&["wire::EncodeError", "wire::Encoder"]);
+    let name = &method.procedure.name;
+    let arguments = lent_arguments(with.rust, method, "self.");
+    let body = with.encode_parameters(&plan.arguments.body, name, arguments);
+    let (function, cursor) = match with.form.marker.is_default() {
+        true => ("encode", "Encoder<'_>"),
+        false => ("encode_lean", "Encoder<'_, Lean>"),
+    };
+    let out = parameter("out", uses_cursor(&body));
+    let head = Head {
+        name: format!("fn {function}"),
+        parameters: vec!["&self".to_owned(), format!("{out}: &mut {cursor}")],
+        result: "Result<(), EncodeError>".to_owned(),
+    };
+    w.gap();
+    w.line("#[inline]");
+    head.write_function(w, &body);
+}
+
+fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+    let body = match &method.result {
+        None => Block::value(Expr::text("Ok(())")),
+        Some(shape) => {
+            let result = Subject::whole(Item::behind("item", shape.clone(), None));
+            with.decode_item(&plan.result.body, &result)
+        }
+    };
+    let (function, cursor) = match with.form.marker.is_default() {
+        true => ("decode", "Decoder<'_>"),
+        false => ("decode_lean<O: Order>", "Decoder<'_, Lean<O>>"),
+    };
+    let input = parameter("input", uses_cursor(&body));
+    let head = Head {
+        name: format!("fn {function}"),
+        parameters: vec![format!("{input}: &mut {cursor}")],
+        result: format!("Result<{}, DecodeError>", method.result_text(with.rust)),
+    };
+    w.gap();
+    w.line("#[inline]");
+    head.write_function(w, &body);
+}
+
+/// The arguments of a call, as variables that own them.
+pub fn arguments(method: &Method<'_>) -> Vec<Item> {
+    let owned = |name: &String, shape: &Shape, label| {
+        Item::owned(name.clone(), name, shape.clone(), Some(label))
+    };
+    labelled(method)
+        .map(|(name, shape, label)| owned(name, shape, label))
+        .collect()
+}
+
+/// The arguments of a call as a client is lent them, each behind `of`.
+fn lent_arguments(rust: &Rust<'_>, method: &Method<'_>, of: &str) -> Vec<Item> {
+    let lent = |(name, shape, label): (&String, &Shape, String)| {
+        let (value, label) = (format!("{of}{name}"), Some(label));
+        match Lent::of(rust, shape) {
+            Lent::Value(_) => Item::owned(value, name, shape.clone(), label),
+            Lent::Bytes => Item::behind(&value, shape.clone(), label),
+            // A reference leads to the array itself.
+            Lent::Reference(_) => Item::behind(&value, unboxed(shape).clone(), label),
+            Lent::Option(_) => Item {
+                is_lent: true,
+                ..Item::behind(&value, shape.clone(), label)
+            },
+        }
+    };
+    labelled(method).map(lent).collect()
+}
+
+/// The parameters of a procedure: their names, their shapes, and what errors call them.
+fn labelled<'a>(method: &'a Method<'_>) -> impl Iterator<Item = (&'a String, &'a Shape, String)> {
+    let names = method.names.parameters.iter().zip(&method.parameters);
+    let fields = method.procedure.arguments.iter();
+    names.zip(fields).map(|((name, shape), field)| {
+        let label = format!("{}.{}", method.procedure.name, field.name);
+        (name, shape, label)
+    })
+}

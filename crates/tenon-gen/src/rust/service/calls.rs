@@ -1,0 +1,119 @@
+//! The traits of all that calls the procedures of a version, for threads and for tasks: a client, a server in the same
+//! process, or what a test has in place of them.
+
+use super::client::write_doc_of_call;
+use super::lent::Lent;
+use super::{Method, Versioned, write_further_doc};
+use crate::rust::Rust;
+use crate::rust::code::{Block, Expr, Head};
+use crate::writer::Writer;
+
+/// Which of the traits is meant.
+pub struct Calls<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The client that implements it, and the trait of what that wraps.
+    pub client: &'a str,
+    pub makes_calls: &'a str,
+    /// The adapter that implements it for a server of the same process.
+    pub in_process: &'a str,
+    pub is_async: bool,
+}
+
+/// Writes the trait.
+pub fn write(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<'_>) {
+    let from = if calls.is_async { " from tasks" } else { "" };
+    w.gap();
+    w.line(format!(
+        "/// Calls the procedures of `{}`{from}: over a connection ([`{}`]), in the",
+        of.version.name, calls.client
+    ));
+    w.line(format!(
+        "/// same process ([`{}`]), or in a test without either.",
+        calls.in_process
+    ));
+    write_further_doc(w, &of.version.doc);
+    let head = format!("pub trait {}", calls.name);
+    if of.methods.is_empty() {
+        return w.line(format!("{head} {{}}"));
+    }
+    w.braces(&head, |w| {
+        for (index, method) in of.methods.iter().enumerate() {
+            if index > 0 {
+                w.gap();
+            }
+            write_doc_of_call(w, method);
+            declaration(rust, method, calls.is_async).write(w, ";");
+        }
+    });
+}
+
+/// Writes that the client implements the trait.
+pub fn write_client(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<'_>) {
+    let (client, makes_calls) = (calls.client, calls.makes_calls);
+    let head = format!("impl<C: {makes_calls}> {} for {client}<C>", calls.name);
+    write_implementation(w, rust, of, calls, &head, |method| {
+        let arguments = method.names.parameters.iter().map(Expr::text);
+        let call = Expr::call(
+            format!("Self::{}", method.names.method),
+            [Expr::text("self")].into_iter().chain(arguments),
+        );
+        Block::value(if calls.is_async {
+            Expr::Then(Box::new(call), "await")
+        } else {
+            call
+        })
+    });
+}
+
+/// Writes an implementation of the trait, its methods with bodies that `body` makes.
+pub fn write_implementation<'m>(
+    w: &mut Writer,
+    rust: &Rust<'_>,
+    of: &'m Versioned<'_>,
+    calls: &Calls<'_>,
+    head: &str,
+    body: impl Fn(&'m Method<'_>) -> Block,
+) {
+    w.gap();
+    if of.methods.is_empty() {
+        return w.line(format!("{head} {{}}"));
+    }
+    w.braces(head, |w| {
+        for (index, method) in of.methods.iter().enumerate() {
+            if index > 0 {
+                w.gap();
+            }
+            definition(rust, method, calls.is_async).write_function(w, &body(method));
+        }
+    });
+}
+
+/// The head of a method in the trait.
+fn declaration(rust: &Rust<'_>, method: &Method<'_>, is_async: bool) -> Head {
+    let head = definition(rust, method, false);
+    if !is_async {
+        return head;
+    }
+    Head {
+        result: format!("impl core::future::Future<Output = {}> + Send", head.result),
+        ..head
+    }
+}
+
+/// The head of a method in an implementation.
+fn definition(rust: &Rust<'_>, method: &Method<'_>, is_async: bool) -> Head {
+    let function = if is_async { "async fn" } else { "fn" };
+    let parameters = method.parameters.iter().zip(&method.names.parameters);
+    let lent = parameters.map(|(shape, name)| match Lent::of(rust, shape) {
+        // The trait can be used as `dyn`.
+        Lent::Bytes => format!("{name}: &[u8]"),
+        lent => format!("{name}: {}", lent.parameter()),
+    });
+    let (result, error) = (method.result_text(rust), &method.names.error);
+    Head {
+        name: format!("{function} {}", method.names.method),
+        parameters: ["&self".to_owned()].into_iter().chain(lent).collect(),
+        result: format!("Result<{result}, {error}>"),
+    }
+}

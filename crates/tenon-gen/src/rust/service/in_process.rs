@@ -1,0 +1,210 @@
+//! The adapters that call a server of the same process, for threads and for tasks. Arguments go to the server without
+//! being encoded, unless it is handed views of a message.
+
+use super::call;
+use super::calls::{self, Calls};
+use super::lent::Lent;
+use super::{Method, Protocols, Versioned, reserved};
+use crate::rust::Rust;
+use crate::rust::code::{Block, Expr, Statement};
+use crate::rust::shape::Shape;
+use crate::rust::types::default;
+use crate::writer::{Hole, Writer};
+
+/// Writes the adapter of what implements the trait `server`.
+pub fn write(
+    w: &mut Writer,
+    protocols: Protocols<'_>,
+    of: &Versioned<'_>,
+    calls: &Calls<'_>,
+    server: &str,
+) {
+    let rust = protocols.onc.rust;
+    w.gap();
+    w.skeleton(
+        "
+/// Calls a [`$server$`] of the same process on the caller's $caller$, without a connection. Its
+/// handlers are told of calls that have no transport and no credential; what they refuse is told
+/// as over a connection, and a panic is passed on. $encoded$.
+#[derive(Debug, Clone)]
+pub struct $name$<T>(pub T);
+",
+        &[
+            ("server", Hole::Text(server)),
+            ("name", Hole::Text(calls.in_process)),
+            (
+                "caller",
+                Hole::Text(if calls.is_async { "task" } else { "thread" }),
+            ),
+            (
+                "encoded",
+                Hole::Text(if rust.options.views && !calls.is_async {
+                    "Bounds of results are not checked"
+                } else {
+                    "Bounds of values are not checked"
+                }),
+            ),
+        ],
+    );
+    let head = format!(
+        "impl<T: {server}> {} for {}<T>",
+        calls.name, calls.in_process
+    );
+    calls::write_implementation(w, rust, of, calls, &head, |method| {
+        carry_out(protocols, method, calls.is_async)
+    });
+}
+
+/// Has the server carry a call out.
+fn carry_out(protocols: Protocols<'_>, method: &Method<'_>, is_async: bool) -> Block {
+    let rust = protocols.onc.rust;
+    if method.procedure.number == 0 {
+        return null(rust, method);
+    }
+    let is_viewed = !is_async && rust.options.views;
+    if is_viewed && call::is_borrowing(rust, method) {
+        return with_message(protocols, method);
+    }
+    directly(rust, method, is_async)
+}
+
+/// Answers procedure 0, which every server does by itself.
+fn null(rust: &Rust<'_>, method: &Method<'_>) -> Block {
+    let ignored = method.names.parameters.iter();
+    let ignored = ignored.map(|name| Statement::Let("_".to_owned(), Expr::text(name)));
+    let value = if method.result.is_none() {
+        Expr::text("Ok(())")
+    } else {
+        rust.uses(&["Refusal"]);
+        let error = error(rust, method);
+        Expr::text(format!("Err({error}(Refusal::ProcedureUnavailable))"))
+    };
+    Block {
+        statements: ignored.collect(),
+        value: Some(value),
+    }
+}
+
+/// Hands the server what it owns, made of what the caller lent.
+fn directly(rust: &Rust<'_>, method: &Method<'_>, is_async: bool) -> Block {
+    rust.uses(&["CallInfo"]);
+    let info = format!("CallInfo::in_process({})", method.names.number);
+    let mut statements = vec![Statement::Let("call".to_owned(), Expr::text(info))];
+    let parameters = method.parameters.iter().zip(&method.names.parameters);
+    let mut arguments: Vec<_> = parameters
+        .map(|(shape, name)| Expr::text(owned(rust, shape, name)))
+        .collect();
+    let mut value = Expr::call("result.map_err", [Expr::text(error(rust, method))]);
+    if !is_async && let (Some(_), Some(shape)) = (reserved::of(rust, method), &method.result) {
+        let reply = format!("mut reply: {}", rust.type_text(shape));
+        statements.push(Statement::Let(reply, default(rust, shape)));
+        arguments.push(Expr::text("&mut reply"));
+        statements.push(Statement::Let(
+            "result".to_owned(),
+            served(method, "&call", arguments),
+        ));
+        statements.push(Statement::Do(Expr::Try(Box::new(value))));
+        value = Expr::text("Ok(reply)");
+    } else {
+        let result = served(method, "&call", arguments);
+        let result = if is_async {
+            Expr::Then(Box::new(result), "await")
+        } else {
+            result
+        };
+        statements.push(Statement::Let("result".to_owned(), result));
+    }
+    Block {
+        statements,
+        value: Some(value),
+    }
+}
+
+/// Hands the server views of a message that the arguments are encoded into.
+fn with_message(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
+    let rust = protocols.onc.rust;
+    rust.uses(&["in_process"]);
+    let arguments = call::arguments(method);
+    let name = &method.procedure.name;
+    let mut statements =
+        protocols
+            .onc
+            .view()
+            .decode_parameters(&method.plan.arguments.body, name, arguments);
+    let locals = method.names.parameters.iter().map(Expr::text);
+    let mut value = served(method, "call", locals);
+    if let (Some(_), Some(shape)) = (reserved::of(rust, method), &method.result) {
+        let reply = format!("mut reply: {}", rust.type_text(shape));
+        statements.push(Statement::Let(reply, default(rust, shape)));
+        let locals = method.names.parameters.iter().map(Expr::text);
+        let arguments = locals.chain([Expr::text("&mut reply")]);
+        let carry_out = Expr::Try(Box::new(served(method, "call", arguments)));
+        statements.push(Statement::Do(carry_out));
+        value = Expr::text("Ok(reply)");
+    }
+    let body = Block {
+        statements,
+        value: Some(value),
+    };
+    Block::value(Expr::call(
+        "in_process::call_with_message",
+        [call::literal(method), Expr::closure("|call, input|", body)],
+    ))
+}
+
+/// The server's method, called with these arguments.
+fn served(method: &Method<'_>, call: &str, arguments: impl IntoIterator<Item = Expr>) -> Expr {
+    Expr::call(
+        format!("self.0.{}", method.names.method),
+        [Expr::text(call)].into_iter().chain(arguments),
+    )
+}
+
+/// The function that makes an error of a refusal.
+fn error(rust: &Rust<'_>, method: &Method<'_>) -> String {
+    rust.uses(&["in_process"]);
+    format!("in_process::error::<{}>", call::type_text(rust, method))
+}
+
+/// A value of a parameter, made of the variable `name` which lends it.
+fn owned(rust: &Rust<'_>, shape: &Shape, name: &str) -> String {
+    match Lent::of(rust, shape) {
+        Lent::Value(_) => name.to_owned(),
+        Lent::Bytes | Lent::Reference(_) => match shape.real() {
+            Shape::Boxed(to) => boxed(rust, to, name),
+            Shape::Opaque | Shape::Vec(_) => format!("{name}.to_vec()"),
+            Shape::Text => format!("{name}.into()"),
+            _ => format!("{name}.clone()"),
+        },
+        Lent::Option(_) => match shape.real() {
+            Shape::Option(to) => format!("{name}{}", map_owned(rust, to)),
+            _ => unreachable!("only options are lent so"),
+        },
+    }
+}
+
+/// The methods that make an option of an owned value of one that lends it.
+fn map_owned(rust: &Rust<'_>, to: &Shape) -> String {
+    let map = match to.real() {
+        Shape::Boxed(to) => match to.real() {
+            Shape::Array(..) | Shape::Bytes(_) => boxed_copy(rust),
+            _ => return ".cloned().map(Box::new)".to_owned(),
+        },
+        Shape::Opaque | Shape::Vec(_) => "<[_]>::to_vec",
+        Shape::Text => "Into::into",
+        _ => return ".cloned()".to_owned(),
+    };
+    format!(".map({map})")
+}
+
+fn boxed(rust: &Rust<'_>, to: &Shape, name: &str) -> String {
+    match to.real() {
+        Shape::Array(..) | Shape::Bytes(_) => format!("{}({name})", boxed_copy(rust)),
+        _ => format!("Box::new({name}.clone())"),
+    }
+}
+
+fn boxed_copy(rust: &Rust<'_>) -> &'static str {
+    rust.uses(&["wire::boxed_copy"]);
+    "boxed_copy"
+}

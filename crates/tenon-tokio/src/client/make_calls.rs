@@ -1,0 +1,73 @@
+//! What generated clients for tasks call through, so that their methods are written once for a client, for a client
+//! with options of some calls, and for what a program puts around a client.
+
+use tenon_core::error::CallError;
+use tenon_core::procedure::ProcedureCall;
+
+use super::handle::{Client, ClientView};
+use super::ticket::PendingCall;
+
+/// Makes calls whose results are awaited: the [`MakeCalls`](tenon::MakeCalls) of tasks.
+pub trait MakeAsyncCalls: Sync {
+    /// A call that has been started, a future of a `T`.
+    type Pending<T, E: From<CallError>>: Future<Output = Result<T, E>>;
+
+    /// Makes a call and returns its result. The call is started when the future is polled first, and given up when that
+    /// is dropped.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    fn call<P: ProcedureCall + Sync>(
+        &self,
+        call: &P,
+    ) -> impl Future<Output = Result<P::Result, P::Error>> + Send;
+
+    /// Starts a call at once; its result is awaited later, in any order and by any task.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    fn start<P: ProcedureCall>(
+        &self,
+        call: &P,
+    ) -> Result<Self::Pending<P::Result, P::Error>, P::Error>;
+}
+
+impl MakeAsyncCalls for Client {
+    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+
+    #[inline]
+    fn call<P: ProcedureCall + Sync>(
+        &self,
+        call: &P,
+    ) -> impl Future<Output = Result<P::Result, P::Error>> + Send {
+        Client::call(self, call)
+    }
+
+    #[inline]
+    fn start<P: ProcedureCall>(
+        &self,
+        call: &P,
+    ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
+        Client::start(self, call)
+    }
+}
+
+impl MakeAsyncCalls for ClientView<'_> {
+    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+
+    #[inline]
+    fn call<P: ProcedureCall + Sync>(
+        &self,
+        call: &P,
+    ) -> impl Future<Output = Result<P::Result, P::Error>> + Send {
+        ClientView::call(*self, call)
+    }
+
+    #[inline]
+    fn start<P: ProcedureCall>(
+        &self,
+        call: &P,
+    ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
+        ClientView::start(*self, call)
+    }
+}

@@ -1,0 +1,259 @@
+//! Handlers that take their time: calls of one connection, or at one port, are carried out at the same time, and none
+//! waits for the handler of another.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::place::{fresh_host, fresh_path};
+use common::serving::Serving;
+use common::{
+    ECHO, PATIENCE, PROGRAM, VERSION, call, connect, in_time, interface, obliging, sleep,
+};
+use tenon::lean::Interface;
+use tenon::{Protocol, Refusal};
+use tenon_tokio::{Answer, AsyncService, Call, Server, ServerBuilder};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+/// How long a handler takes.
+const TIME: Duration = Duration::from_millis(10);
+
+/// Returns when as many calls of it are there as its argument says.
+const MEET: u16 = 1;
+
+/// Returns after [`TIME`].
+const REST: u16 = 2;
+
+/// Calls of MEET that have come, of which as many as meet go on together.
+#[derive(Clone, Default)]
+struct Met(Arc<AtomicU32>);
+
+impl Met {
+    /// Notes that a call has come; returns how many have when all are there.
+    fn come(&self, count: u32) -> u32 {
+        self.0.fetch_add(1, Ordering::SeqCst) / count * count + count
+    }
+
+    fn are_there(&self, last: u32) -> bool {
+        self.0.load(Ordering::SeqCst) >= last
+    }
+
+    /// Serves MEET and REST by functions.
+    fn by_functions(self) -> impl tenon::Service {
+        let body = move |procedure, arguments: &[u8]| {
+            if procedure == u32::from(REST) {
+                thread::sleep(TIME);
+                return Ok(arguments.to_vec());
+            }
+            let last = self.come(number(arguments));
+            let begin = Instant::now();
+            while !self.are_there(last) && begin.elapsed() < PATIENCE {
+                thread::sleep(TIME);
+            }
+            outcome(self.are_there(last), arguments)
+        };
+        Serving {
+            interface: interface(),
+            body,
+        }
+    }
+}
+
+fn number(arguments: &[u8]) -> u32 {
+    u32::from_be_bytes(arguments[..4].try_into().unwrap())
+}
+
+fn outcome(are_there: bool, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
+    if are_there {
+        Ok(arguments.to_vec())
+    } else {
+        Err(Refusal::SystemError("they did not meet".to_owned()))
+    }
+}
+
+/// Serves MEET and REST by tasks.
+struct ByTasks(Met);
+
+impl AsyncService for ByTasks {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn interface(&self) -> Option<Arc<Interface>> {
+        Some(Arc::new(interface()))
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let is_lean = call.protocol() == Protocol::Lean;
+        let arguments = if is_lean {
+            call.decode_lean(common::get_lean)?
+        } else {
+            call.decode(common::get)?
+        };
+        if call.procedure() == u32::from(REST) {
+            tokio::time::sleep(TIME).await;
+        } else {
+            let last = self.0.come(number(&arguments));
+            let begin = Instant::now();
+            while !self.0.are_there(last) && begin.elapsed() < PATIENCE {
+                tokio::time::sleep(TIME).await;
+            }
+            outcome(self.0.are_there(last), &arguments)?;
+        }
+        if is_lean {
+            call.answer_lean(common::put_lean(&arguments))
+        } else {
+            call.answer(common::put(&arguments))
+        }
+    }
+}
+
+/// A server of tasks at every kind of address without a service.
+fn everywhere() -> ServerBuilder {
+    let host = fresh_host();
+    Server::builder()
+        .listen(&format!("shm://{}", fresh_path().display()))
+        .unwrap()
+        .listen(&format!("tcp://{host}:0"))
+        .unwrap()
+        .listen(&format!("unix://{}", fresh_path().display()))
+        .unwrap()
+        .listen(&format!("udp://{host}:0"))
+        .unwrap()
+}
+
+/// Every address that a client may write for these. In shared memory there is the lean protocol alone.
+fn every_way(server: &Server) -> Vec<String> {
+    let addresses = server.addresses().iter().map(ToString::to_string);
+    addresses
+        .flat_map(|address| {
+            let lean = (!address.starts_with("shm")).then(|| format!("lean+{address}"));
+            [address].into_iter().chain(lean)
+        })
+        .collect()
+}
+
+async fn both_kinds() -> [(&'static str, Server); 2] {
+    let functions = everywhere().sync_service(Met::default().by_functions());
+    let tasks = everywhere().service(ByTasks(Met::default()));
+    [
+        ("functions", functions.start().await.unwrap()),
+        ("tasks", tasks.start().await.unwrap()),
+    ]
+}
+
+async fn handlers_run_together(callers: u32) {
+    for (kind, server) in both_kinds().await {
+        for address in every_way(&server) {
+            let client = connect(&address).await.with_timeout(PATIENCE);
+            let mut calls = JoinSet::new();
+            for _ in 0..callers {
+                let client = client.clone();
+                calls.spawn(async move { call(&client, MEET, &callers.to_be_bytes()).await });
+            }
+            for met in in_time(calls.join_all()).await {
+                assert!(met.is_ok(), "{kind}, {address}: {met:?}");
+            }
+            assert_eq!(client.channel().counters().connections, 1);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixteen_calls_over_one_channel_run_at_the_same_time() {
+    handlers_run_together(16).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_calls_over_one_channel_run_at_the_same_time() {
+    handlers_run_together(64).await;
+}
+
+#[tokio::test]
+async fn calls_run_at_the_same_time_in_one_thread() {
+    handlers_run_together(16).await;
+}
+
+/// Calls that follow each other at once keep as many handlers running.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_that_call_on_do_not_wait_for_each_other() {
+    const CALLERS: u32 = 64;
+    const ROUNDS: u32 = 5;
+    for (kind, server) in both_kinds().await {
+        for address in every_way(&server) {
+            let client = connect(&address).await.with_timeout(PATIENCE);
+            // Threads are started once.
+            let warm = call(&client, REST, b"four").await;
+            warm.unwrap();
+            let begin = Instant::now();
+            let mut calls = JoinSet::new();
+            for _ in 0..CALLERS {
+                let client = client.clone();
+                calls.spawn(async move {
+                    for _ in 0..ROUNDS {
+                        call(&client, REST, b"four").await.unwrap();
+                    }
+                });
+            }
+            in_time(calls.join_all()).await;
+            let (took, one_by_one) = (begin.elapsed(), TIME * CALLERS * ROUNDS);
+            assert!(took < one_by_one / 3, "{kind}, {address}: {took:?}");
+        }
+    }
+}
+
+/// The longest that a call of ECHO has taken while another of the same connection took a second.
+async fn longest_beside_a_slow_call(address: &str) -> Duration {
+    let client = connect(address).await.with_timeout(PATIENCE);
+    call(&client, ECHO, b"four").await.unwrap();
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { sleep(&client, 1000).await }
+    });
+    let mut longest = Duration::ZERO;
+    while !slow.is_finished() {
+        let begin = Instant::now();
+        in_time(call(&client, ECHO, b"four")).await.unwrap();
+        longest = longest.max(begin.elapsed());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    slow.await.unwrap().unwrap();
+    longest
+}
+
+fn a_slow_function_delays_no_other_call(runtime: &Runtime) {
+    runtime.block_on(async {
+        let server = everywhere().sync_service(obliging()).start().await.unwrap();
+        for address in every_way(&server) {
+            let longest = in_time(longest_beside_a_slow_call(&address)).await;
+            assert!(
+                longest < Duration::from_millis(250),
+                "{address}: {longest:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_slow_function_delays_no_other_call_in_several_threads() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    a_slow_function_delays_no_other_call(&runtime.unwrap());
+}
+
+#[test]
+fn a_slow_function_delays_no_other_call_in_one_thread() {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    a_slow_function_delays_no_other_call(&runtime.unwrap());
+}
