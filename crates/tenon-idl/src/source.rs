@@ -9,7 +9,7 @@ use tenon_schema::Origin;
 pub struct FileId(u32);
 
 /// A stretch of one text, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The text.
     pub file: FileId,

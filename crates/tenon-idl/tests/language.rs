@@ -465,7 +465,7 @@ fn values_have_to_fit() {
               |
             1 | struct a { int x[-1]; opaque y[NOWHERE]; int z<0x1ffffffff>; string s[4]; };
               |                                ^^^^^^^
-              = hint: give it a value with `const NOWHERE = ..;` or `-D NOWHERE=..`
+              = hint: give it a value with `const NOWHERE = ..;` or `-D NOWHERE=..`; `tenon rpcgen` leaves it to C
 
             error: this bound is 8589934591, which does not fit into 32 bits
              --> test.x:1:48
@@ -1086,6 +1086,7 @@ fn words_and_numbers_are_kept_as_they_are_written() {
                                 tag: None,
                                 base: "unsigned long",
                                 bound: None,
+                                foreign: false,
                             },
                             Spelling {
                                 tag: Some(
@@ -1093,6 +1094,7 @@ fn words_and_numbers_are_kept_as_they_are_written() {
                                 ),
                                 base: "s",
                                 bound: None,
+                                foreign: false,
                             },
                             Spelling {
                                 tag: None,
@@ -1100,6 +1102,7 @@ fn words_and_numbers_are_kept_as_they_are_written() {
                                 bound: Some(
                                     "4",
                                 ),
+                                foreign: false,
                             },
                             Spelling {
                                 tag: None,
@@ -1107,6 +1110,7 @@ fn words_and_numbers_are_kept_as_they_are_written() {
                                 bound: Some(
                                     "MAX",
                                 ),
+                                foreign: false,
                             },
                         ],
                     ),

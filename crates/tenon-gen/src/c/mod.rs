@@ -8,6 +8,7 @@ mod client;
 mod declare;
 mod header;
 mod names;
+mod planned;
 mod procedures;
 mod sample;
 mod server;
@@ -105,14 +106,15 @@ impl Interface<'_> {
             .into_iter()
             .filter(|pass| *pass != Pass::MergeBlocks)
             .collect();
+        let schema = planned::schema(self);
         let plans = |passes: &[Pass]| {
-            Plans::new(self.schema, Representation::XDR, passes).map(|plans| plans.stripped())
+            Plans::new(&schema, Representation::XDR, passes).map(|plans| plans.stripped())
         };
         let plans = xdr::Choice {
             blocks: plans(PASSES)?,
             items: plans(&plain)?,
         };
-        Ok(xdr::write(self, &plans, options))
+        Ok(xdr::write(self, &schema, &plans, options))
     }
 
     /// The client's stubs: `-l`. Empty if there are no programs.

@@ -157,6 +157,22 @@ impl<'a> Spot<'a> {
         (Some(ty), Some(spelling), name)
     }
 
+    /// Typedefs followed: the type and how it is written, if it is declared to have one.
+    pub fn resolved(&self, of: Interface<'a>) -> Option<(&'a Type, &'a Spelling)> {
+        let (ty, spelling, _) = self.declared(of);
+        ty.zip(spelling)
+    }
+
+    /// How many elements or bytes it may have, as C has it; `None` if there is no bound.
+    pub fn bound(&self, of: Interface<'a>, bound: u32) -> Option<String> {
+        let written = self.resolved(of).filter(|(_, spelling)| spelling.foreign);
+        match written.and_then(|(_, spelling)| spelling.bound.as_ref()) {
+            Some(number) => Some(format!("(u_int) ({number})")),
+            None if bound == u32::MAX => None,
+            None => Some(format!("{bound}u")),
+        }
+    }
+
     /// The struct or union that it is.
     fn definition(&self, of: Interface<'a>) -> Option<TypeId> {
         match (self.what, self.declared(of).0) {

@@ -3,6 +3,7 @@
 mod checks;
 mod constants;
 mod flatten;
+mod foreign;
 mod known;
 mod programs;
 mod similar;
@@ -22,6 +23,7 @@ use crate::preprocess::Aside;
 use crate::source::{Sources, Span};
 
 use constants::Constants;
+use foreign::Foreign;
 use unions::Labels;
 
 /// Resolves `definitions`. The schema is whole only if no error was reported.
@@ -46,6 +48,7 @@ pub(crate) fn resolve(
         ends: Vec::new(),
         labels: Vec::new(),
         programs: Vec::new(),
+        foreign: Foreign::default(),
     };
     resolver.name_types(&definitions);
     resolver.declared = resolver.schema.types.len();
@@ -57,7 +60,11 @@ pub(crate) fn resolve(
     checks::check_sizes(&mut resolver);
     resolver.passthrough(passthrough);
     let schema = resolver.schema;
-    let written = written::written(&definitions, passthrough, &schema, &resolver.names, sources);
+    let named = written::Named {
+        types: &resolver.names,
+        foreign: &resolver.foreign,
+    };
+    let written = written::written(&definitions, passthrough, &schema, named, sources);
     (schema, written)
 }
 
@@ -77,6 +84,8 @@ struct Resolver<'a> {
     ends: Vec<usize>,
     labels: Vec<Labels>,
     programs: Vec<programs::Named>,
+    /// What is left to C.
+    foreign: Foreign,
 }
 
 impl Resolver<'_> {
@@ -94,13 +103,7 @@ impl Resolver<'_> {
 
     fn name_type(&mut self, definition: &Definition) {
         let name = &definition.name;
-        if let Some(id) = self.names.get(&name.text) {
-            let first = self.spans[id.0 as usize];
-            let message = format!("the type `{}` is defined twice", name.text);
-            let error = Diagnostic::error(name.span, message);
-            self.diagnostics
-                .push(error.related(first, "the first definition"));
-        } else {
+        if !self.names.contains_key(&name.text) {
             let id = self.add_type(name, definition.doc.clone());
             self.names.insert(name.text.clone(), id);
         }
@@ -146,7 +149,22 @@ impl Resolver<'_> {
         if self.spans[id] == definition.name.span {
             self.schema.types[id].kind = kind;
             self.ends.push(definition.end);
+        } else {
+            let is_same = self.schema.types[id].kind == kind;
+            self.report_twice(&definition.name, self.spans[id], is_same);
         }
+    }
+
+    /// A second definition of a type is an error, unless it says what the first one says.
+    fn report_twice(&mut self, name: &Name, first: Span, is_same: bool) {
+        let message = format!("the type `{}` is defined twice", name.text);
+        let diagnostic = if is_same {
+            Diagnostic::warning(name.span, message).label("in the same way")
+        } else {
+            Diagnostic::error(name.span, message)
+        };
+        self.diagnostics
+            .push(diagnostic.related(first, "the first definition"));
     }
 
     fn constant(&mut self, definition: &Definition) {

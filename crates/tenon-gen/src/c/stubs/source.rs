@@ -27,7 +27,7 @@ struct Table {
 impl<'a> File<'a> {
     /// The text of the source file.
     pub fn source(&self) -> String {
-        let owners = Owners::new(self.of, &self.plans[0]);
+        let owners = Owners::new(self.of.schema, &self.plans[0]);
         let maker = Maker {
             file: self,
             codecs: self

@@ -224,10 +224,7 @@ impl<'a> Routine<'a> {
                 default,
                 ..
             } => {
-                self.need_space(4);
-                w.line("buf = tenon_received (xdrs, _space, 4);");
-                refuse_if(w, "buf == NULL");
-                self.decode_scalar(w, *discriminant, &self.discriminant(&at), ("buf", "0"));
+                self.decode_discriminant(w, &at, *discriminant);
                 self.switch(
                     w,
                     &at,
@@ -256,6 +253,17 @@ impl<'a> Routine<'a> {
         }
     }
 
+    fn decode_discriminant(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar) {
+        let discriminant = self.discriminant(at);
+        if self.is_left_to_c(at) {
+            return self.external(w, &discriminant);
+        }
+        self.need_space(4);
+        w.line("buf = tenon_received (xdrs, _space, 4);");
+        refuse_if(w, "buf == NULL");
+        self.decode_scalar(w, scalar, &discriminant, ("buf", "0"));
+    }
+
     fn decode_optional(&self, w: &mut Writer, at: &Spot<'a>, body: &'a Body) {
         let (pointer, ty) = (at.value(), at.inner_type(self.of));
         w.braces_below(|w| {
@@ -280,10 +288,11 @@ impl<'a> Routine<'a> {
     fn decode_array(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, item: (u64, u32)) {
         let (length, elements) = (at.length(self.of), at.elements(self.of));
         let (ty, (bytes, unit)) = (at.inner_type(self.of), item);
+        let bound = self.any_bound(at, bound);
         w.braces_below(|w| {
             w.line("void *_to;");
             w.line(format!(
-                "bool_t _all = tenon_get_array (xdrs, {elements}, &_to, &{length}, {bound}u, {bytes}, {unit});"
+                "bool_t _all = tenon_get_array (xdrs, {elements}, &_to, &{length}, {bound}, {bytes}, {unit});"
             ));
             w.line("");
             w.line(format!("{elements} = ({ty} *) _to;"));
@@ -292,14 +301,15 @@ impl<'a> Routine<'a> {
     }
 
     fn decode_bytes(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, text: bool) {
+        let bound = self.any_bound(at, bound);
         match text {
             true => {
                 let to = at.pointer();
-                self.must(w, &format!("tenon_get_string (xdrs, {to}, {bound}u)"));
+                self.must(w, &format!("tenon_get_string (xdrs, {to}, {bound})"));
             }
             false => {
                 let (length, bytes) = (at.length(self.of), at.elements(self.of));
-                let call = format!("tenon_get_counted (xdrs, &{bytes}, &{length}, {bound}u)");
+                let call = format!("tenon_get_counted (xdrs, &{bytes}, &{length}, {bound})");
                 self.must(w, &call);
             }
         }
@@ -426,8 +436,8 @@ impl<'a> Routine<'a> {
         w.line("uint32_t _count;");
         w.line("");
         self.must(w, "tenon_get_word (xdrs, &_count)");
-        if bound != u32::MAX {
-            refuse_if(w, &format!("_count > {bound}u"));
+        if let Some(bound) = at.bound(self.of, bound) {
+            refuse_if(w, &format!("_count > {bound}"));
         }
         w.line("if (_count == 0)");
         w.indented(|w| w.line(format!("{length} = 0;")));

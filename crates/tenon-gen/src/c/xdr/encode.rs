@@ -256,7 +256,11 @@ impl<'a> Routine<'a> {
 
     /// The discriminant, which lies in no block of the plan's.
     fn encode_discriminant(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar) {
-        let value = self.discriminant(at).value();
+        let discriminant = self.discriminant(at);
+        if self.is_left_to_c(at) {
+            return self.external(w, &discriminant);
+        }
+        let value = discriminant.value();
         let word = match scalar {
             Scalar::Bool => format!("{value} != FALSE"),
             _ => format!("(uint32_t) {value}"),
@@ -266,8 +270,8 @@ impl<'a> Routine<'a> {
 
     /// Holds a counted array's length against its bound, and its elements against their absence.
     fn encode_bound(&self, w: &mut Writer, at: &Spot<'a>, bound: u32) {
-        if bound != u32::MAX {
-            refuse_if(w, &format!("{} > {bound}u", at.length(self.of)));
+        if let Some(bound) = at.bound(self.of, bound) {
+            refuse_if(w, &format!("{} > {bound}", at.length(self.of)));
         }
     }
 
@@ -312,7 +316,8 @@ impl<'a> Routine<'a> {
         match text {
             true => {
                 let value = at.value();
-                self.must(w, &format!("tenon_put_string (xdrs, {value}, {bound}u)"));
+                let bound = self.any_bound(at, bound);
+                self.must(w, &format!("tenon_put_string (xdrs, {value}, {bound})"));
             }
             false => {
                 self.encode_bound(w, at, bound);

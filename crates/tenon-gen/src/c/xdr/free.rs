@@ -2,11 +2,11 @@
 
 use tenon_plan::links::is_link;
 use tenon_plan::{Body, Count, Op, Plans};
-use tenon_schema::{TypeId, TypeKind};
+use tenon_schema::{Schema, TypeId, TypeKind};
 
+use super::generic;
 use super::pieces::{Step, steps};
 use super::routine::Routine;
-use crate::c::Interface;
 use crate::c::spot::Spot;
 use crate::writer::Writer;
 
@@ -17,8 +17,8 @@ pub struct Owners {
 }
 
 impl Owners {
-    pub fn new(of: Interface<'_>, plans: &Plans) -> Self {
-        let count = of.schema.types.len();
+    pub fn new(planned: &Schema, plans: &Plans) -> Self {
+        let count = planned.types.len();
         let mut owners = Self {
             types: vec![false; count],
             elements: vec![false; count],
@@ -28,9 +28,9 @@ impl Owners {
             let mut changed = false;
             for index in 0..count {
                 let id = TypeId(index as u32);
-                let is_external = of.schema.types[index].kind == TypeKind::External;
+                let is_external = planned.types[index].kind == TypeKind::External;
                 let element = is_external || owners.owns_body(&plans.types[index].body);
-                let whole = element || is_link(of.schema, id);
+                let whole = element || is_link(planned, id);
                 changed |= (element, whole) != (owners.elements[index], owners.types[index]);
                 (owners.elements[index], owners.types[index]) = (element, whole);
             }
@@ -165,20 +165,16 @@ impl<'a> Routine<'a> {
 
     /// Calls the function of a type.
     pub fn call(&self, w: &mut Writer, verb: &str, at: &Spot<'a>, id: TypeId) {
-        let def = self.of.schema.type_def(id);
-        match def.kind {
-            TypeKind::External => self.external(w, at),
-            _ => {
-                let pointer = at.pointer();
-                self.must(w, &format!("tenon_{verb}_{} (xdrs, {pointer})", def.name));
-            }
+        if self.of.is_elsewhere(id) {
+            return self.external(w, at);
         }
+        let (name, pointer) = (&self.of.schema.type_def(id).name, at.pointer());
+        self.must(w, &format!("tenon_{verb}_{name} (xdrs, {pointer})"));
     }
 
-    /// Calls the program's own routine.
+    /// Calls the program's own routine, or libtirpc's for an array whose length C alone knows.
     pub fn external(&self, w: &mut Writer, at: &Spot<'a>) {
-        let name = at.name(self.of);
-        self.must(w, &format!("xdr_{name} (xdrs, {})", at.pointer()));
+        self.must(w, &generic::call(self.of, at));
     }
 }
 

@@ -6,6 +6,7 @@
 mod decode;
 mod encode;
 pub mod free;
+mod generic;
 pub mod pieces;
 mod routine;
 pub mod runtime;
@@ -15,7 +16,7 @@ use std::collections::BTreeSet;
 use tenon_plan::links::is_link;
 use tenon_plan::{Body, Op, Plan, Plans};
 use tenon_schema::written::Item;
-use tenon_schema::{Length, Type, TypeId, TypeKind};
+use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
 
 use super::procedures::{has_record, procedures};
 use super::spot::Spot;
@@ -33,9 +34,9 @@ pub struct Choice {
     pub items: Plans,
 }
 
-/// The file of the routines; empty if there are none.
-pub fn write(of: Interface<'_>, plans: &Choice, options: &Options) -> String {
-    let owners = Owners::new(of, &plans.items);
+/// The file of the routines; empty if there are none. `planned` is the schema that the plans are made of.
+pub fn write(of: Interface<'_>, planned: &Schema, plans: &Choice, options: &Options) -> String {
+    let owners = Owners::new(planned, &plans.items);
     let mut file = File {
         of,
         plans,
@@ -128,10 +129,10 @@ impl<'a> File<'a> {
         let mut called = BTreeSet::new();
         collect(&plan.body, &mut called);
         for called in called.into_iter().filter(|called| *called != id) {
-            let def = self.of.schema.type_def(called);
-            if def.kind == TypeKind::External || !self.declared.insert(called) {
+            if self.of.is_elsewhere(called) || !self.declared.insert(called) {
                 continue;
             }
+            let def = self.of.schema.type_def(called);
             let parameter = format!("{} *objp", def.name);
             let routine = Routine::new(self.of, self.owners, &def.name, &parameter);
             w.line("");

@@ -8,8 +8,8 @@ use tenon_schema::written::{Spelling, WrittenType, WrittenUnion};
 use tenon_schema::{Field, TypeId, TypeKind, Union};
 
 use super::free::Owners;
-use crate::c::Interface;
 use crate::c::spot::{Spot, link};
+use crate::c::{Interface, planned};
 use crate::writer::Writer;
 
 /// The functions of one type, in the making.
@@ -267,6 +267,17 @@ tenon_list_decode_{name} (XDR *xdrs, {name} **at)
             (TypeKind::Union(union), WrittenType::Union(written)) => (union, written),
             _ => unreachable!("the plan switches by unions"),
         }
+    }
+
+    /// Whether the discriminant of the union at `spot` is moved by a routine of its own.
+    pub fn is_left_to_c(&self, spot: &Spot<'a>) -> bool {
+        planned::is_left_to_c(self.of.schema, self.union(spot).0)
+    }
+
+    /// How many elements or bytes there may be: any number, if there is no bound.
+    pub fn any_bound(&self, at: &Spot<'a>, bound: u32) -> String {
+        let bound = at.bound(self.of, bound);
+        bound.unwrap_or_else(|| format!("{}u", u32::MAX))
     }
 
     /// Writes a switch over the union at `spot`; `arm` writes what is to be done with what an arm holds,

@@ -2,6 +2,8 @@
 //! and rpcgen's have the same bytes in every stream of libtirpc, and clients and servers of either kind
 //! understand each other.
 
+mod foreign;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -11,7 +13,7 @@ use tenon::wire::{Buffer, Encoder, Xdr};
 use tenon_exec::Interface;
 use tenon_exec::random::Random;
 use tenon_gen::c;
-use tenon_idl::{Output, Style, Undeclared};
+use tenon_idl::{Define, Output, Style, Undeclared};
 use tenon_interop::compiled::INTERFACES;
 use tenon_interop::{Process, Recoder, Transport, peer, root, xdrdump};
 use tenon_schema::{Type, TypeId, TypeKind};
@@ -189,6 +191,8 @@ fn write_types(header: &Path, folder: &Path) {
 struct Subject {
     name: &'static str,
     path: PathBuf,
+    /// What is defined where values are made, beside what C knows.
+    defines: &'static [&'static str],
 }
 
 /// All of them: those that rpcgen takes, and `nis.x`, which it refuses.
@@ -196,10 +200,12 @@ fn subjects() -> Vec<Subject> {
     let listed = INTERFACES.iter().map(|listed| Subject {
         name: listed.name,
         path: listed.path.into(),
+        defines: &[],
     });
     let nis = Subject {
         name: "nis",
         path: "/usr/include/rpcsvc/nis.x".into(),
+        defines: &[],
     };
     listed.chain([nis]).collect()
 }
@@ -220,8 +226,13 @@ fn build_streams(listed: &Subject, folder: &Path, flags: &[&str]) {
 
 /// Random values of every type, and their bytes.
 fn encodings(listed: &Subject, values: usize) -> Vec<(String, Vec<Vec<u8>>)> {
-    let parsed = tenon_idl::parse_file(&listed.path, &tenon_idl::Options::default());
-    let schema = parsed.schema.expect("an interface");
+    let options = tenon_idl::Options {
+        defines: listed.defines.iter().map(|it| Define::parse(it)).collect(),
+        ..tenon_idl::Options::default()
+    };
+    let parsed = tenon_idl::parse_file(&listed.path, &options);
+    let said = parsed.render(Style::Plain);
+    let schema = parsed.schema.unwrap_or_else(|| panic!("{said}"));
     let interface = Interface::new(schema).expect("an interface that can be moved");
     let types = interface.schema().types.iter().enumerate();
     let types = types.filter(|(_, ty)| ty.kind != TypeKind::External);
@@ -440,6 +451,7 @@ fn elements_without_bytes_are_only_counted() {
     let empty = Subject {
         name: "empty",
         path: root().join("tests/peers/c/empty.x"),
+        defines: &[],
     };
     let folder = folder("empty");
     generate(&empty.path, empty.name, &folder);
