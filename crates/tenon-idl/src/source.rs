@@ -31,6 +31,11 @@ impl Span {
             ..self
         }
     }
+
+    /// Whether `next` stands right behind it.
+    pub(crate) fn is_right_before(self, next: Span) -> bool {
+        self.file == next.file && self.end == next.start
+    }
 }
 
 /// A place that a person can find.

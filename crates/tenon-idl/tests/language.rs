@@ -701,32 +701,6 @@ fn members_behind_the_largest_number_are_refused() {
 }
 
 #[test]
-fn macros_with_parameters_are_refused_where_they_are_used() {
-    check(
-        "#define N(x) x\nstruct a { int x[N(3)]; };\n",
-        expect![[r#"
-            error: macros with parameters are not expanded
-             --> test.x:2:18
-              |
-            2 | struct a { int x[N(3)]; };
-              |                  ^
-             --> test.x:1:9
-              |
-            1 | #define N(x) x
-              |         - defined here
-              = hint: write out what it stands for, or run the file through `cpp -C` first
-
-            error: expected `]`, found `(`
-             --> test.x:2:19
-              |
-            2 | struct a { int x[N(3)]; };
-              |                   ^
-
-        "#]],
-    );
-}
-
-#[test]
 fn directives_are_checked() {
     check(
         "#else\n#if 1 +\n#endif\n#if (1\n#endif\n#nonsense\n#define\n#error \"no\"\n#if 1\n",

@@ -19,7 +19,7 @@ use tenon_schema::{Constant, ConstantValue, Passthrough, Schema, TypeDef, TypeId
 use crate::ast::{Body, Definition, DefinitionKind, Name};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::options::Options;
-use crate::preprocess::Aside;
+use crate::preprocess::PassthroughLine;
 use crate::source::{Sources, Span};
 
 use constants::Constants;
@@ -29,7 +29,7 @@ use unions::Labels;
 /// Resolves `definitions`. The schema is whole only if no error was reported.
 pub(crate) fn resolve(
     definitions: Vec<Definition>,
-    passthrough: &[Aside],
+    passthrough: &[PassthroughLine],
     sources: &Sources,
     options: &Options,
     diagnostics: &mut Diagnostics,
@@ -193,9 +193,9 @@ impl Resolver<'_> {
         });
     }
 
-    fn passthrough(&mut self, asides: &[Aside]) {
+    fn passthrough(&mut self, lines: &[PassthroughLine]) {
         self.ends.sort_unstable();
-        for aside in asides {
+        for PassthroughLine { aside, expanded } in lines {
             let after = self.ends.partition_point(|end| *end <= aside.position);
             let text = self.sources.text(aside.span);
             let indented = self.sources.line_around(aside.span).start != aside.span.start;
@@ -205,7 +205,7 @@ impl Resolver<'_> {
                 self.diagnostics.push(error.label("refused by rpcgen"));
             }
             self.schema.passthrough.push(Passthrough {
-                text: passthrough_text(text),
+                text: passthrough_text(expanded.as_deref().unwrap_or(text)),
                 origin: self.sources.origin(aside.span),
                 after_definitions: after as u32,
             });

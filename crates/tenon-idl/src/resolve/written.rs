@@ -11,7 +11,7 @@ use crate::ast::{
     Body, Definition, DefinitionKind, Expression, ExpressionKind, Program, TypeUse, TypeUseKind,
     Union,
 };
-use crate::preprocess::Aside;
+use crate::preprocess::PassthroughLine;
 use crate::source::Sources;
 
 use super::foreign::Foreign;
@@ -29,7 +29,7 @@ pub(super) struct Named<'a> {
 /// whole: without that, nothing that is written counts.
 pub(super) fn written(
     definitions: &[Definition],
-    asides: &[Aside],
+    lines: &[PassthroughLine],
     schema: &Schema,
     named: Named<'_>,
     sources: &Sources,
@@ -40,9 +40,10 @@ pub(super) fn written(
         written: Written::default(),
     };
     of.written.types = vec![WrittenType::External; schema.types.len()];
-    let mut lines = asides.iter().zip(&schema.passthrough).peekable();
+    let mut lines = lines.iter().zip(&schema.passthrough).peekable();
     for definition in definitions {
-        while let Some((_, line)) = lines.next_if(|(aside, _)| aside.position < definition.end) {
+        while let Some((_, line)) = lines.next_if(|(line, _)| line.aside.position < definition.end)
+        {
             of.written.items.push(Item::Passthrough(line.clone()));
         }
         of.definition(definition);
