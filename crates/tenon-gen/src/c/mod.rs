@@ -38,8 +38,22 @@ pub struct Options {
     pub tables: bool,
     /// `--fast`: clients and servers are Tenon's, by libtirpc's names.
     pub fast: bool,
+    /// How large routines may be.
+    pub size: Size,
     /// What a server has beside its dispatchers.
     pub server: Server,
+}
+
+/// How large routines may be for being fast.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Size {
+    /// What has many items is specialised, but for what only errors carry.
+    #[default]
+    Balanced,
+    /// `--small`: nothing is.
+    Small,
+    /// `--large`: everything is.
+    Large,
 }
 
 /// What a server has beside its dispatchers.
@@ -106,15 +120,15 @@ impl Interface<'_> {
             .into_iter()
             .filter(|pass| *pass != Pass::MergeBlocks)
             .collect();
-        let schema = planned::schema(self);
+        let planned = planned::schema(self);
         let plans = |passes: &[Pass]| {
-            Plans::new(&schema, Representation::XDR, passes).map(|plans| plans.stripped())
+            Plans::new(&planned.schema, Representation::XDR, passes).map(|plans| plans.stripped())
         };
         let plans = xdr::Choice {
             blocks: plans(PASSES)?,
             items: plans(&plain)?,
         };
-        Ok(xdr::write(self, &schema, &plans, options))
+        Ok(xdr::write(self, &planned, &plans, options))
     }
 
     /// The client's stubs: `-l`. Empty if there are no programs.

@@ -7,11 +7,20 @@ use tenon_schema::{Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKin
 
 use super::Interface;
 
-/// The schema for the plans of `of`. Types behind those of the interface stand for arrays whose length C alone knows.
-pub fn schema(of: Interface<'_>) -> Schema {
-    let mut planned = Planned {
-        schema: of.schema.clone(),
-    };
+/// What plans are made of.
+#[derive(Debug)]
+pub struct Planned {
+    /// Types behind those of the interface stand for arrays whose length C alone knows.
+    pub schema: Schema,
+    /// How many types the interface has.
+    own: usize,
+    /// Those arrays.
+    arrays: Vec<Type>,
+}
+
+/// The schema for the plans of `of`.
+pub fn schema(of: Interface<'_>) -> Planned {
+    let mut planned = Planned::new(of.schema);
     for index in 0..of.schema.types.len() {
         let mut kind = of.schema.types[index].kind.clone();
         match (&mut kind, &of.written.types[index]) {
@@ -37,7 +46,7 @@ pub fn schema(of: Interface<'_>) -> Schema {
         planned.schema.types[index].kind = kind;
     }
     planned.procedures(of);
-    planned.schema
+    planned
 }
 
 /// Whether the discriminant is moved by a routine of its own: plans switch by 32 bits that they know.
@@ -55,11 +64,22 @@ pub fn is_foreign_array(ty: &Type, spelling: &Spelling) -> bool {
     is_fixed && spelling.foreign
 }
 
-struct Planned {
-    schema: Schema,
-}
-
 impl Planned {
+    /// What plans are made of where C knows no more than they do.
+    pub fn new(schema: &Schema) -> Self {
+        Self {
+            schema: schema.clone(),
+            own: schema.types.len(),
+            arrays: Vec::new(),
+        }
+    }
+
+    /// The array that a type stands for.
+    pub fn array(&self, id: TypeId) -> Option<&Type> {
+        let index = (id.0 as usize).checked_sub(self.own)?;
+        self.arrays.get(index)
+    }
+
     fn fields(&mut self, fields: &mut [Field], spellings: &[Spelling]) {
         for (field, spelling) in fields.iter_mut().zip(spellings) {
             self.ty(&mut field.ty, spelling);
@@ -70,7 +90,8 @@ impl Planned {
         if !is_foreign_array(ty, spelling) {
             return;
         }
-        *ty = Type::Named(TypeId(self.schema.types.len() as u32));
+        let id = TypeId(self.schema.types.len() as u32);
+        self.arrays.push(std::mem::replace(ty, Type::Named(id)));
         self.schema.types.push(TypeDef {
             name: spelling.bound.clone().unwrap_or_default(),
             doc: String::new(),

@@ -54,6 +54,8 @@ options:
 -t		dispatch table
 -T		dispatch tables, too
 -Y path		accepted: the preprocessor is built in
+--small		routines about as small as rpcgen's: none is specialised
+--large		every routine is specialised, not only those of messages with many items
 --fast		clients and servers of Tenon's run time by libtirpc's names; link tenon-tirpc
 --help		this list
 --version	version of the program
@@ -247,6 +249,7 @@ impl<'a> Run<'a> {
             by_value: self.options.by_value,
             tables: self.options.tables,
             fast: self.options.fast,
+            size: self.options.size,
             server: Server {
                 transports,
                 inetd: self.options.inetd,

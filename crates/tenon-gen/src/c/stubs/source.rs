@@ -11,6 +11,7 @@ use super::codec::{Codec, Here, Way, member_test};
 use super::free::Frees;
 use super::messages::{Message, Value, message_name};
 use super::procedures::plain_key;
+use crate::c::planned::Planned;
 use crate::c::xdr::free::Owners;
 use crate::c::xdr::runtime;
 use crate::writer::Writer;
@@ -27,7 +28,7 @@ struct Table {
 impl<'a> File<'a> {
     /// The text of the source file.
     pub fn source(&self) -> String {
-        let owners = Owners::new(self.of.schema, &self.plans[0]);
+        let owners = Owners::new(&Planned::new(self.of.schema), &self.plans[0]);
         let maker = Maker {
             file: self,
             codecs: self

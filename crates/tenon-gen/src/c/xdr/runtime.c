@@ -1,8 +1,8 @@
 /*
  * What specialised xdr_ routines share. The generator copies the parts that an interface uses, each
  * from its mark to the next, into the file that it writes; so all of them are static. Every routine
- * works with any handle of libtirpc: where XDR_INLINE gives no room, bytes go through a small
- * space or straight through the handle's own procedures.
+ * works with any handle of libtirpc: bytes of a stream in memory are moved where they lie, those of other
+ * streams through room that the handle gives or through a small space.
  */
 #include <rpc/rpc.h>
 
@@ -12,6 +12,45 @@
 #include <string.h>
 #include <arpa/inet.h>
 
+/*@ TENON_ALWAYS_INLINE */
+/* What is worth a copy at each place where it is used. */
+#ifdef __GNUC__
+#define TENON_ALWAYS_INLINE static __inline__ __attribute__ ((always_inline))
+#else
+#define TENON_ALWAYS_INLINE static
+#endif
+
+/*@ TENON_SHARED */
+/* What is not. */
+#ifdef __GNUC__
+#define TENON_SHARED static __attribute__ ((noinline))
+#else
+#define TENON_SHARED static
+#endif
+
+/*@ TENON_SLOW */
+/* What is called when something is unusual stays out of the way of what is called otherwise. */
+#ifdef __GNUC__
+#define TENON_SLOW static __attribute__ ((noinline))
+#else
+#define TENON_SLOW static
+#endif
+
+/*@ TENON_UNLIKELY */
+#ifdef __GNUC__
+#define TENON_UNLIKELY(condition) __builtin_expect (!!(condition), 0)
+#else
+#define TENON_UNLIKELY(condition) (condition)
+#endif
+
+/*@ TENON_UNUSED */
+/* In front of what rpcgen declares and programs may look for. */
+#ifdef __GNUC__
+#define TENON_UNUSED __attribute__ ((unused))
+#else
+#define TENON_UNUSED
+#endif
+
 /*@ TENON_INLINE_MAX */
 /* Most bytes that a handle is asked for at once: some count with signed numbers. */
 #define TENON_INLINE_MAX 0x1000000u
@@ -19,6 +58,14 @@
 /*@ TENON_UNPAID_MAX */
 /* Bytes of memory that a count alone may take; more comes as the elements come. */
 #define TENON_UNPAID_MAX 65536u
+
+/*@ TENON_SHORT */
+/* Bytes that the shortest strings have memory for: allocators take no less for fewer. */
+#define TENON_SHORT 24
+
+/*@ TENON_FEW */
+/* Most bytes that are copied without a call. */
+#define TENON_FEW 32
 
 /*@ TENON_DEPTH_MAX */
 /* How deep values of recursive types may nest, but for lists: each level takes some of the stack. */
@@ -31,31 +78,76 @@ static __thread u_int tenon_depth;
 
 /*@ TENON_AVX2 */
 #if defined (__GNUC__) && defined (__x86_64__)
-#define TENON_AVX2 1
-#include <immintrin.h>
+#define TENON_AVX2 __attribute__ ((target ("avx2")))
+typedef char tenon_vector __attribute__ ((vector_size (32)));
+
+#if defined (__clang__) || __GNUC__ >= 12
+#define TENON_SHUFFLE(vector, ...) __builtin_shufflevector (vector, vector, __VA_ARGS__)
+#else
+#define TENON_SHUFFLE(vector, ...) __builtin_shuffle (vector, (tenon_vector) { __VA_ARGS__ })
+#endif
+#define TENON_REVERSED4(vector) \
+	TENON_SHUFFLE (vector, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, \
+		       19, 18, 17, 16, 23, 22, 21, 20, 27, 26, 25, 24, 31, 30, 29, 28)
+#define TENON_REVERSED8(vector) \
+	TENON_SHUFFLE (vector, 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8, \
+		       23, 22, 21, 20, 19, 18, 17, 16, 31, 30, 29, 28, 27, 26, 25, 24)
 #endif
 
-/*@ tenon_reverse_avx2 */
+/*@ tenon_reverse4_avx2 */
 #ifdef TENON_AVX2
-/* Copies vectors and puts the bytes of each half into this order. */
-__attribute__ ((target ("avx2")))
+/* Copies vectors of 32 bytes and reverses each number of 4 bytes; `to' may be `from'. */
+TENON_AVX2
 static void
-tenon_reverse_avx2 (char *to, const char *from, size_t bytes, const char *order16)
+tenon_reverse4_avx2 (char *to, const char *from, size_t bytes)
 {
-	const __m256i order = _mm256_broadcastsi128_si256 (_mm_loadu_si128 ((const __m128i *) (const void *) order16));
 	size_t at = 0;
 
 	for (; at + 64 <= bytes; at += 64) {
-		__m256i first = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
-		__m256i second = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at + 32));
+		tenon_vector first, second;
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (first, order));
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at + 32), _mm256_shuffle_epi8 (second, order));
+		memcpy (&first, from + at, 32);
+		memcpy (&second, from + at + 32, 32);
+		first = TENON_REVERSED4 (first);
+		second = TENON_REVERSED4 (second);
+		memcpy (to + at, &first, 32);
+		memcpy (to + at + 32, &second, 32);
 	}
 	if (at < bytes) {
-		__m256i last = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+		tenon_vector last;
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (last, order));
+		memcpy (&last, from + at, 32);
+		last = TENON_REVERSED4 (last);
+		memcpy (to + at, &last, 32);
+	}
+}
+#endif
+
+/*@ tenon_reverse8_avx2 */
+#ifdef TENON_AVX2
+/* The same with numbers of 8 bytes. */
+TENON_AVX2
+static void
+tenon_reverse8_avx2 (char *to, const char *from, size_t bytes)
+{
+	size_t at = 0;
+
+	for (; at + 64 <= bytes; at += 64) {
+		tenon_vector first, second;
+
+		memcpy (&first, from + at, 32);
+		memcpy (&second, from + at + 32, 32);
+		first = TENON_REVERSED8 (first);
+		second = TENON_REVERSED8 (second);
+		memcpy (to + at, &first, 32);
+		memcpy (to + at + 32, &second, 32);
+	}
+	if (at < bytes) {
+		tenon_vector last;
+
+		memcpy (&last, from + at, 32);
+		last = TENON_REVERSED8 (last);
+		memcpy (to + at, &last, 32);
 	}
 }
 #endif
@@ -76,10 +168,8 @@ tenon_reverse4 (void *to, const void *from, size_t numbers)
 
 #ifdef TENON_AVX2
 	if (numbers >= 16 && __builtin_cpu_supports ("avx2")) {
-		static const char order[16] = { 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12 };
-
 		at = bytes & ~(size_t) 31;
-		tenon_reverse_avx2 ((char *) to, (const char *) from, at, order);
+		tenon_reverse4_avx2 ((char *) to, (const char *) from, at);
 	}
 #endif
 	for (; at < bytes; at += 4) {
@@ -100,6 +190,22 @@ tenon_swap4 (void *to, const void *from, size_t numbers)
 		memmove (to, from, 4 * numbers);
 	else
 		tenon_reverse4 (to, from, numbers);
+}
+
+/*@ tenon_swap4_few */
+/* The same, of few. */
+static __inline__ void
+tenon_swap4_few (void *to, const void *from, size_t numbers)
+{
+	size_t at;
+
+	for (at = 0; at < 4 * numbers; at += 4) {
+		uint32_t number;
+
+		memcpy (&number, (const char *) from + at, 4);
+		number = htonl (number);
+		memcpy ((char *) to + at, &number, 4);
+	}
 }
 
 /*@ tenon_swapped8 */
@@ -127,10 +233,8 @@ tenon_reverse8 (void *to, const void *from, size_t numbers)
 
 #ifdef TENON_AVX2
 	if (numbers >= 8 && __builtin_cpu_supports ("avx2")) {
-		static const char order[16] = { 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8 };
-
 		at = bytes & ~(size_t) 31;
-		tenon_reverse_avx2 ((char *) to, (const char *) from, at, order);
+		tenon_reverse8_avx2 ((char *) to, (const char *) from, at);
 	}
 #endif
 	for (; at < bytes; at += 8) {
@@ -153,17 +257,46 @@ tenon_swap8 (void *to, const void *from, size_t numbers)
 		tenon_reverse8 (to, from, numbers);
 }
 
-/*@ tenon_put_hyper */
+/*@ tenon_swap */
+/* The same with numbers of 4 or 8 bytes. */
+static void
+tenon_swap (void *to, const void *from, size_t numbers, u_int unit)
+{
+	if (unit == 4)
+		tenon_swap4 (to, from, numbers);
+	else
+		tenon_swap8 (to, from, numbers);
+}
+
+/*@ tenon_put4 */
 static __inline__ void
-tenon_put_hyper (int32_t *at, uint64_t number)
+tenon_put4 (char *at, uint32_t number)
+{
+	number = htonl (number);
+	memcpy (at, &number, 4);
+}
+
+/*@ tenon_get4 */
+static __inline__ uint32_t
+tenon_get4 (const char *at)
+{
+	uint32_t number;
+
+	memcpy (&number, at, 4);
+	return ntohl (number);
+}
+
+/*@ tenon_put8 */
+static __inline__ void
+tenon_put8 (char *at, uint64_t number)
 {
 	number = tenon_swapped8 (number);
 	memcpy (at, &number, 8);
 }
 
-/*@ tenon_get_hyper */
+/*@ tenon_get8 */
 static __inline__ uint64_t
-tenon_get_hyper (const int32_t *at)
+tenon_get8 (const char *at)
 {
 	uint64_t number;
 
@@ -173,19 +306,19 @@ tenon_get_hyper (const int32_t *at)
 
 /*@ tenon_put_float */
 static __inline__ void
-tenon_put_float (int32_t *at, float number)
+tenon_put_float (char *at, float number)
 {
 	uint32_t bits;
 
 	memcpy (&bits, &number, 4);
-	*at = (int32_t) htonl (bits);
+	tenon_put4 (at, bits);
 }
 
 /*@ tenon_get_float */
 static __inline__ float
-tenon_get_float (const int32_t *at)
+tenon_get_float (const char *at)
 {
-	uint32_t bits = ntohl ((uint32_t) *at);
+	uint32_t bits = tenon_get4 (at);
 	float number;
 
 	memcpy (&number, &bits, 4);
@@ -194,175 +327,321 @@ tenon_get_float (const int32_t *at)
 
 /*@ tenon_put_double */
 static __inline__ void
-tenon_put_double (int32_t *at, double number)
+tenon_put_double (char *at, double number)
 {
 	uint64_t bits;
 
 	memcpy (&bits, &number, 8);
-	tenon_put_hyper (at, bits);
+	tenon_put8 (at, bits);
 }
 
 /*@ tenon_get_double */
 static __inline__ double
-tenon_get_double (const int32_t *at)
+tenon_get_double (const char *at)
 {
-	uint64_t bits = tenon_get_hyper (at);
+	uint64_t bits = tenon_get8 (at);
 	double number;
 
 	memcpy (&number, &bits, 8);
 	return number;
 }
 
-/*@ tenon_room */
-/* Room for so many bytes: in the stream, or else in a space whose bytes are put behind it later. */
-static __inline__ int32_t *
-tenon_room (XDR *xdrs, int32_t *space, u_int bytes)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
+/*@ tenon_stream */
+/*
+ * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
+ * where the next ones are read or written, and NULL once something was refused.
+ */
+struct tenon_stream {
+	XDR *xdrs;
+	char *end;			/* of the bytes at hand */
+	bool_t is_memory;		/* they are those of the stream, and there are no others */
+	uint64_t space[129];		/* otherwise: what is to be written, or was read, without room in the handle */
+};
 
-	return buf != NULL ? buf : space;
+/*@ tenon_memory_ops */
+/*
+ * What tells streams in memory from others, aligned or not. Where they are and how much is left stands in their
+ * handles; that it does is tried before it is believed.
+ */
+static const void *tenon_memory_ops[2];
+
+#ifdef __GNUC__
+static const void *
+tenon_tried_ops (char *at)
+{
+	char word[4] = { 1, 2, 3, 4 };
+	XDR xdrs;
+	bool_t is_known;
+
+	xdrmem_create (&xdrs, at, 8, XDR_ENCODE);
+	is_known = (char *) xdrs.x_private == at && xdrs.x_handy == 8 && XDR_PUTBYTES (&xdrs, word, 4) &&
+	    (char *) xdrs.x_private == at + 4 && xdrs.x_handy == 4;
+	xdrs.x_private = at;
+	xdrs.x_handy = 3;
+	is_known = is_known && XDR_GETPOS (&xdrs) == 0 && !XDR_PUTBYTES (&xdrs, word, 4) && memcmp (at, word, 4) == 0;
+	return is_known ? (const void *) xdrs.x_ops : NULL;
 }
 
-/*@ tenon_received */
-/* So many bytes: in the stream, or else copied into a space. NULL if there are fewer. */
-static __inline__ int32_t *
-tenon_received (XDR *xdrs, int32_t *space, u_int bytes)
+__attribute__ ((constructor))
+static void
+tenon_find_memory_ops (void)
 {
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
+	uint64_t bytes[2];
 
-	if (buf != NULL)
-		return buf;
-	return XDR_GETBYTES (xdrs, (char *) space, bytes) ? space : NULL;
+	tenon_memory_ops[0] = tenon_tried_ops ((char *) bytes);
+	tenon_memory_ops[1] = tenon_tried_ops ((char *) bytes + 1);
+}
+#endif
+
+/*@ tenon_enter */
+/* Goes on where the stream is. */
+static char *
+tenon_enter (struct tenon_stream *s, XDR *xdrs)
+{
+	const void *ops = (const void *) xdrs->x_ops;
+	char *at = (char *) s->space;
+
+	s->xdrs = xdrs;
+	s->is_memory = (ops == tenon_memory_ops[0] || ops == tenon_memory_ops[1]) && (u_int) xdrs->x_handy < 0x80000000u;
+	if (s->is_memory) {
+		at = (char *) xdrs->x_private;
+		s->end = at + xdrs->x_handy;
+	} else {
+		s->end = xdrs->x_op == XDR_ENCODE ? at + sizeof (s->space) : at;
+	}
+	return at;
 }
 
-/*@ tenon_run */
-/* Room for, or the bytes of, elements one behind the other; NULL if not all are there at once. */
-static __inline__ int32_t *
-tenon_run (XDR *xdrs, u_int count, u_int size)
+/*@ tenon_leave */
+/* Leaves the stream behind what was moved; FALSE if that was refused. */
+static bool_t
+tenon_leave (struct tenon_stream *s, char *at)
 {
-	if (count == 0 || (uint64_t) count * size > TENON_INLINE_MAX)
-		return NULL;
-	return (int32_t *) XDR_INLINE (xdrs, count * size);
-}
+	XDR *xdrs = s->xdrs;
 
-/*@ tenon_put_word */
-static __inline__ bool_t
-tenon_put_word (XDR *xdrs, uint32_t word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there = (int32_t) htonl (word);
-
-	if (buf == NULL)
-		return XDR_PUTBYTES (xdrs, (char *) &there, 4);
-	*buf = there;
-	return TRUE;
-}
-
-/*@ tenon_get_word */
-static __inline__ bool_t
-tenon_get_word (XDR *xdrs, uint32_t *word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there;
-
-	if (buf != NULL)
-		there = *buf;
-	else if (!XDR_GETBYTES (xdrs, (char *) &there, 4))
+	if (at == NULL)
 		return FALSE;
-	*word = ntohl ((uint32_t) there);
+	if (s->is_memory) {
+		xdrs->x_private = at;
+		xdrs->x_handy = (u_int) (s->end - at);
+	} else if (xdrs->x_op == XDR_ENCODE && at > (char *) s->space) {
+		return XDR_PUTBYTES (xdrs, (char *) s->space, (u_int) (at - (char *) s->space));
+	}
 	return TRUE;
+}
+
+/*@ tenon_marshal */
+/* What a routine is: a function for each thing that it may be called for. */
+static bool_t
+tenon_marshal (XDR *xdrs, void *value, char *(*encode) (struct tenon_stream *, char *, void *),
+	       char *(*decode) (struct tenon_stream *, char *, void *), void (*release) (XDR *, void *))
+{
+	struct tenon_stream s;
+	char *at;
+
+	switch (xdrs->x_op) {
+	case XDR_ENCODE:
+		at = tenon_enter (&s, xdrs);
+		return tenon_leave (&s, encode (&s, at, value));
+	case XDR_DECODE:
+		at = tenon_enter (&s, xdrs);
+		return tenon_leave (&s, decode (&s, at, value));
+	case XDR_FREE:
+		if (release != NULL)
+			release (xdrs, value);
+		return TRUE;
+	}
+	return FALSE;
+}
+
+/*@ tenon_call_alone */
+/* Calls a routine that stands by itself. */
+TENON_SHARED char *
+tenon_call_alone (struct tenon_stream *s, char *at, xdrproc_t routine, void *value)
+{
+	if (!tenon_leave (s, at) || !(*routine) (s->xdrs, value))
+		return NULL;
+	return tenon_enter (s, s->xdrs);
+}
+
+/*@ tenon_lacks */
+/* Whether fewer bytes are at hand. */
+static __inline__ bool_t
+tenon_lacks (const struct tenon_stream *s, const char *at, size_t bytes)
+{
+	return TENON_UNLIKELY ((size_t) (s->end - at) < bytes);
+}
+
+/*@ tenon_room */
+/* Room for more bytes, at most those of the space: a stream in memory is full. */
+TENON_SLOW char *
+tenon_room (struct tenon_stream *s, char *at, size_t bytes)
+{
+	if (s->is_memory || bytes > sizeof (s->space) || !tenon_leave (s, at))
+		return NULL;
+	return (char *) s->space;
+}
+
+/*@ tenon_fetch */
+/* Further bytes, at most those of the space: a stream in memory has none. */
+TENON_SLOW char *
+tenon_fetch (struct tenon_stream *s, size_t bytes)
+{
+	char *at;
+
+	if (s->is_memory || bytes > sizeof (s->space))
+		return NULL;
+	at = (char *) XDR_INLINE (s->xdrs, (u_int) bytes);
+	if (at == NULL) {
+		at = (char *) s->space;
+		if (!XDR_GETBYTES (s->xdrs, at, (u_int) bytes))
+			return NULL;
+	}
+	s->end = at + bytes;
+	return at;
+}
+
+/*@ tenon_nothing */
+/* Where nothing is at hand, after bytes went past the space. */
+static char *
+tenon_nothing (struct tenon_stream *s)
+{
+	char *at = (char *) s->space;
+
+	s->end = s->xdrs->x_op == XDR_ENCODE ? at + sizeof (s->space) : at;
+	return at;
+}
+
+/*@ tenon_put_far */
+/* Puts numbers of 4 or 8 bytes for which there is no room at hand. */
+TENON_SLOW char *
+tenon_put_far (struct tenon_stream *s, char *at, const char *from, size_t numbers, u_int unit)
+{
+	if (s->is_memory || !tenon_leave (s, at))
+		return NULL;
+	while (numbers > 0) {
+		size_t now = numbers < TENON_INLINE_MAX / unit ? numbers : TENON_INLINE_MAX / unit;
+		char *to = (char *) XDR_INLINE (s->xdrs, (u_int) (now * unit));
+
+		if (to == NULL) {
+			now = now < sizeof (s->space) / unit ? now : sizeof (s->space) / unit;
+			to = (char *) s->space;
+		}
+		tenon_swap (to, from, now, unit);
+		if (to == (char *) s->space && !XDR_PUTBYTES (s->xdrs, to, (u_int) (now * unit)))
+			return NULL;
+		from += now * unit;
+		numbers -= now;
+	}
+	return tenon_nothing (s);
+}
+
+/*@ tenon_get_far */
+/* Gets numbers of 4 or 8 bytes that are not at hand. */
+TENON_SLOW char *
+tenon_get_far (struct tenon_stream *s, char *to, size_t numbers, u_int unit)
+{
+	if (s->is_memory)
+		return NULL;
+	while (numbers > 0) {
+		size_t now = numbers < TENON_INLINE_MAX / unit ? numbers : TENON_INLINE_MAX / unit;
+		const char *from = (const char *) XDR_INLINE (s->xdrs, (u_int) (now * unit));
+
+		if (from == NULL) {
+			if (!XDR_GETBYTES (s->xdrs, to, (u_int) (now * unit)))
+				return NULL;
+			from = to;
+		}
+		tenon_swap (to, from, now, unit);
+		to += now * unit;
+		numbers -= now;
+	}
+	return tenon_nothing (s);
 }
 
 /*@ tenon_put_numbers */
-/* Puts a fixed number of numbers of 4 or 8 bytes. */
-static bool_t
-tenon_put_numbers (XDR *xdrs, const void *from, size_t numbers, u_int unit)
+/* Puts so many numbers of 4 or 8 bytes. */
+TENON_SHARED char *
+tenon_put_numbers (struct tenon_stream *s, char *at, const void *from, size_t numbers, u_int unit)
 {
-	const char *at = (const char *) from;
-	uint64_t space[128];
-
-	while (numbers > 0) {
-		size_t most = TENON_INLINE_MAX / unit;
-		size_t now = numbers < most ? numbers : most;
-		void *to = XDR_INLINE (xdrs, (u_int) (now * unit));
-
-		if (to == NULL) {
-			now = now < sizeof (space) / unit ? now : sizeof (space) / unit;
-			to = space;
-		}
-		if (unit == 4)
-			tenon_swap4 (to, at, now);
-		else
-			tenon_swap8 (to, at, now);
-		if (to == space && !XDR_PUTBYTES (xdrs, (char *) space, (u_int) (now * unit)))
-			return FALSE;
-		at += now * unit;
-		numbers -= now;
-	}
-	return TRUE;
+	if (tenon_lacks (s, at, numbers * unit))
+		return tenon_put_far (s, at, (const char *) from, numbers, unit);
+	tenon_swap (at, from, numbers, unit);
+	return at + numbers * unit;
 }
 
 /*@ tenon_get_numbers */
-/* Gets a fixed number of numbers of 4 or 8 bytes. */
-static bool_t
-tenon_get_numbers (XDR *xdrs, void *to, size_t numbers, u_int unit)
+/* Gets so many numbers of 4 or 8 bytes into memory that is there. */
+TENON_SHARED char *
+tenon_get_numbers (struct tenon_stream *s, char *at, void *to, size_t numbers, u_int unit)
 {
-	char *at = (char *) to;
+	if (tenon_lacks (s, at, numbers * unit))
+		return tenon_get_far (s, (char *) to, numbers, unit);
+	tenon_swap (to, at, numbers, unit);
+	return at + numbers * unit;
+}
 
-	while (numbers > 0) {
-		size_t most = TENON_INLINE_MAX / unit;
-		size_t now = numbers < most ? numbers : most;
-		const void *from = XDR_INLINE (xdrs, (u_int) (now * unit));
+/*@ TENON_SMALL */
+/* Bytes up to which memory is faster cleared here than by calloc, which has no small blocks at hand. */
+#define TENON_SMALL 1024
 
-		if (from == NULL) {
-			if (!XDR_GETBYTES (xdrs, at, (u_int) (now * unit)))
-				return FALSE;
-			from = at;
-		}
-		if (unit == 4)
-			tenon_swap4 (at, from, now);
-		else
-			tenon_swap8 (at, from, now);
-		at += now * unit;
-		numbers -= now;
-	}
-	return TRUE;
+/*@ tenon_new */
+/* Memory for a value, which is zero. */
+TENON_ALWAYS_INLINE void *
+tenon_new (size_t size)
+{
+	void *memory = malloc (size);
+
+#ifdef __GNUC__
+	/* Or compilers make calloc of the two. */
+	__asm__ ("" : "+r" (memory));
+#endif
+	if (memory != NULL)
+		memset (memory, 0, size);
+	return memory;
 }
 
 /*@ tenon_begin */
 /*
- * Memory for elements of which so many are announced: what is there already, or as much as they have
- * paid for. `length' becomes the number of elements that there is memory for; what is not read yet is
- * zero, so that freeing is safe at any time. NULL if there is none.
+ * Memory for elements of which so many are announced, each of at least so many bytes: what is there already, or as
+ * much as they have paid for. `length' becomes the number of elements that there is memory for; what is not
+ * read yet is zero, so that freeing is safe at any time. NULL if there is none.
  */
-static void *
-tenon_begin (void *memory, u_int *length, u_int count, size_t size, bool_t paid)
+TENON_SHARED void *
+tenon_begin (const struct tenon_stream *s, const char *at, void *memory, u_int *length, u_int count, size_t size,
+	     u_int fewest)
 {
 	u_int first = count;
 
-	if (memory != NULL) {
-		*length = count;
+	*length = count;
+	if (memory != NULL)
 		return memory;
-	}
-	if (!paid && (uint64_t) count * size > TENON_UNPAID_MAX)
+	*length = 0;
+	if ((uint64_t) count * size > UINT32_MAX)
+		return NULL;
+	if (s->is_memory && fewest > 0) {
+		if ((uint64_t) count * fewest > (uint64_t) (s->end - at))
+			return NULL;
+	} else if (count * size > TENON_UNPAID_MAX) {
 		first = (u_int) (TENON_UNPAID_MAX / size) + 1;
+	}
 	if (first > count)
 		first = count;
-	memory = (uint64_t) count * size > UINT32_MAX ? NULL : calloc (first, size);
+	memory = first * size <= TENON_SMALL ? tenon_new (first * size) : calloc (first, size);
 	*length = memory == NULL ? 0 : first;
 	return memory;
 }
 
 /*@ tenon_more */
-/* Twice as much memory, or as much as is needed. NULL, and nothing changed, if there is none. */
-static void *
+/* Twice as much memory, or as much as is needed; the same, and `length' as it was, if there is none. */
+TENON_SLOW void *
 tenon_more (void *memory, u_int *length, u_int count, size_t size)
 {
 	u_int more = *length > count / 2 ? count : 2 * *length;
 	char *moved = (char *) realloc (memory, more * size);
 
 	if (moved == NULL)
-		return NULL;
+		return memory;
 	memset (moved + *length * size, 0, (more - *length) * size);
 	*length = more;
 	return moved;
@@ -370,136 +649,294 @@ tenon_more (void *memory, u_int *length, u_int count, size_t size)
 
 /*@ tenon_put_array */
 /* Puts a count and so many items, each of some numbers of 4 or 8 bytes. */
-static bool_t
-tenon_put_array (XDR *xdrs, const void *from, u_int count, size_t size, u_int unit)
+TENON_SHARED char *
+tenon_put_array (struct tenon_stream *s, char *at, const void *from, u_int count, size_t size, u_int unit)
 {
-	size_t bytes = count * size;
-	char *buf;
-
 	if (from == NULL && count > 0)
-		return FALSE;
-	if (bytes >= TENON_INLINE_MAX || (buf = (char *) XDR_INLINE (xdrs, (u_int) (4 + bytes))) == NULL)
-		return tenon_put_word (xdrs, count) && tenon_put_numbers (xdrs, from, bytes / unit, unit);
-	*(int32_t *) (void *) buf = (int32_t) htonl (count);
-	if (unit == 4)
-		tenon_swap4 (buf + 4, from, bytes / 4);
-	else
-		tenon_swap8 (buf + 4, from, bytes / 8);
-	return TRUE;
+		return NULL;
+	if (tenon_lacks (s, at, 4) && (at = tenon_room (s, at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (at, count);
+	return tenon_put_numbers (s, at + 4, from, count * size / unit, unit);
 }
 
 /*@ tenon_get_array */
-/* Gets a count and so many items, each of some numbers of 4 or 8 bytes, and says where they are. */
-static bool_t
-tenon_get_array (XDR *xdrs, void *memory, void **to, u_int *length, u_int bound, size_t size, u_int unit)
+/* Gets a count, which is at hand, and so many items, each of some numbers of 4 or 8 bytes, and says where they are. */
+TENON_SHARED char *
+tenon_get_array (struct tenon_stream *s, char *at, void **to, u_int *length, u_int bound, size_t size, u_int unit)
 {
-	uint32_t count;
-	u_int done = 0;
-	int32_t *buf;
+	u_int count = tenon_get4 (at), done = 0;
+	char *memory;
 
-	*to = memory;
-	if (!tenon_get_word (xdrs, &count) || count > bound || (uint64_t) count * size > UINT32_MAX)
-		return FALSE;
+	at += 4;
+	if (count > bound)
+		return NULL;
 	if (count == 0) {
 		*length = 0;
-		return TRUE;
+		return at;
 	}
-	buf = tenon_run (xdrs, count, (u_int) size);
-	if (buf != NULL && memory == NULL) {
+	if (*to == NULL && (uint64_t) (s->end - at) >= (uint64_t) count * size) {
+		/* All of it is written at once. */
 		*to = malloc (count * size);
 		*length = *to == NULL ? 0 : count;
 	} else {
-		*to = tenon_begin (memory, length, count, size, FALSE);
+		*to = tenon_begin (s, at, *to, length, count, size, (u_int) size);
 	}
-	if (*to == NULL)
-		return FALSE;
-	if (buf != NULL) {
-		if (unit == 4)
-			tenon_swap4 (*to, buf, count * size / 4);
-		else
-			tenon_swap8 (*to, buf, count * size / 8);
-		return TRUE;
-	}
+	memory = (char *) *to;
 	for (;;) {
-		size_t numbers = (*length - done) * size / unit;
-		void *more;
-
-		if (!tenon_get_numbers (xdrs, (char *) *to + done * size, numbers, unit))
-			return FALSE;
-		if (*length == count)
-			return TRUE;
+		if (memory == NULL)
+			return NULL;
+		at = tenon_get_numbers (s, at, memory + done * size, (*length - done) * size / unit, unit);
+		if (at == NULL || *length == count)
+			return at;
 		done = *length;
-		more = tenon_more (*to, length, count, size);
-		if (more == NULL)
-			return FALSE;
-		*to = more;
+		*to = tenon_more (memory, length, count, size);
+		memory = *length == done ? NULL : (char *) *to;
 	}
 }
 
-/*@ tenon_put_bytes */
-/* Puts a count, so many bytes, and zeros up to a multiple of 4. */
-static bool_t
-tenon_put_bytes (XDR *xdrs, const char *from, u_int count)
+/*@ tenon_copy */
+/* Copies few bytes, by fewer branches than memcpy has. */
+TENON_ALWAYS_INLINE void
+tenon_copy (char *to, const char *from, size_t bytes)
 {
-	u_int padded = (count + 3) & ~3u;
-	char *buf;
+	if (bytes > 16) {
+		char first[16], last[16];
 
-	if (from == NULL && count > 0)
-		return FALSE;
-	if (count >= TENON_INLINE_MAX || (buf = (char *) XDR_INLINE (xdrs, 4 + padded)) == NULL)
-		return tenon_put_word (xdrs, count) && xdr_opaque (xdrs, (char *) (uintptr_t) from, count);
-	*(int32_t *) (void *) buf = (int32_t) htonl (count);
-	if (count > 0) {
-		memset (buf + padded, 0, 4);
-		memcpy (buf + 4, from, count);
+		memcpy (first, from, 16);
+		memcpy (last, from + bytes - 16, 16);
+		memcpy (to, first, 16);
+		memcpy (to + bytes - 16, last, 16);
+	} else if (bytes >= 8) {
+		uint64_t first, last;
+
+		memcpy (&first, from, 8);
+		memcpy (&last, from + bytes - 8, 8);
+		memcpy (to, &first, 8);
+		memcpy (to + bytes - 8, &last, 8);
+	} else if (bytes >= 4) {
+		uint32_t first, last;
+
+		memcpy (&first, from, 4);
+		memcpy (&last, from + bytes - 4, 4);
+		memcpy (to, &first, 4);
+		memcpy (to + bytes - 4, &last, 4);
+	} else if (bytes > 0) {
+		to[0] = from[0];
+		to[bytes / 2] = from[bytes / 2];
+		to[bytes - 1] = from[bytes - 1];
 	}
-	return TRUE;
+}
+
+/*@ tenon_put_opaque */
+/* Puts so many bytes, and zeros up to a multiple of 4. */
+TENON_SHARED char *
+tenon_put_opaque (struct tenon_stream *s, char *at, const char *from, size_t count)
+{
+	size_t padded = (count + 3) & ~(size_t) 3;
+
+	if (count == 0)
+		return at;
+	if (tenon_lacks (s, at, padded)) {
+		if (s->is_memory || count > UINT32_MAX || !tenon_leave (s, at) ||
+		    !xdr_opaque (s->xdrs, (char *) (uintptr_t) from, (u_int) count))
+			return NULL;
+		return tenon_nothing (s);
+	}
+	memset (at + padded - 4, 0, 4);
+	memcpy (at, from, count);
+	return at + padded;
 }
 
 /*@ tenon_get_opaque */
 /* Gets so many bytes and their padding into memory that is there. */
-static bool_t
-tenon_get_opaque (XDR *xdrs, char *to, u_int count)
+TENON_SHARED char *
+tenon_get_opaque (struct tenon_stream *s, char *at, char *to, size_t count)
 {
-	u_int padded = (count + 3) & ~3u;
-	const char *buf;
+	size_t padded = (count + 3) & ~(size_t) 3;
 
-	if (count == 0)
-		return TRUE;
-	if (count >= TENON_INLINE_MAX || (buf = (const char *) XDR_INLINE (xdrs, padded)) == NULL)
-		return xdr_opaque (xdrs, to, count);
-	memcpy (to, buf, count);
-	return TRUE;
+	if (tenon_lacks (s, at, padded)) {
+		if (s->is_memory || !xdr_opaque (s->xdrs, to, (u_int) count))
+			return NULL;
+		return tenon_nothing (s);
+	}
+	memcpy (to, at, count);
+	return at + padded;
 }
 
-/*@ tenon_get_bytes */
+/*@ tenon_get_growing */
 /*
- * Gets so many bytes and their padding into `to', or into new memory, which has room for `behind' more
- * that are zero.
+ * Gets so many bytes and their padding, which are not at hand, into new memory that grows as they come. `behind'
+ * more are zero.
  */
-static bool_t
-tenon_get_bytes (XDR *xdrs, char **to, u_int count, u_int behind)
+TENON_SLOW char *
+tenon_get_growing (struct tenon_stream *s, char **to, u_int count, u_int behind)
 {
-	u_int padded = (count + 3) & ~3u;
-	u_int done = 0, first = TENON_UNPAID_MAX;
-	const char *buf = NULL;
+	u_int done = 0, first = count < TENON_UNPAID_MAX ? count : TENON_UNPAID_MAX;
 
+	if (s->is_memory)
+		return NULL;
+	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
+	for (;;) {
+		char *more = (char *) realloc (*to, (size_t) first + behind), *at;
+
+		if (more == NULL)
+			return NULL;
+		*to = more;
+		memset (more + done, 0, (size_t) (first - done) + behind);
+		at = tenon_get_opaque (s, s->end, more + done, first - done);
+		if (at == NULL || first == count)
+			return at;
+		done = first;
+		first = first > count / 2 ? count : 2 * first;
+	}
+}
+
+/*@ tenon_put_bytes */
+/* Puts a count, and so many bytes. */
+TENON_SHARED char *
+tenon_put_bytes (struct tenon_stream *s, char *at, const char *from, u_int count)
+{
+	if (from == NULL && count > 0)
+		return NULL;
+	if (tenon_lacks (s, at, 4) && (at = tenon_room (s, at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (at, count);
+	return tenon_put_opaque (s, at + 4, from, count);
+}
+
+/*@ tenon_get_counted */
+/* Gets a count, which is at hand, and so many bytes. */
+TENON_SHARED char *
+tenon_get_counted (struct tenon_stream *s, char *at, char **to, u_int *length, u_int bound)
+{
+	u_int count = tenon_get4 (at);
+	size_t padded = ((size_t) count + 3) & ~(size_t) 3;
+
+	at += 4;
+	if (count > bound)
+		return NULL;
+	*length = count;
+	if (count == 0)
+		return at;
 	if (*to != NULL)
-		return tenon_get_opaque (xdrs, *to, count);
-	if (count > 0 && count < TENON_INLINE_MAX)
-		buf = (const char *) XDR_INLINE (xdrs, padded);
-	if (buf != NULL) {
-		*to = (char *) malloc ((size_t) count + behind);
-		if (*to == NULL)
-			return FALSE;
-		memcpy (*to, buf, count);
-		memset (*to + count, 0, behind);
-		return TRUE;
+		return tenon_get_opaque (s, at, *to, count);
+	if (tenon_lacks (s, at, padded))
+		return tenon_get_growing (s, to, count, 0);
+	*to = (char *) malloc (count);
+	if (*to == NULL)
+		return NULL;
+	memcpy (*to, at, count);
+	return at + padded;
+}
+
+/*@ tenon_put_string */
+TENON_ALWAYS_INLINE char *
+tenon_put_string (struct tenon_stream *s, char *at, const char *from, u_int bound)
+{
+	size_t length, padded;
+
+	if (from == NULL)
+		return NULL;
+	length = strlen (from);
+	if (length > bound)
+		return NULL;
+	padded = (length + 3) & ~(size_t) 3;
+	if (length > TENON_FEW || tenon_lacks (s, at, 4 + padded))
+		return tenon_put_bytes (s, at, from, (u_int) length);
+	/* Of an empty string, these are the count. */
+	memset (at + padded, 0, 4);
+	tenon_put4 (at, (uint32_t) length);
+	tenon_copy (at + 4, from, length);
+	return at + 4 + padded;
+}
+
+/*@ tenon_put_text */
+/* The same, where it is not worth a copy. */
+TENON_SHARED char *
+tenon_put_text (struct tenon_stream *s, char *at, const char *from, u_int bound)
+{
+	return tenon_put_string (s, at, from, bound);
+}
+
+/*@ tenon_get_known_string */
+/* Gets a string of so many bytes into memory that is there. */
+TENON_SHARED char *
+tenon_get_known_string (struct tenon_stream *s, char *at, char *to, u_int count)
+{
+	size_t padded = ((size_t) count + 3) & ~(size_t) 3;
+
+	to[count] = 0;
+	if (count > TENON_FEW || tenon_lacks (s, at, padded))
+		return tenon_get_opaque (s, at, to, count);
+	tenon_copy (to, at, count);
+	return at + padded;
+}
+
+/*@ tenon_get_long_string */
+/* Gets a string of so many bytes into new memory. */
+TENON_SHARED char *
+tenon_get_long_string (struct tenon_stream *s, char *at, char **to, u_int count)
+{
+	size_t padded = ((size_t) count + 3) & ~(size_t) 3;
+	char *text;
+
+	if (count == UINT32_MAX)
+		return NULL;
+	if (tenon_lacks (s, at, padded))
+		return tenon_get_growing (s, to, count, 1);
+	text = (char *) malloc ((size_t) count + 1);
+	if (text == NULL)
+		return NULL;
+	if (count > TENON_FEW)
+		memcpy (text, at, count);
+	else
+		tenon_copy (text, at, count);
+	text[count] = 0;
+	*to = text;
+	return at + padded;
+}
+
+/*@ tenon_get_string */
+/* Gets a string, whose count is at hand. */
+TENON_ALWAYS_INLINE char *
+tenon_get_string (struct tenon_stream *s, char *at, char **to, u_int bound)
+{
+	uint32_t count = tenon_get4 (at);
+
+	at += 4;
+	if (count > bound)
+		return NULL;
+	if (*to != NULL)
+		return tenon_get_known_string (s, at, *to, count);
+	if (count < TENON_SHORT && s->end - at >= TENON_SHORT) {
+		char *text = (char *) malloc (TENON_SHORT);
+
+		if (text == NULL)
+			return NULL;
+		memcpy (text, at, TENON_SHORT);
+		text[count] = 0;
+		*to = text;
+		return at + ((count + 3) & ~3u);
 	}
-	if (count <= first) {
-		*to = (char *) calloc ((size_t) count + behind, 1);
-		return *to != NULL && (count == 0 || xdr_opaque (xdrs, *to, count));
-	}
+	return tenon_get_long_string (s, at, to, count);
+}
+
+/*@ tenon_get_text */
+/* The same, where it is not worth a copy. */
+TENON_SHARED char *
+tenon_get_text (struct tenon_stream *s, char *at, char **to, u_int bound)
+{
+	return tenon_get_string (s, at, to, bound);
+}
+
+/*@ tenon_xdr_growing */
+/* Gets so many bytes and their padding into new memory that grows as they come; `behind' more are zero. */
+TENON_SHARED bool_t
+tenon_xdr_growing (XDR *xdrs, char **to, u_int count, u_int behind)
+{
+	u_int done = 0, first = count < TENON_UNPAID_MAX ? count : TENON_UNPAID_MAX;
+
 	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
 	for (;;) {
 		char *more = (char *) realloc (*to, (size_t) first + behind);
@@ -517,38 +954,244 @@ tenon_get_bytes (XDR *xdrs, char **to, u_int count, u_int behind)
 	}
 }
 
-/*@ tenon_put_string */
-static bool_t
-tenon_put_string (XDR *xdrs, const char *from, u_int bound)
+/*@ tenon_xdr_string */
+/* As libtirpc's xdr_string, but that a count is not believed. */
+TENON_SHARED bool_t
+tenon_xdr_string (XDR *xdrs, char **text, u_int bound)
 {
-	size_t length = from == NULL ? 0 : strlen (from);
+	size_t length = xdrs->x_op == XDR_ENCODE && *text != NULL ? strlen (*text) : 0;
+	u_int count = (u_int) length;
 
-	if (from == NULL || length > bound)
+	if (xdrs->x_op == XDR_FREE) {
+		free (*text);
+		*text = NULL;
+		return TRUE;
+	}
+	if (length > bound || (xdrs->x_op == XDR_ENCODE && *text == NULL))
 		return FALSE;
-	return tenon_put_bytes (xdrs, from, (u_int) length);
+	if (!xdr_u_int (xdrs, &count) || count > bound || count == UINT32_MAX)
+		return FALSE;
+	if (*text == NULL)
+		return tenon_xdr_growing (xdrs, text, count, 1);
+	if (xdrs->x_op == XDR_DECODE)
+		(*text)[count] = 0;
+	return xdr_opaque (xdrs, *text, count);
 }
 
-/*@ tenon_get_string */
-static bool_t
-tenon_get_string (XDR *xdrs, char **to, u_int bound)
+/*@ tenon_xdr_bytes */
+/* As libtirpc's xdr_bytes, but that a count is not believed. */
+TENON_SHARED bool_t
+tenon_xdr_bytes (XDR *xdrs, char **bytes, u_int *length, u_int bound)
 {
-	uint32_t count;
-
-	if (!tenon_get_word (xdrs, &count) || count > bound || count > UINT32_MAX - 4)
+	if (xdrs->x_op == XDR_FREE) {
+		free (*bytes);
+		*bytes = NULL;
+		return TRUE;
+	}
+	if (!xdr_u_int (xdrs, length) || *length > bound)
 		return FALSE;
-	if (*to != NULL)
-		(*to)[count] = 0;
-	return tenon_get_bytes (xdrs, to, count, 1);
+	if (*length == 0)
+		return TRUE;
+	if (*bytes == NULL)
+		return xdrs->x_op == XDR_DECODE && tenon_xdr_growing (xdrs, bytes, *length, 0);
+	return xdr_opaque (xdrs, *bytes, *length);
 }
 
-/*@ tenon_get_counted */
-static bool_t
-tenon_get_counted (XDR *xdrs, char **to, u_int *length, u_int bound)
+/*@ tenon_xdr_begin */
+/*
+ * Memory for elements of which so many are announced: what is there already, or a little in advance. `length' becomes
+ * the number of elements that there is memory for; what is not read yet is zero, so that freeing is safe at
+ * any time. NULL if there is none.
+ */
+static void *
+tenon_xdr_begin (void *memory, u_int *length, u_int count, size_t size)
 {
-	uint32_t count;
+	u_int first = count * (uint64_t) size > TENON_UNPAID_MAX ? (u_int) (TENON_UNPAID_MAX / size) + 1 : count;
 
-	if (!tenon_get_word (xdrs, &count) || count > bound || count > UINT32_MAX - 4)
-		return FALSE;
+	if (first > count)
+		first = count;
 	*length = count;
-	return count == 0 || tenon_get_bytes (xdrs, to, count, 0);
+	if (memory != NULL)
+		return memory;
+	memory = (uint64_t) count * size > UINT32_MAX ? NULL : calloc (first, size);
+	*length = memory == NULL ? 0 : first;
+	return memory;
+}
+
+/*@ tenon_xdr_pieces */
+/* Moves numbers of 4 or 8 bytes for which a stream has no room, or which it has not, at once. */
+TENON_SHARED bool_t
+tenon_xdr_pieces (XDR *xdrs, char *at, size_t numbers, u_int unit)
+{
+	while (numbers > 0) {
+		uint64_t space[128];
+		size_t now = numbers < TENON_INLINE_MAX / unit ? numbers : TENON_INLINE_MAX / unit;
+		char *there = (char *) XDR_INLINE (xdrs, (u_int) (now * unit));
+
+		if (there == NULL && now > sizeof (space) / unit)
+			now = sizeof (space) / unit;
+		if (xdrs->x_op == XDR_ENCODE) {
+			tenon_swap (there == NULL ? (char *) space : there, at, now, unit);
+			if (there == NULL && !XDR_PUTBYTES (xdrs, (char *) space, (u_int) (now * unit)))
+				return FALSE;
+		} else {
+			if (there == NULL && !XDR_GETBYTES (xdrs, (char *) space, (u_int) (now * unit)))
+				return FALSE;
+			tenon_swap (at, there == NULL ? (char *) space : there, now, unit);
+		}
+		at += now * unit;
+		numbers -= now;
+	}
+	return TRUE;
+}
+
+/*@ tenon_xdr_put_numbers */
+/* Puts a count, and so many numbers of 4 or 8 bytes. */
+static bool_t
+tenon_xdr_put_numbers (XDR *xdrs, char *from, u_int count, u_int unit)
+{
+	size_t bytes = (size_t) count * unit;
+	char *to;
+
+	if (from == NULL && count > 0)
+		return FALSE;
+	if (bytes >= TENON_INLINE_MAX || (to = (char *) XDR_INLINE (xdrs, (u_int) (4 + bytes))) == NULL)
+		return xdr_u_int (xdrs, &count) && tenon_xdr_pieces (xdrs, from, count, unit);
+	tenon_put4 (to, count);
+	tenon_swap (to + 4, from, count, unit);
+	return TRUE;
+}
+
+/*@ tenon_xdr_get_numbers */
+/* Gets so many numbers of 4 or 8 bytes, and says where they are. */
+static bool_t
+tenon_xdr_get_numbers (XDR *xdrs, void **to, u_int *length, u_int count, u_int unit)
+{
+	size_t bytes = (size_t) count * unit;
+	u_int done = 0;
+	char *from;
+
+	if (*to == NULL && bytes < TENON_INLINE_MAX && (from = (char *) XDR_INLINE (xdrs, (u_int) bytes)) != NULL) {
+		*to = malloc (bytes);
+		*length = *to == NULL ? 0 : count;
+		if (*to == NULL)
+			return FALSE;
+		tenon_swap (*to, from, count, unit);
+		return TRUE;
+	}
+	*to = tenon_xdr_begin (*to, length, count, unit);
+	while (*to != NULL) {
+		if (!tenon_xdr_pieces (xdrs, (char *) *to + (size_t) done * unit, *length - done, unit))
+			return FALSE;
+		done = *length;
+		if (done == count)
+			return TRUE;
+		*to = tenon_more (*to, length, count, unit);
+		if (*length == done)
+			return FALSE;
+	}
+	return FALSE;
+}
+
+/*@ tenon_xdr_numbers */
+/* An array of numbers of 4 or 8 bytes; `elements' is where the pointer to them is. */
+TENON_SHARED bool_t
+tenon_xdr_numbers (XDR *xdrs, void *elements, u_int *length, u_int bound, u_int unit)
+{
+	u_int count = *length;
+	void *memory;
+	bool_t done = TRUE;
+
+	memcpy (&memory, elements, sizeof (memory));
+	switch (xdrs->x_op) {
+	case XDR_ENCODE:
+		return count <= bound && tenon_xdr_put_numbers (xdrs, (char *) memory, count, unit);
+	case XDR_DECODE:
+		if (!xdr_u_int (xdrs, &count) || count > bound)
+			return FALSE;
+		if (count == 0)
+			*length = 0;
+		else
+			done = tenon_xdr_get_numbers (xdrs, &memory, length, count, unit);
+		break;
+	case XDR_FREE:
+		free (memory);
+		memory = NULL;
+	}
+	memcpy (elements, &memory, sizeof (memory));
+	return done;
+}
+
+/*@ tenon_xdr_array */
+/* As libtirpc's xdr_array, but that a count is not believed; `elements' is where the pointer to them is. */
+TENON_SHARED bool_t
+tenon_xdr_array (XDR *xdrs, void *elements, u_int *length, u_int bound, size_t size, xdrproc_t routine)
+{
+	u_int index, count = *length;
+	char *memory;
+
+	memcpy (&memory, elements, sizeof (memory));
+	if (xdrs->x_op != XDR_FREE && (!xdr_u_int (xdrs, &count) || count > bound))
+		return FALSE;
+	if (xdrs->x_op == XDR_DECODE) {
+		*length = count;
+		if (count > 0)
+			memory = (char *) tenon_xdr_begin (memory, length, count, size);
+		memcpy (elements, &memory, sizeof (memory));
+	}
+	if (memory == NULL)
+		return xdrs->x_op == XDR_FREE || count == 0;
+	for (index = 0; index < count; index++) {
+		if (xdrs->x_op == XDR_DECODE && index == *length) {
+			memory = (char *) tenon_more (memory, length, count, size);
+			memcpy (elements, &memory, sizeof (memory));
+			if (index == *length)
+				return FALSE;
+		}
+		if (!(*routine) (xdrs, memory + index * size) && xdrs->x_op != XDR_FREE)
+			return FALSE;
+	}
+	if (xdrs->x_op == XDR_FREE) {
+		free (memory);
+		memset (elements, 0, sizeof (memory));
+	}
+	return TRUE;
+}
+
+/*@ tenon_xdr_link */
+/* What leads from an element of a list to the next; `pointer' is where that is, and `next' becomes it. */
+TENON_SHARED bool_t
+tenon_xdr_link (XDR *xdrs, void *pointer, size_t size, void **next)
+{
+	bool_t more;
+
+	memcpy (next, pointer, sizeof (*next));
+	more = *next != NULL;
+	if (xdrs->x_op == XDR_FREE) {
+		memset (pointer, 0, sizeof (*next));
+		return TRUE;
+	}
+	if (!xdr_bool (xdrs, &more))
+		return FALSE;
+	if (!more)
+		*next = NULL;
+	else if (*next == NULL && (*next = calloc (1, size)) == NULL)
+		return FALSE;
+	memcpy (pointer, next, sizeof (*next));
+	return TRUE;
+}
+
+/*@ tenon_xdr_deeper */
+/* The routine of a type that may hold others of its kind: who sends it does not choose how deep. */
+static bool_t
+tenon_xdr_deeper (XDR *xdrs, void *value, xdrproc_t routine)
+{
+	bool_t done;
+
+	if (xdrs->x_op == XDR_DECODE && tenon_depth == TENON_DEPTH_MAX)
+		return FALSE;
+	tenon_depth++;
+	done = (*routine) (xdrs, value);
+	tenon_depth--;
+	return done;
 }
