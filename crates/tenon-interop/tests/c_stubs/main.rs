@@ -432,6 +432,49 @@ fn edits_of_libnfs_find_what_they_look_for() {
     compile(&folder, &["-c", "-o", "routines.o", "routines.c"]);
 }
 
+/// What amanda has sed make of the line that includes the header: `config.h` has to come before all others.
+const EDIT_OF_AMANDA: &str = r#"s+#include "nfs3.h"+#include "config.h"\n\#include "nfs3.h"+"#;
+
+/// A header of libtirpc's name that is not content to be included before `config.h`, as those of gnulib are not.
+const PARTICULAR: &str = "#ifndef CONFIG_H
+#error \"include config.h first\"
+#endif
+#include_next <rpc/rpc.h>
+";
+
+#[test]
+fn routines_include_their_header_first() {
+    let folder = folder("config");
+    generate(&root().join("interfaces/nfs3.x"), "nfs3", &folder);
+    std::fs::create_dir_all(folder.join("rpc")).expect("a folder");
+    std::fs::write(folder.join("rpc/rpc.h"), PARTICULAR).expect("a file");
+    std::fs::write(folder.join("config.h"), "#define CONFIG_H\n").expect("a file");
+    let mut sed = Command::new("sed");
+    sed.current_dir(&folder);
+    sed.args(["-i", EDIT_OF_AMANDA, "nfs3_xdr.c"]);
+    tenon_interop::run(sed);
+    compile(&folder, &["-Wall", "-c", "-o", "nfs3.o", "nfs3_xdr.c"]);
+}
+
+/// A type that is used by another name alone is what messages begin with, so it is specialised, and used.
+#[test]
+fn what_has_another_name_is_specialised() {
+    let folder = folder("aliases");
+    let text = "struct pair { string of<>; pair *next; };
+        struct pairs { pair *all; int count; };
+        typedef pairs renamed;
+        typedef renamed renamed_again;";
+    let path = folder.join("aliases.x");
+    std::fs::write(&path, text).expect("a file");
+    generate(&path, "aliases", &folder);
+    let routines = std::fs::read_to_string(folder.join("aliases_xdr.c")).expect("routines");
+    let call = "tenon_marshal (xdrs, objp, tenon_encode_pairs, tenon_decode_pairs, ";
+    assert!(routines.contains(call), "{routines}");
+    let mut arguments = Vec::from(STRICT);
+    arguments.extend(["-O2", "-c", "-o", "aliases.o", "aliases_xdr.c"]);
+    compile(&folder, &arguments);
+}
+
 /// Words that what routines share is made of, and that an interface may have as constants.
 const WORDS: [&str; 28] = [
     "at", "behind", "bound", "bytes", "count", "done", "element", "end", "first", "from", "index",

@@ -37,7 +37,7 @@ options:
 -C		accepted: ANSI C is what is written anyway
 -Dname[=value]	define a symbol
 -h		header file
--i size		accepted: routines are specialised whatever their size
+-i size		accepted: --small and --large choose what is specialised
 -I		server that inetd may start
 -K seconds	such a server ends after so many seconds without a call (-1: never)
 -l		client stubs

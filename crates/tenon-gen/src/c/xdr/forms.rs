@@ -126,7 +126,16 @@ fn beginnings(schema: &Schema) -> BTreeSet<TypeId> {
         let passed = arguments.chain(&procedure.result);
         begin.extend(passed.filter_map(Type::innermost_name));
     }
-    begin
+    let aliased = begin.iter().map(|id| resolve_alias(schema, *id)).collect();
+    begin.union(&aliased).copied().collect()
+}
+
+/// The type that a name for another type stands for: the routine of the name calls the routine of that type.
+fn resolve_alias(schema: &Schema, mut id: TypeId) -> TypeId {
+    while let TypeKind::Typedef(Type::Named(to)) = &schema.type_def(id).kind {
+        id = *to;
+    }
+    id
 }
 
 /// Whether there is an array of elements that take no bytes.

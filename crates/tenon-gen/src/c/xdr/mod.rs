@@ -2,7 +2,7 @@
 //!
 //! Each routine asks once what it is called for; encoding, decoding and freeing are functions of their
 //! own, which call one another directly and hand the position in the stream on. What they share stands in
-//! `runtime.c`.
+//! `runtime.c`, whose variables begin with `_`: constants of the interface are macros there.
 
 mod believed;
 mod decode;
@@ -99,10 +99,9 @@ pub fn write(of: Interface<'_>, planned: &Planned, plans: &Choice, options: &Opt
     let body = body.finish();
     let mut w = Writer::with_tabs();
     heading(&mut w, options);
-    // What is shared comes first: no constant of the interface is a macro yet.
-    w.line("#include <rpc/rpc.h>");
-    runtime::write(&mut w, &body);
+    // The header comes first: builds replace its line by `config.h` and the header.
     w.line(format!("#include \"{}\"", options.header));
+    runtime::write(&mut w, &body);
     w.finish() + &body
 }
 
