@@ -60,6 +60,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "people who need no bytes",
         empty.iter().filter(|file| is_there(file)),
     )?;
+    let in_place = [root.join("crates/tenon-gen/tests/corpus/in_place.x")];
+    modules.list(
+        "IN_PLACE",
+        "people whose unions contain themselves",
+        in_place.iter().filter(|file| is_there(file)),
+    )?;
     write_changed(&own[0])?;
     modules.text += "/// Stubs of `hprpc.x` whose record begins with another member.\n\
         #[allow(missing_docs)]\npub mod changed_hprpc \

@@ -20,7 +20,7 @@ mod error;
 use std::path::{Path, PathBuf};
 
 use tenon_gen::rust::{self, Form};
-use tenon_idl::{Define, Parsed, Report, Style};
+use tenon_idl::{Define, Parsed, Report, Style, Undeclared};
 use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::Schema;
 
@@ -80,6 +80,18 @@ impl Builder {
         self
     }
 
+    /// Whether types that the interface does not define are taken to be declared by the module around the stubs. It is
+    /// an error otherwise, unless the interface has `%` lines.
+    #[must_use]
+    pub fn allow_undefined(mut self, allow: bool) -> Self {
+        self.reading.undeclared = if allow {
+            Undeclared::Allowed
+        } else {
+            Undeclared::Usual
+        };
+        self
+    }
+
     /// Writes to `folder` instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -94,7 +106,8 @@ impl Builder {
         self
     }
 
-    /// Derives a further trait, such as `serde::Serialize`, for every type.
+    /// Derives a further trait, such as `serde::Serialize`, for every type. Serde's need its crate with the feature
+    /// `derive`, and the crate `tenon-wire` with the feature `serde`, among the dependencies.
     #[must_use]
     pub fn derive(mut self, path: &str) -> Self {
         self.stubs.derives.push(path.to_owned());
@@ -142,6 +155,14 @@ impl Builder {
         self
     }
 
+    /// Makes strings `String`: one that is not UTF-8 is refused where it is read. They are `BString`, which holds any
+    /// bytes as the interface permits, if nothing is said.
+    #[must_use]
+    pub fn utf8_strings(mut self, utf8: bool) -> Self {
+        self.stubs.utf8_strings = utf8;
+        self
+    }
+
     /// Adds clients whose calls are awaited, on tokio: `FooV1AsyncClient`; and the trait `FooV1Async` for
     /// services whose methods are asynchronous, with `FooV1AsyncService` that serves it. They stand on the
     /// crate `tenon-tokio`.
@@ -152,8 +173,8 @@ impl Builder {
     }
 
     /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
-    /// made from, and returns where they are: in a file called as the interface, with `_` for what no name of
-    /// Rust has, so that it can be a module's.
+    /// made from, and returns where they are: in a file called as the interface in the way of Rust's modules, so that
+    /// it can be one: `blob_store.rs` for `BlobStore.x`.
     ///
     /// # Errors
     /// The interface cannot be read or means nothing, or the stubs cannot be written.

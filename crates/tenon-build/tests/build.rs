@@ -38,6 +38,8 @@ fn stubs_of_a_file_that_no_module_can_be_called_like_are_called_like_a_module() 
     for (file, module) in [
         ("line-3 shapes.x", "line_3_shapes.rs"),
         ("3d.v2.x", "_3d_v2.rs"),
+        ("BlobStore.x", "blob_store.rs"),
+        ("type.x", "type_.rs"),
     ] {
         std::fs::copy(folder.join("shapes.x"), folder.join(file)).expect("the folder is ours");
         let path = Builder::new().out_dir(&folder).compile(folder.join(file));
@@ -76,6 +78,24 @@ fn results_are_returned_unless_there_is_to_be_room_for_them() {
     let room = "reply: &mut Point";
     assert!(!stubs(Builder::new()).contains(room));
     assert!(stubs(Builder::new().reserved(true)).contains(room));
+}
+
+#[test]
+fn strings_are_of_any_bytes_unless_they_are_to_be_utf8() {
+    let folder = folder(
+        "utf8",
+        "struct named { string name<>; }; program P { version V { int F(string) = 1; } = 1; } = 1;",
+    );
+    let stubs = |builder: Builder| {
+        let path = builder.out_dir(&folder).compile(folder.join("shapes.x"));
+        std::fs::read_to_string(path.expect("stubs are made")).expect("the stubs can be read")
+    };
+    let usual = stubs(Builder::new());
+    assert!(usual.contains("pub name: BString,"), "{usual}");
+    assert!(usual.contains("args: impl AsRef<[u8]>"), "{usual}");
+    let utf8 = stubs(Builder::new().utf8_strings(true));
+    assert!(utf8.contains("pub name: String,"), "{utf8}");
+    assert!(utf8.contains("args: &str"), "{utf8}");
 }
 
 #[test]

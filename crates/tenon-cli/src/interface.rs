@@ -1,16 +1,42 @@
 //! Reading interface files as the command line asks, with diagnostics on stderr.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tenon_exec::Interface;
-use tenon_idl::{Define, Options, Parsed, Style};
+use tenon_idl::{Define, Options, Parsed, Style, Undeclared};
 use tenon_plan::Representation;
 use tenon_schema::Schema;
 use tenon_schema::written::Written;
 
 use crate::args::InterfaceArgs;
 use crate::failure::Failure;
+
+/// What diagnostics and stubs call an interface that is read from stdin.
+const STDIN: &str = "<stdin>";
+
+/// Returns whether the command line names stdin in place of an interface file.
+pub fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// Returns what messages call `file`.
+pub fn shown(file: &Path) -> String {
+    if is_stdin(file) {
+        STDIN.to_owned()
+    } else {
+        file.display().to_string()
+    }
+}
+
+/// Returns the name of `file` without its folder, as stubs mention it.
+pub fn source_name(file: &Path) -> String {
+    if is_stdin(file) {
+        return STDIN.to_owned();
+    }
+    let name = file.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
 
 impl InterfaceArgs {
     /// How the front end is to read.
@@ -19,7 +45,21 @@ impl InterfaceArgs {
             include_dirs: self.include.clone(),
             defines: self.define.iter().map(|text| Define::parse(text)).collect(),
             strict_rpcgen: self.strict_rpcgen,
+            undeclared: if self.allow_undefined {
+                Undeclared::Allowed
+            } else {
+                Undeclared::Usual
+            },
             ..Options::default()
+        }
+    }
+
+    /// Reads `file`, or stdin if that is `-`.
+    pub fn parse(&self, file: &Path) -> Parsed {
+        if is_stdin(file) {
+            tenon_idl::parse_input(STDIN, io::stdin().lock(), &self.options())
+        } else {
+            tenon_idl::parse_file(file, &self.options())
         }
     }
 
@@ -30,7 +70,7 @@ impl InterfaceArgs {
 
     /// Reads `file`: what it means, and how it is written.
     pub fn written(&self, file: &Path) -> Result<(Schema, Written), Failure> {
-        let parsed = tenon_idl::parse_file(file, &self.options());
+        let parsed = self.parse(file);
         show(&parsed);
         let both = parsed.schema.zip(parsed.written);
         both.ok_or_else(Failure::explained)
@@ -49,7 +89,7 @@ impl InterfaceArgs {
     ) -> Result<Interface, Failure> {
         let schema = self.schema(file)?;
         Interface::with_representation(schema, representation)
-            .map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+            .map_err(|error| Failure::new(format!("{}: {error}", shown(file))))
     }
 }
 

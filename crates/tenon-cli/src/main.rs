@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod failure;
 mod interface;
+mod interrupt;
 mod output;
 
 use std::ffi::OsString;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::run(&args),
         Command::Call(args) => commands::call::run(&args),
         Command::Account(args) => commands::account::run(&args),
-        Command::Ping(args) => commands::ping::run(&args),
+        Command::Ping(args) => commands::ping::run(args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::Study(args) => commands::study::run(&args),
         Command::Cost(args) => commands::cost::run(&args),

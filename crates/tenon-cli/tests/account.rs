@@ -327,6 +327,21 @@ fn two_procedures_are_shown_side_by_side() {
         text.starts_with("COUNT_TO (4 + 40 bytes) and AVERAGE ("),
         "{text}"
     );
+    assert!(text.contains("ns a byte\n"), "{text}");
+    // The second carries less: there is no byte that it has more, and so no price of one.
+    let pair = ["account", &address, DEMO, "COUNT_TO", "900", "--beside"];
+    let pair = [&pair[..], &["COUNT_TO 9", "--calls", "9"]].concat();
+    let text = tenon(&pair).ok();
+    let says_so = "COUNT_TO carries no more bytes than COUNT_TO";
+    assert!(text.contains(says_so), "{text}");
+    let json = tenon(&[&pair[..], &["--json"]].concat()).ok();
+    let json: Json = serde_json::from_str(&json).expect("JSON");
+    let difference = &json["difference"];
+    assert!(number(&difference["bytes"]) < 0.0, "{difference}");
+    let parts = difference["parts"].as_array().expect("parts");
+    for price in parts.iter().chain([&difference["round_trip"]]) {
+        assert_eq!(price["ns_per_byte"], Json::Null, "{price}");
+    }
     let none = tenon(&["account", &address, DEMO]).fails_with(1);
     assert!(none.contains("--beside 'PROCEDURE JSON'"), "{none}");
     let bad = ["account", &address, DEMO, "--beside", "COUNT_TO x"];

@@ -86,6 +86,12 @@ fn arguments_come_from_stdin_and_answers_go_on_one_line() {
     let server = DemoServer::start();
     let arguments = ["call", &server.tcp, DEMO, "COUNT_TO", "-", "--compact"];
     assert_eq!(tenon_reading(&arguments, "3").ok(), "[1,2,3]\n");
+    // Or the interface comes from stdin, but not both.
+    let demo = std::fs::read(common::root().join(DEMO)).expect("the interface is there");
+    let call = |json| ["call", &server.tcp, "-", "COUNT_TO", json, "--compact"];
+    assert_eq!(tenon_reading(&call("3"), &demo).ok(), "[1,2,3]\n");
+    let both = tenon_reading(&call("-"), &demo).fails_with(2);
+    assert!(both.contains("cannot bring both"), "{both}");
 }
 
 /// Every value comes back as it was written: the echo returns the same bytes.
@@ -246,6 +252,39 @@ fn a_server_that_is_silent_costs_the_timeout_and_no_more() {
     let arguments = ["call", &address, DEMO, "DEMO_NULL", "--timeout", "200ms"];
     let stderr = tenon(&arguments).fails_with(1);
     assert!(stderr.contains("no reply within 200ms"), "{stderr}");
+}
+
+#[test]
+fn times_are_written_with_their_unit() {
+    let server = DemoServer::start();
+    let call = |timeout| {
+        let arguments = [
+            "call",
+            &server.tcp,
+            DEMO,
+            "SAY_HELLO",
+            "\"Ada\"",
+            "--timeout",
+        ];
+        tenon(&[&arguments[..], &[timeout]].concat())
+    };
+    for timeout in ["300ms", "2s", "1.5s", "1m", "2", "900000us"] {
+        assert_eq!(call(timeout).ok(), "\"Hello, Ada\"\n", "{timeout}");
+    }
+    for wrong in ["0s", "2h", "ms", "1441m", "1e9s", "nan"] {
+        let said = call(wrong).fails_with(2);
+        assert!(said.contains("--timeout"), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn a_single_argument_may_be_given_by_name() {
+    let server = DemoServer::start();
+    let call = |procedure, json| tenon(&["call", &server.tcp, DEMO, procedure, json, "--compact"]);
+    assert_eq!(call("COUNT_TO", r#"{"arg1": 3}"#).ok(), "[1,2,3]\n");
+    assert_eq!(call("AVERAGE", r#"{"arg1": [2, 4]}"#).ok(), "3.0\n");
+    let wrong = call("COUNT_TO", r#"{"arg1": "x"}"#).fails_with(1);
+    assert!(wrong.contains("$.arg1"), "{wrong}");
 }
 
 #[test]

@@ -79,6 +79,23 @@ fn lengths_and_arms_are_taken_from_the_command_line() {
     assert!(said.contains("`MAYBE`"), "{said}");
 }
 
+/// Without --quick this machine would be measured for seconds first.
+#[test]
+fn names_are_looked_up_before_anything_is_measured() {
+    let cache = Cache::new("before");
+    for (wrong, named) in [
+        (&["NFSPROC3_READ", "--lengths", "dta=1"][..], "`dta`"),
+        (&["--arm", "post_op_attr=MAYBE"], "`MAYBE`"),
+        (&["NFSPROC3_REED"], "`NFSPROC3_REED`"),
+    ] {
+        let arguments = [&["interfaces/nfs3.x", "--calibrate"], wrong].concat();
+        let said = cache.cost(&arguments).fails_with(1);
+        assert!(said.contains(named), "{said}");
+        assert!(!said.contains("measuring"), "{said}");
+    }
+    assert!(!cache.0.exists(), "nothing is kept");
+}
+
 /// Each label of an arm names it, and so does one that selects the default arm.
 #[test]
 fn arms_are_named_by_each_of_their_labels() {
@@ -175,7 +192,7 @@ fn messages_of_undeclared_types_are_left_out() {
         fs::write(&file, text).expect("the interface can be written");
         let file = file.to_str().expect("the path is UTF-8");
         let arguments = [file, "--check", "--engine", "interp", "--quick", "--json"];
-        let run = cache.cost(&arguments);
+        let run = cache.cost(&[&arguments[..], &["--allow-undefined"]].concat());
         for name in ["deep", "far"] {
             let said =
                 format!("`{name}` is left out: nobody knows the values of `elsewhere` in it");

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::tenon;
+use common::{tenon, tenon_reading};
 
 const BROKEN: &str = "struct point {\n    int x\n    int y;\n};\nstruct point { int z; };\n";
 
@@ -39,6 +39,41 @@ fn a_good_file_is_summed_up() {
         summary,
         "interfaces/demo.x: ok, 5 types, 1 constant, 1 program, 1 version, 5 procedures\n"
     );
+}
+
+#[test]
+fn an_interface_comes_from_stdin() {
+    let demo = fs::read(common::root().join("interfaces/demo.x")).expect("the interface is there");
+    let summary = tenon_reading(&["check", "-"], &demo).ok();
+    assert!(summary.starts_with("<stdin>: ok, 5 types"), "{summary}");
+    let same = |arguments: &[&str], file: &str| {
+        let of_file = tenon(&[arguments, &[file]].concat()).ok();
+        let of_stdin = tenon_reading(&[arguments, &["-"]].concat(), &demo).ok();
+        assert_eq!(of_stdin.replace("<stdin>", "demo.x"), of_file);
+    };
+    same(&["gen", "--lang", "rust"], "interfaces/demo.x");
+    same(&["explain"], "interfaces/demo.x");
+
+    let broken = tenon_reading(&["check", "-"], BROKEN).fails_with(1);
+    assert!(broken.contains("<stdin>:2:10"), "{broken}");
+    let broken = tenon_reading(&["check", "--json", "-"], BROKEN);
+    assert!(broken.stdout.contains(r#""file":"<stdin>""#), "{broken:?}");
+    // What it includes is looked for in the working directory, the repository's root here.
+    let including = "#include \"interfaces/demo.x\"\n";
+    let summary = tenon_reading(&["check", "-"], including).ok();
+    assert!(summary.contains("5 types"), "{summary}");
+    let endless = vec![b' '; (16 << 20) + 1];
+    let endless = tenon_reading(&["check", "-"], endless).fails_with(1);
+    assert!(endless.contains("`<stdin>` is too long"), "{endless}");
+
+    for wrong in [
+        &["check", "-", "-"][..],
+        &["gen", "--lang", "c", "-", "-o", "/nowhere"],
+        &["gen", "--lang", "rust", "-", "-o", "/nowhere"],
+    ] {
+        let said = tenon_reading(wrong, &demo).fails_with(2);
+        assert!(said.contains("stdin"), "{said}");
+    }
 }
 
 #[test]
@@ -222,7 +257,14 @@ fn c_stubs_are_two_files() {
     assert!(nowhere.contains("-o DIR"), "{nowhere}");
     let folder = std::env::temp_dir().join(format!("tenon-cli-c-{}", std::process::id()));
     let into = ["-o", folder.to_str().expect("the path is UTF-8")];
-    for option in ["--views", "--reserved", "--tokio", "--representation=lean"] {
+    for option in [
+        "--views",
+        "--reserved",
+        "--tokio",
+        "--utf8-strings",
+        "--derive=serde::Serialize",
+        "--representation=lean",
+    ] {
         let arguments = [&generate[..], &into, &[option]].concat();
         let refused = tenon(&arguments).fails_with(2);
         assert!(refused.contains("is for --lang rust"), "{refused}");
@@ -233,6 +275,21 @@ fn c_stubs_are_two_files() {
     fs::remove_dir_all(&folder).expect("the folder is ours");
     assert!(header.contains("bool say_hello_1 (tenon_channel *channel, const char *arg1, char **result, tenon_error *error);"), "{header}");
     assert!(source.contains("#include \"demo.h\""), "{source}");
+}
+
+#[test]
+fn strings_and_derived_traits_are_chosen() {
+    let generate = ["gen", "--lang", "rust", "interfaces/demo.x"];
+    let usual = tenon(&generate).ok();
+    assert!(usual.contains("pub type Name = BString;"), "{usual}");
+    assert!(!usual.contains("serde"), "{usual}");
+    let derived = ["--derive", "serde::Serialize", "--derive", "Ord"];
+    let chosen = tenon(&[&generate[..], &["--utf8-strings"], &derived].concat()).ok();
+    assert!(chosen.contains("pub type Name = String;"), "{chosen}");
+    assert!(
+        chosen.contains("Default, serde::Serialize, Ord)]"),
+        "{chosen}"
+    );
 }
 
 #[test]
@@ -346,4 +403,116 @@ fn output_that_nobody_takes_is_told_from_output_that_is_lost() {
         stderr.contains("cannot write to stdout: No space"),
         "{stderr}"
     );
+}
+
+#[test]
+fn a_union_may_contain_itself_where_another_arm_ends_it() {
+    let text = "union u switch (int k) { case 0: void; case 1: w n; };\nstruct w { u v; };\n";
+    let file = Temporary::file("within.x", text);
+    assert!(tenon(&["check", file.path()]).ok().contains("ok, 2 types"));
+    let stubs = tenon(&["gen", "--lang", "rust", file.path()]).ok();
+    assert!(stubs.contains("Box<W>"), "{stubs}");
+    let costs = tenon(&["explain", file.path(), "u"]).ok();
+    assert!(costs.contains("recursive"), "{costs}");
+    let stderr = tenon(&["rpcgen", "-h", file.path()]).fails_with(1);
+    assert!(stderr.contains("`u` contains itself in place"), "{stderr}");
+    assert!(stderr.contains("tenon gen --lang c"), "{stderr}");
+}
+
+#[test]
+fn a_foreign_discriminant_is_told_with_its_place() {
+    let text = "%#include \"status.h\"\nunion u switch (status k) { case 0: int x; };\n";
+    let file = Temporary::file("foreign.x", text);
+    let run = tenon(&["check", file.path()]);
+    assert!(
+        run.stderr.contains("switched by `status`"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("foreign.x:2:17"), "{}", run.stderr);
+    assert!(!run.stderr.contains("no end"), "{}", run.stderr);
+    run.ok();
+    let stderr = tenon(&["gen", "--lang", "rust", file.path()]).fails_with(1);
+    assert!(stderr.contains("its values are not known"), "{stderr}");
+}
+
+#[test]
+fn an_undefined_type_is_an_error_unless_it_is_allowed() {
+    let text = "struct pair { other_t a; int b; };\n";
+    let file = Temporary::file("undefined.x", text);
+    let stderr = tenon(&["check", file.path()]).fails_with(1);
+    assert!(
+        stderr.contains("error: the type `other_t` is not defined"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("undefined.x:1:15"), "{stderr}");
+    assert!(stderr.contains("--allow-undefined"), "{stderr}");
+    tenon(&["gen", "--lang", "rust", file.path()]).fails_with(1);
+    let allowed = tenon(&["check", "--allow-undefined", file.path()]);
+    assert!(
+        allowed.stderr.contains("warning: the type `other_t`"),
+        "{}",
+        allowed.stderr
+    );
+    allowed.ok();
+    let stubs = tenon(&["gen", "--lang", "rust", "--allow-undefined", file.path()]).ok();
+    assert!(stubs.contains("pub use super::OtherT;"), "{stubs}");
+    let with_lines = Temporary::file("lines.x", &format!("%#include \"other.h\"\n{text}"));
+    tenon(&["check", with_lines.path()]).ok();
+}
+
+#[test]
+fn warnings_are_errors_on_request() {
+    let warned = Temporary::file("warned.x", "struct s { int nothing[0]; };\n");
+    tenon(&["check", warned.path()]).ok();
+    let run = tenon(&[
+        "check",
+        "--deny-warnings",
+        warned.path(),
+        "interfaces/demo.x",
+    ]);
+    assert!(
+        run.stdout.contains("interfaces/demo.x: ok"),
+        "{}",
+        run.stdout
+    );
+    let stderr = run.fails_with(1);
+    assert!(
+        stderr.contains("1 of 2 files failed the check, warnings counted"),
+        "{stderr}"
+    );
+    // What the parser does not know counts, too.
+    let text = "union block switch (int kind) { case 0: opaque data[4096]; default: void; };\n\
+                struct blocks { block all<>; };\n";
+    let unpaid = Temporary::file("unpaid.x", text);
+    tenon(&["check", unpaid.path()]).ok();
+    tenon(&["check", "--deny-warnings", unpaid.path()]).fails_with(1);
+    let json = tenon(&["check", "--deny-warnings", "--json", unpaid.path()]);
+    assert_eq!(json.status, Some(1));
+    assert!(json.stdout.contains("\"warning\""), "{}", json.stdout);
+}
+
+#[test]
+fn names_that_c_has_are_changed_and_the_rest_is_told_with_its_place() {
+    let text = "typedef int int32_t;\nconst x = 5;\nstruct errno { int32_t size; };\n";
+    let file = Temporary::file("names.x", text);
+    let folder = std::env::temp_dir().join(format!("tenon-cli-{}-names", std::process::id()));
+    let out = folder.to_str().expect("UTF-8");
+    tenon(&["gen", "--lang", "c", file.path(), "-o", out]).ok();
+    let name = PathBuf::from(file.path()).with_extension("h");
+    let header = folder.join(name.file_name().expect("a name"));
+    let header = fs::read_to_string(header).expect("the header");
+    assert!(
+        header.contains("struct errno_ {\n\tint32_t size;\n};"),
+        "{header}"
+    );
+    let _ = fs::remove_dir_all(&folder);
+
+    let clash = Temporary::file("clash.x", &format!("{text}struct s {{\n    int x;\n}};\n"));
+    let stderr = tenon(&["gen", "--lang", "c", clash.path(), "-o", out]).fails_with(1);
+    assert!(
+        stderr.contains("clash.x:4: `x` would be a number"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("hint: rename it"), "{stderr}");
 }

@@ -153,7 +153,11 @@ impl<'a> Procedure<'a> {
 
     fn is_called(self, name: &str) -> bool {
         match name.split_once('.') {
-            Some((program, name)) => self.program().name == program && self.name() == name,
+            Some((program, name)) => {
+                let own = &self.program().name;
+                let is_program = own == program || schema::local_name(own) == program;
+                is_program && self.name() == name
+            }
             None => self.name() == name,
         }
     }

@@ -96,8 +96,16 @@ impl<'a> Account<'a> {
             TypeKind::Typedef(to) => self.of(to),
             TypeKind::Struct(_) => self.fields(memory_fields(self.schema, id).unwrap_or_default()),
             TypeKind::Union(union) => {
-                let held = union.alternatives().filter_map(|arm| match arm {
-                    Some(field) => self.of(&field.ty),
+                let arms = union.alternatives().enumerate();
+                let held = arms.filter_map(|(position, arm)| match arm {
+                    Some(field) => {
+                        let layout = Layout::Use(&field.ty);
+                        let boxed = self.layouts.boxed_arm(self.schema, id, position, layout);
+                        Some(sum(
+                            self.of(&field.ty)?,
+                            boxed.map_or(0, |room| room.max(1).into()),
+                        ))
+                    }
                     None => Some(0),
                 });
                 let discriminant = self.of(&union.discriminant_type)?;

@@ -4,9 +4,10 @@
 
 mod support;
 
+use std::path::Path;
 use std::sync::LazyLock;
 
-use support::{ids, interface, interfaces, torture};
+use support::{ids, interface, interfaces, parsed, torture};
 use tenon_exec::random::schemas::schema;
 use tenon_exec::{Interface, Message, Procedure, Value, random::Random};
 use tenon_plan::{Representation, lower};
@@ -161,10 +162,49 @@ fn random_interfaces_hold_together() {
     assert!(values > 800, "{values}");
 }
 
+/// Unions that contain themselves with no pointer between.
+fn in_place() -> Interface {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenon-gen/tests/corpus/in_place.x");
+    parsed(tenon_idl::parse_file(&path, &Default::default()))
+}
+
+#[test]
+fn values_within_themselves_are_judged_alike() {
+    let interface = in_place();
+    for case in cases(&interface) {
+        for seed in 0..10 {
+            let mut bytes = case.interpreted(&(case.random)(seed));
+            for length in 0..bytes.len() {
+                assert!(!case.judge(&bytes[..length], Limits::default()));
+            }
+            for bit in 0..bytes.len().min(60) * 8 {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                case.judge(&bytes, Limits::default());
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            for memory_base in (0..2000).step_by(8) {
+                let limits = Limits {
+                    memory_per_byte: 0,
+                    memory_base,
+                    ..Limits::default()
+                };
+                case.judge_memory(&bytes, limits);
+            }
+            for depth in 0..8 {
+                let limits = Limits {
+                    depth,
+                    ..Limits::default()
+                };
+                case.judge(&bytes, limits);
+            }
+        }
+    }
+}
+
 #[test]
 fn real_interfaces_hold_together() {
     let mut messages = 0;
-    for interface in interfaces() {
+    for interface in interfaces().into_iter().chain([in_place()]) {
         let cases = cases(&interface);
         messages += cases.len();
         for case in cases {

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use support::interface;
 use tenon_exec::layout::Counted;
 use tenon_exec::{Interface, Message, Value};
-use tenon_schema::{Arm, Case, Field, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union};
+use tenon_schema::TypeId;
 use tenon_wire::{Buffer, DecodeErrorKind, Decoder, EncodeErrorKind, Encoder, Limits};
 
 fn message<'a>(interface: &'a Interface, name: &str) -> Message<'a> {
@@ -156,36 +156,35 @@ fn a_frame_is_paid_for_by_its_bytes() {
 }
 
 #[test]
-fn a_union_that_holds_itself_has_no_layout() {
-    let more = Field {
-        name: "more".to_owned(),
-        doc: String::new(),
-        ty: Type::Named(TypeId(0)),
+fn a_union_that_holds_itself_has_a_pointer_there() {
+    let interface = interface(
+        "union u switch (bool more) { case FALSE: void; case TRUE: w next; };
+         struct w { hyper id; u rest; };",
+    );
+    assert!(interface.compile());
+    let schema = interface.schema();
+    let layouts = tenon_exec::layout::Layouts::new(schema).expect("a layout");
+    let bytes = |name| {
+        let id = schema.find_type(name).expect("a type");
+        let layout = tenon_plan::Layout::of_type(schema, id);
+        layouts.extent(schema, layout).size
     };
-    let union = Union {
-        discriminant: "d".to_owned(),
-        discriminant_type: Type::Bool,
-        arms: vec![Arm {
-            cases: vec![Case {
-                label: "FALSE".to_owned(),
-                value: 0,
-            }],
-            field: None,
-        }],
-        default: Some(Some(more)),
+    assert_eq!((bytes("u"), bytes("w")), (16, 24));
+    let message = message(&interface, "u");
+    let nested = |levels| {
+        (0..levels).fold(Value::union(0, Value::Void), |inner, id| {
+            Value::union(1, Value::Struct(vec![Value::Hyper(id), inner]))
+        })
     };
-    let schema = Schema {
-        types: vec![TypeDef {
-            name: "u".to_owned(),
-            doc: String::new(),
-            origin: Origin::default(),
-            kind: TypeKind::Union(union),
-        }],
-        ..Schema::default()
-    };
-    let interface = Interface::new(schema).expect("a plan");
-    assert!(!interface.compile());
-    assert!(interface.message(TypeId(0)).is_err());
+    // Each of them is two levels.
+    let mut buffer = Buffer::default();
+    let frame = message.frame(&nested(63)).expect("a value");
+    assert!(frame.encode_by_machine(&mut Encoder::new(&mut buffer)));
+    assert_eq!(buffer.len(), 63 * 12 + 4);
+    let read = message.decode_by_machine(&mut Decoder::new(buffer.as_slice()));
+    assert_eq!(read.expect("good bytes").value(), nested(63));
+    let error = message.frame(&nested(64)).expect_err("129 levels");
+    assert_eq!(error.kind, EncodeErrorKind::TooDeep);
 }
 
 #[test]

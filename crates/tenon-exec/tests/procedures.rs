@@ -155,6 +155,74 @@ fn example_arguments_show_what_is_asked_for() {
     }
 }
 
+/// The only argument may be given by its name, too, unless that object is already a way to write the value.
+#[test]
+fn a_single_argument_may_be_given_by_name() {
+    let interface = support::interface(
+        "struct one { int a; };
+         struct two { int a; int b; };
+         struct maybe { int a; int *b; };
+         union choice switch (int a) { case 0: void; default: int held; };
+         typedef one *present;
+         program P { version V {
+             void NUMBER(int a) = 1; void UNNAMED(int) = 2; void LIST(one a<>) = 3;
+             void ONE(one a) = 4; void TWO(two a) = 5; void MAYBE(maybe a) = 6; void CHOICE(choice a) = 7;
+             void PRESENT(present a) = 8; void TEXT(string text<9>) = 9; void NAME(string name<9>) = 10;
+             void BLOB(opaque hex<9>) = 11;
+         } = 1; } = 1000;",
+    );
+    let read = |name: &str, json: Json| {
+        let procedure = interface.procedure(name, None).unwrap();
+        procedure
+            .read_arguments(Some(&json))
+            .map_err(|error| error.to_string())
+    };
+    // The name, and then the value, are the same arguments.
+    for (name, by_name, value) in [
+        ("NUMBER", json!({"a": 7}), json!(7)),
+        ("UNNAMED", json!({"arg1": 7}), json!(7)),
+        ("LIST", json!({"a": [{"a": 1}]}), json!([{"a": 1}])),
+        (
+            "TWO",
+            json!({"a": {"a": 1, "b": 2}}),
+            json!({"a": 1, "b": 2}),
+        ),
+        ("NAME", json!({"name": "Ada"}), json!("Ada")),
+        ("NAME", json!({"name": {"hex": "ff"}}), json!({"hex": "ff"})),
+    ] {
+        let expected = read(name, value);
+        assert!(expected.is_ok(), "{name}: {expected:?}");
+        assert_eq!(read(name, by_name), expected, "{name}");
+    }
+    // These objects are values, and nothing else.
+    for (name, value, by_name) in [
+        ("ONE", json!({"a": 1}), json!({"a": {"a": 1}})),
+        ("MAYBE", json!({"a": 1}), json!({"a": {"a": 1}})),
+        ("CHOICE", json!({"a": 0}), json!({"a": {"a": 0}})),
+        ("PRESENT", json!({"a": 1}), json!({"a": {"a": 1}})),
+        (
+            "TEXT",
+            json!({"text": "Ada"}),
+            json!({"text": {"text": "Ada"}}),
+        ),
+        (
+            "BLOB",
+            json!({"hex": "00ff"}),
+            json!({"hex": {"hex": "00ff"}}),
+        ),
+    ] {
+        assert!(read(name, value).is_ok(), "{name}");
+        assert!(read(name, by_name).is_err(), "{name}");
+    }
+    // An error says where it is, and one of a name that is none speaks of the value.
+    assert_eq!(
+        read("NUMBER", json!({"a": "x"})).unwrap_err(),
+        "$.a: expected an int (-2^31 to 2^31 - 1), found the string \"x\""
+    );
+    let wrong = read("NUMBER", json!({"b": 7})).unwrap_err();
+    assert!(wrong.contains("expected an int"), "{wrong}");
+}
+
 /// Most procedures there are take little enough to be shown.
 #[test]
 fn examples_fit_the_interfaces_there_are() {

@@ -39,6 +39,15 @@ impl Writer {
         }
     }
 
+    /// Nothing written yet; begins as far in as this one is.
+    pub fn beside(&self) -> Self {
+        Self {
+            text: String::new(),
+            depth: self.depth,
+            tabs: self.tabs,
+        }
+    }
+
     /// What has been written.
     pub fn finish(self) -> String {
         self.text

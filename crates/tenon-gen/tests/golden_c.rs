@@ -109,7 +109,14 @@ fn tables_and_samples_are_as_they_were() {
 
 #[test]
 fn stubs_are_as_they_were() {
-    for name in ["directions", "lists", "service", "unions"] {
+    for name in [
+        "directions",
+        "in_place",
+        "lists",
+        "namespaces",
+        "service",
+        "unions",
+    ] {
         let parsed = parsed(name);
         let both = parsed.schema.zip(parsed.written);
         let (schema, written) = both.expect("an interface");
@@ -135,41 +142,24 @@ fn numbers_are_computed_from_macros() {
 fn what_c_has_no_word_for_is_refused() {
     for (text, why) in [
         (
-            "struct s { int register; };",
-            "`register` is a word of C or of Tenon's header",
+            "enum e { A = 1 }; struct A { int a; };",
+            "two things would be called `A` in C",
+        ),
+        (
+            "const TENON_OK = 5;",
+            "`TENON_OK` begins as the names of `tenon.h` do",
         ),
         (
             "struct tenon_s { int a; };",
-            "`tenon_s` is a word of C or of Tenon's header",
+            "`tenon_s` begins as the names of `tenon.h` do",
         ),
         (
-            "struct malloc { int a; };",
-            "`malloc` is a name of C's library",
-        ),
-        ("struct s { int EOF; };", "`EOF` is a name of C's library"),
-        (
-            "struct value { int a; };",
-            "`value` is a variable of C's stubs where they need what the interface calls so",
+            "struct s { int TENON_LEAN; };",
+            "`TENON_LEAN` begins as the names of `tenon.h` do",
         ),
         (
-            "struct i { int a; }; struct s { i x<>; };",
-            "`i` is a variable of C's stubs where they need what the interface calls so",
-        ),
-        (
-            "enum e { A = 1 }; typedef e number;",
-            "`number` is a variable of C's stubs where they need what the interface calls so",
-        ),
-        (
-            "struct count { int a; count *next; };",
-            "`count` is a variable of C's stubs where they need what the interface calls so",
-        ),
-        (
-            "struct at { int a; at *next; };",
-            "`at` is a variable of C's stubs where they need what the interface calls so",
-        ),
-        (
-            "enum e { A = 1 }; struct A { int a; };",
-            "two things would be called `A` in C",
+            "program P { version V { int F(int tenon_call) = 1; } = 1; } = 1;",
+            "`tenon_call` begins as the names of `tenon.h` do",
         ),
         (
             "struct s { quadruple q; };",
@@ -178,10 +168,6 @@ fn what_c_has_no_word_for_is_refused() {
         (
             "program P { version V { int F(quadruple) = 1; } = 1; } = 1;",
             "F: C has no type for `quadruple`",
-        ),
-        (
-            "const TENON_OK = 5;",
-            "`TENON_OK` is a word of C or of Tenon's header",
         ),
         (
             "const value = 5; struct s { int x<>; };",
@@ -214,5 +200,53 @@ fn what_c_has_no_word_for_is_refused() {
         let (schema, written) = both.expect("an interface");
         let refused = stubs::generate(&schema, &written, "it.x").expect_err(text);
         assert_eq!(refused.to_string(), why);
+        assert!(
+            refused.origin.is_some_and(|origin| origin.line == 1),
+            "{text}"
+        );
+        assert!(!refused.why.hint().is_empty());
     }
+}
+
+#[test]
+fn names_that_c_has_get_a_line_behind_them() {
+    let text = "struct malloc { int errno; int errno_; int NULL; }; struct value { malloc volatile; }; \
+                enum e { EOF = 1, second = 2 }; const SIZE_MAX = 5; typedef hyper int32_t; typedef int int64_t; \
+                typedef int size_t; union u switch (int default_) { case 0: size_t void_; }; \
+                program P { version V { int static(int for, value in) = 1; } = 1; } = 1;";
+    let parsed = tenon_idl::parse_text("it.x", text, &tenon_idl::Options::default());
+    let (schema, written) = parsed.schema.zip(parsed.written).expect("an interface");
+    let header = stubs::generate(&schema, &written, "it.x")
+        .expect("stubs")
+        .header;
+    for expected in [
+        "struct malloc_ {\n\tint32_t errno__;\n\tint32_t errno_;\n\tint32_t NULL_;\n};",
+        "struct value_ {\n\tmalloc_ volatile_;\n};",
+        "enum e {\n\tEOF_ = 1,\n\tsecond = 2,\n};",
+        "#define SIZE_MAX_ 5",
+        "typedef int64_t int32_t_;",
+        "typedef int32_t int64_t_;",
+        "typedef int32_t size_t_;",
+        "#define static_ 1",
+    ] {
+        assert!(header.contains(expected), "{expected}\n{header}");
+    }
+}
+
+#[test]
+fn types_that_c_has_are_its_own() {
+    let text = "typedef int int32_t; typedef unsigned hyper uint64_t; struct s { int32_t a; uint64_t b; };";
+    let parsed = tenon_idl::parse_text("it.x", text, &tenon_idl::Options::default());
+    let (schema, written) = parsed.schema.zip(parsed.written).expect("an interface");
+    let stubs = stubs::generate(&schema, &written, "it.x").expect("stubs");
+    assert!(
+        !stubs.header.contains("typedef int32_t"),
+        "{}",
+        stubs.header
+    );
+    assert!(
+        stubs
+            .header
+            .contains("extern const tenon_message int32_t_message;")
+    );
 }

@@ -25,12 +25,16 @@ mod demo;
 mod external;
 #[path = "golden/hprpc.rs"]
 mod hprpc;
+#[path = "golden/in_place.rs"]
+mod in_place;
 #[path = "golden/lists.rs"]
 mod lists;
 #[path = "golden/mount3.rs"]
 mod mount3;
 #[path = "golden/names.rs"]
 mod names;
+#[path = "golden/namespaces.rs"]
+mod namespaces;
 #[path = "golden/nested.rs"]
 mod nested;
 #[path = "golden/nfs3.rs"]
@@ -350,6 +354,13 @@ fn compiled_and_interpreted_corner_cases_agree() {
         recursion::encode_folder_ref,
         recursion::decode_folder_ref,
     );
+    let mut check = Check::of(&folder.join("in_place.x"));
+    check.moves("chain", Marshal::encode, in_place::Chain::decode);
+    check.moves("link", Marshal::encode, in_place::Link::decode);
+    check.moves("term", Marshal::encode, in_place::Term::decode);
+    check.moves("pair", Marshal::encode, in_place::Pair::decode);
+    check.moves("group", Marshal::encode, in_place::Group::decode);
+    check.moves("same", in_place::encode_same, in_place::decode_same);
     let mut check = Check::of(&folder.join("nested.x"));
     check.moves("book", Marshal::encode, nested::Book::decode);
     check.moves("shelf", Marshal::encode, nested::Shelf::decode);
@@ -360,11 +371,51 @@ fn compiled_and_interpreted_corner_cases_agree() {
     check.moves("covered", Marshal::encode, unions::Covered::decode);
     check.moves("by_int", Marshal::encode, unions::ByInt::decode);
     check.moves("by_uint", Marshal::encode, unions::ByUint::decode);
+    check.moves("by_names", Marshal::encode, unions::ByNames::decode);
+    check.moves("by_bool", Marshal::encode, unions::ByBool::decode);
     check.moves("only_default", Marshal::encode, unions::OnlyDefault::decode);
     check.moves("by_typedef", Marshal::encode, unions::ByTypedef::decode);
     let mut check = Check::of(&folder.join("names.x"));
     check.moves("fn", Marshal::encode, names::Fn::decode);
     check.moves("result", Marshal::encode, names::Result_::decode);
+}
+
+#[test]
+fn compiled_and_interpreted_namespaces_agree() {
+    use namespaces::{core_, shapes};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut check = Check::of(&folder.join("namespaces.x"));
+    check.moves("label", namespaces::encode_label, namespaces::decode_label);
+    check.moves("color", Marshal::encode, namespaces::Color::decode);
+    check.moves("shapes::color", Marshal::encode, shapes::Color::decode);
+    check.moves("shapes::point", Marshal::encode, shapes::Point::decode);
+    use shapes::solid;
+    check.moves(
+        "shapes::solid::polygon",
+        Marshal::encode,
+        solid::Polygon::decode,
+    );
+    check.moves("shapes::solid::face", Marshal::encode, solid::Face::decode);
+    check.moves(
+        "shapes::solid::faces",
+        solid::encode_faces,
+        solid::decode_faces,
+    );
+    check.moves(
+        "core::wrapped_inside",
+        Marshal::encode,
+        core_::WrappedInside::decode,
+    );
+    check.moves("core::wrapped", Marshal::encode, core_::Wrapped::decode);
+    check.is_complete();
+    // `RED` is looked for where it is used.
+    let polygon = solid::Polygon {
+        fill: shapes::Color::Red,
+        frame: namespaces::Color::Red,
+        ..solid::Polygon::default()
+    };
+    let bytes = written(|out| solid::Face::Red(polygon).encode(out));
+    assert_eq!(bytes, [1, 0, 1, 7].map(u32::to_be_bytes).concat());
 }
 
 #[test]
@@ -375,6 +426,28 @@ fn large_values_live_on_the_heap() {
     assert_eq!(arrays::Large::decode(&mut Decoder::new(&bytes)), Ok(value));
     assert!(size_of::<arrays::Large>() < 64);
     assert!(size_of::<arrays::Reply>() < 64);
+}
+
+/// What the documentation of an element's type says.
+#[test]
+fn an_element_moves_alone_and_lists_by_cursors() {
+    let entry = |fileid| lists::Entry {
+        fileid,
+        name: "x".into(),
+    };
+    let entries = vec![entry(1), entry(2)];
+    let element = written(|out| entries[0].encode(out));
+    let bare = written(|out| out.put_bare_list(&entries));
+    let list = written(|out| out.put_list(&entries));
+    assert_eq!(list, written(|out| lists::encode_entries(&entries, out)));
+    assert_eq!((element.len(), bare.len(), list.len()), (16, 40, 44));
+    // The list begins with an element, so that this is read alone, and the rest is left.
+    let mut input = Decoder::new(&bare);
+    assert_eq!(lists::Entry::decode(&mut input), Ok(entry(1)));
+    assert_eq!(input.left(), 24);
+    let read = Decoder::new(&bare).get_bare_list();
+    assert_eq!(read, Ok(entries.clone()));
+    assert_eq!(Decoder::new(&list).get_list(), Ok(entries));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use tenon_schema::Type;
 
 use crate::source::Span;
 
-/// A name and where it is written.
+/// A name and where it is written. One that is looked up may be a path: `outer::name`, `::name`.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
     pub text: String,
@@ -14,6 +14,9 @@ pub(crate) struct Name {
 /// A definition of the outermost level.
 #[derive(Debug)]
 pub(crate) struct Definition {
+    /// The path of the namespace that it stands in, such as `outer::inner`; empty outside of all.
+    pub namespace: String,
+    /// Its name in the namespace; behind `resolve::namespaces` its whole path.
     pub name: Name,
     pub doc: String,
     /// The position of the token it starts at, which orders it among macros and `%` lines.
@@ -170,8 +173,20 @@ pub(crate) struct Expression {
 #[derive(Debug, Clone)]
 pub(crate) enum ExpressionKind {
     Number(i128),
+    /// A number of more than 127 bits.
+    Huge,
     Text(String),
     Name(String),
     Unary(&'static str, Box<Expression>),
     Binary(&'static str, Box<Expression>, Box<Expression>),
+}
+
+impl Expression {
+    /// The expression that is but a name, in its place.
+    pub(crate) fn named(&self, name: &str) -> Expression {
+        Expression {
+            span: self.span,
+            kind: ExpressionKind::Name(name.to_owned()),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! A position among the words that the preprocessor left.
 
+use crate::ast::Name;
 use crate::source::{Sources, Span};
 use crate::token::{Token, TokenKind};
 
@@ -92,6 +93,32 @@ impl<'a> Cursor<'a> {
     pub(crate) fn word(&self) -> Option<&'a str> {
         let token = self.peek();
         (token.kind == TokenKind::Identifier).then(|| self.text(token))
+    }
+
+    /// Steps over the path at hand, `name`, `outer::name` or `::name`; `None` if there is none.
+    pub(crate) fn path(&mut self) -> Option<Name> {
+        let start = self.peek();
+        let is_rooted = start.is("::");
+        if self.peek_by(usize::from(is_rooted)).kind != TokenKind::Identifier {
+            return None;
+        }
+        let mut text = String::new();
+        if is_rooted {
+            self.advance();
+            text.push_str("::");
+        }
+        text.push_str(self.text(self.peek()));
+        let mut last = self.advance();
+        while self.peek().is("::") && self.peek_by(1).kind == TokenKind::Identifier {
+            self.advance();
+            last = self.advance();
+            text.push_str("::");
+            text.push_str(self.text(last));
+        }
+        Some(Name {
+            text,
+            span: start.span.to(last.span),
+        })
     }
 
     /// How a word is spelled.

@@ -1,7 +1,7 @@
 //! Constant expressions: of `const`, lengths, labels and numbers, and of `#if`.
 //!
 //! Values are 128 bits wide, so that everything a signed or unsigned 64-bit constant can be
-//! computed from fits; what does not fit is an error, never wrapped.
+//! computed from fits; what does not fit has no value, and is an error where one is wanted. Nothing is wrapped.
 
 use crate::ast::{Expression, ExpressionKind};
 use crate::cursor::Cursor;
@@ -103,10 +103,10 @@ fn primary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnos
     let token = cursor.peek();
     let text = cursor.text(token);
     let kind = match token.kind {
-        TokenKind::Number => ExpressionKind::Number(number(text, token.span)?),
+        TokenKind::Number => number(text, token.span)?,
         TokenKind::Character => ExpressionKind::Number(character(text, token.span)?),
         TokenKind::Text => ExpressionKind::Text(text[1..text.len() - 1].to_string()),
-        TokenKind::Identifier => ExpressionKind::Name(text.to_string()),
+        TokenKind::Identifier | TokenKind::Punctuation("::") => return path(cursor),
         TokenKind::Defined(yes) => ExpressionKind::Number(i128::from(yes)),
         TokenKind::Punctuation("(") => return parenthesised(cursor, levels),
         _ => return Err(expected_value(cursor)),
@@ -115,6 +115,15 @@ fn primary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnos
     Ok(Expression {
         span: token.span,
         kind,
+    })
+}
+
+/// The name of a constant.
+fn path(cursor: &mut Cursor<'_>) -> Result<Expression, Diagnostic> {
+    let name = cursor.path().ok_or_else(|| expected_value(cursor))?;
+    Ok(Expression {
+        span: name.span,
+        kind: ExpressionKind::Name(name.text),
     })
 }
 
@@ -144,10 +153,10 @@ fn deeper(levels: usize, span: Span) -> Result<usize, Diagnostic> {
     })
 }
 
-/// A number as C writes it: `0x`, octal with a leading zero, decimal; `u` and `l` behind it say
+/// A number as C writes it: `0x`, octal with a leading zero, decimal, `1'000`; `u` and `l` behind it say
 /// nothing that matters here.
-fn number(text: &str, span: Span) -> Result<i128, Diagnostic> {
-    let lower = text.to_ascii_lowercase();
+fn number(text: &str, span: Span) -> Result<ExpressionKind, Diagnostic> {
+    let lower = text.to_ascii_lowercase().replace('\'', "");
     let (digits, radix) = match lower.strip_prefix("0x") {
         Some(hex) => (hex, 16),
         None if lower.len() > 1 && lower.starts_with('0') => (&lower[1..], 8),
@@ -155,19 +164,14 @@ fn number(text: &str, span: Span) -> Result<i128, Diagnostic> {
     };
     let digits = digits.trim_end_matches(['u', 'l']);
     if digits.is_empty() && radix == 8 {
-        return Ok(0);
+        return Ok(ExpressionKind::Number(0));
     }
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
         let message = format!("this is not {}", radix_name(radix));
         return Err(Diagnostic::error(span, message));
     }
-    match u64::from_str_radix(digits, radix) {
-        Ok(value) => Ok(i128::from(value)),
-        Err(_) => Err(Diagnostic::error(
-            span,
-            "this number does not fit into 64 bits",
-        )),
-    }
+    let value = i128::from_str_radix(digits, radix);
+    Ok(value.map_or(ExpressionKind::Huge, ExpressionKind::Number))
 }
 
 fn radix_name(radix: u32) -> &'static str {
@@ -213,6 +217,8 @@ pub(crate) enum NoValue {
     Undefined(Span, String),
     /// It is wrong in itself; the diagnostic says how.
     Wrong(Box<Diagnostic>),
+    /// It is more than anything can be that is made of it.
+    Huge(Span),
     /// It is wrong, and that has been reported.
     Reported,
 }
@@ -231,13 +237,14 @@ pub(crate) fn evaluate(
     let span = expression.span;
     match &expression.kind {
         ExpressionKind::Number(number) => Ok(*number),
+        ExpressionKind::Huge => Err(NoValue::Huge(span)),
         ExpressionKind::Name(text) => name(text, span),
         ExpressionKind::Text(_) => {
             Err(Diagnostic::error(span, "expected a number, found a string").into())
         }
         ExpressionKind::Unary(operator, operand) => {
             let operand = evaluate(operand, name)?;
-            unary_value(operator, operand).ok_or_else(|| too_big(span))
+            unary_value(operator, operand).ok_or(NoValue::Huge(span))
         }
         ExpressionKind::Binary(operator, left, right) => {
             let left = evaluate(left, name)?;
@@ -251,13 +258,9 @@ pub(crate) fn evaluate(
             if matches!(*operator, "/" | "%") && right == 0 {
                 return Err(Diagnostic::error(span, "division by zero").into());
             }
-            binary_value(operator, left, right).ok_or_else(|| too_big(span))
+            binary_value(operator, left, right).ok_or(NoValue::Huge(span))
         }
     }
-}
-
-fn too_big(span: Span) -> NoValue {
-    Diagnostic::error(span, "the value of this expression is too big").into()
 }
 
 fn unary_value(operator: &str, operand: i128) -> Option<i128> {

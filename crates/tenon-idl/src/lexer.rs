@@ -19,8 +19,8 @@ pub(crate) struct Lexer {
 
 /// Longest first, so that `<<=` is never read as `<` `<=`.
 const PUNCTUATION: &[&str] = &[
-    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "{", "}", "(", ")", "[", "]", "<", ">", ";",
-    ":", ",", "=", "*", "+", "-", "/", "%", "&", "|", "^", "~", "!", "#", "?", ".",
+    "::", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "{", "}", "(", ")", "[", "]", "<", ">",
+    ";", ":", ",", "=", "*", "+", "-", "/", "%", "&", "|", "^", "~", "!", "#", "?", ".",
 ];
 
 impl Lexer {
@@ -125,7 +125,7 @@ impl Lexer {
             '/' if rest.starts_with("//") => (TokenKind::Comment, line_length(rest)),
             '"' => quoted(rest, '"', TokenKind::Text, Bad::UnclosedText),
             '\'' => quoted(rest, '\'', TokenKind::Character, Bad::UnclosedCharacter),
-            '0'..='9' => (TokenKind::Number, word_length(rest)),
+            '0'..='9' => (TokenKind::Number, number_length(rest)),
             'a'..='z' | 'A'..='Z' | '_' => (TokenKind::Identifier, word_length(rest)),
             _ => punctuation(rest, first),
         }
@@ -161,6 +161,18 @@ fn punctuation(rest: &str, first: char) -> (TokenKind, usize) {
 fn word_length(rest: &str) -> usize {
     rest.find(|char: char| !(char.is_ascii_alphanumeric() || char == '_'))
         .unwrap_or(rest.len())
+}
+
+/// As C23 has it, a `'` between two digits parts them.
+fn number_length(rest: &str) -> usize {
+    let mut length = word_length(rest);
+    while let Some(more) = rest[length..].strip_prefix('\'') {
+        match word_length(more) {
+            0 => break,
+            digits => length += 1 + digits,
+        }
+    }
+    length
 }
 
 fn line_length(rest: &str) -> usize {

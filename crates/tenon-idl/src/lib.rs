@@ -22,8 +22,9 @@
 //! `version`, `string`, `opaque` and the like as names, several arguments (rpcgen takes them with
 //! `-N` only), their directions, pointers and arrays as results and arguments, strings without a bound, `//`
 //! comments, indented and continued `%` lines, `namespace` and `pragma`, a comma behind the last
-//! member of an enum, an empty enum, struct or version, `default` in front of a `case`, a `;` that
-//! ends nothing, and invisible characters.
+//! member of an enum, an empty enum, struct or version, `default` in front of a `case` or beside one, a union with
+//! nothing else, the name of a variable behind the definition of a type, `struct *name { .. }`, a `;` that ends nothing,
+//! and invisible characters.
 
 mod ast;
 mod cursor;
@@ -41,6 +42,7 @@ mod resolve;
 mod source;
 mod token;
 
+use std::io::Read;
 use std::path::Path;
 
 use tenon_schema::Schema;
@@ -91,6 +93,16 @@ pub fn parse_file(path: &Path, options: &Options) -> Parsed {
     match load::read(path, &options.files, options.limits.text_bytes_max) {
         Ok(Some(text)) => read_text(path, text, options),
         Ok(None) => unreadable(format!("there is no file `{}`", path.display())),
+        Err(message) => unreadable(message),
+    }
+}
+
+/// Reads the interface that `input` brings to its end, such as stdin, and what it includes. Diagnostics call it
+/// `name`, and its `#include "..."` lines start from the folder of `name`. Input that cannot be read, or is longer
+/// than the limits allow, is a diagnostic without a place.
+pub fn parse_input(name: &str, input: impl Read, options: &Options) -> Parsed {
+    match load::read_input(name, input, options.limits.text_bytes_max) {
+        Ok(text) => read_text(Path::new(name), text, options),
         Err(message) => unreadable(message),
     }
 }

@@ -26,13 +26,17 @@ fn read_disk(path: &Path, bytes_max: usize) -> Result<Option<String>, String> {
         Err(error) => return Err(cannot(error)),
     }
     let file = File::open(path).map_err(cannot)?;
+    read_input(&shown.to_string(), file, bytes_max).map(Some)
+}
+
+/// Reads `input` to its end; the error is a message for the user, in which the input is called `name`.
+pub(crate) fn read_input(name: &str, input: impl Read, bytes_max: usize) -> Result<String, String> {
     let mut bytes = Vec::new();
     let limit = bytes_max as u64 + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(cannot)?;
+    let done = input.take(limit).read_to_end(&mut bytes);
+    done.map_err(|error| format!("cannot read `{name}`: {error}"))?;
     if bytes.len() > bytes_max {
-        return Err(format!(
-            "`{shown}` is too long: more than {bytes_max} bytes"
-        ));
+        return Err(format!("`{name}` is too long: more than {bytes_max} bytes"));
     }
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

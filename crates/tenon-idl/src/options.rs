@@ -45,10 +45,13 @@ impl Define {
 /// What is known of names that an interface uses and does not declare: of types, and of constants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Undeclared {
-    /// Types that C's headers declare by these names; a warning for any other. A constant without a value is an
+    /// Types that C's headers declare by these names. Any other is an error, as stubs would not compile, unless the
+    /// interface has `%` lines: one of them may declare it, so that is a warning. A constant without a value is an
     /// error where the value decides what a message is made of.
     #[default]
     Usual,
+    /// The same, and any other is a warning: something beside the stubs declares it.
+    Allowed,
     /// The numbers of libtirpc's own `xdr_` routines. Any other type is the program's, and so is its routine,
     /// as rpcgen has it: not worth a warning. So is a constant: only the C compiler learns its value. The schema has
     /// [placeholders](tenon_schema::written) there, which only a back end of C can do without.

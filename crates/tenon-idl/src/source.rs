@@ -72,6 +72,9 @@ struct Marker {
     elsewhere: bool,
 }
 
+/// What the text is called that the command line's definitions make.
+const COMMAND_LINE: &str = "<command line>";
+
 /// All texts of a run: the file that was asked for, what it includes, and the command line's
 /// definitions.
 #[derive(Debug, Default)]
@@ -113,6 +116,16 @@ impl Sources {
             name,
             elsewhere,
         });
+    }
+
+    /// Takes in what the command line defines.
+    pub(crate) fn add_command_line(&mut self, text: String) -> FileId {
+        self.add(COMMAND_LINE, text, true)
+    }
+
+    /// Whether what stands at `span` comes from the command line.
+    pub(crate) fn is_command_line(&self, span: Span) -> bool {
+        &*self.files[span.file.0 as usize].name == COMMAND_LINE
     }
 
     /// The whole of one text.

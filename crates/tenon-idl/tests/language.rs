@@ -7,7 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use tenon_idl::{Define, Files, Limits, Options, Output, Parsed, Style, parse_file, parse_text};
+use tenon_idl::{
+    Define, Files, Limits, Options, Output, Parsed, Severity, Style, Undeclared, parse_file,
+    parse_text,
+};
 
 /// What `text` means, in the short form of [`tenon_idl::dump`].
 fn check(text: &str, expect: Expect) {
@@ -42,16 +45,86 @@ fn interfaces(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// Options that allow types to be declared elsewhere, as rpcgen does.
+fn foreign_types() -> Options {
+    Options {
+        undeclared: Undeclared::Allowed,
+        ..Options::default()
+    }
+}
+
 /// The meaning of every file of the corpus beside it, in a `.golden` file.
 #[test]
 fn corpus_means_what_it_did() {
     for path in corpus() {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        let parsed = parse_text(name, &text, &Options::default());
+        let parsed = parse_text(name, &text, &foreign_types());
         assert!(parsed.schema.is_some(), "{}", parsed.render(Style::Plain));
         expect_test::expect_file![path.with_extension("golden")].assert_eq(&outcome(&parsed));
     }
+}
+
+#[test]
+fn an_undefined_type_is_an_error_unless_something_else_may_declare_it() {
+    let text =
+        "struct visitor { int visits; };\nstruct pair { vistor a; visitor b; other_t *c; };\n";
+    check(
+        text,
+        expect![[r#"
+        error: the type `vistor` is not defined in this interface
+         --> test.x:2:15
+          |
+        2 | struct pair { vistor a; visitor b; other_t *c; };
+          |               ^^^^^^ stubs would not compile
+          = hint: did you mean `visitor`? If not, allow undefined types (`--allow-undefined`), or name what declares it in a `%#include` line
+
+        error: the type `other_t` is not defined in this interface
+         --> test.x:2:36
+          |
+        2 | struct pair { vistor a; visitor b; other_t *c; };
+          |                                    ^^^^^^^ stubs would not compile
+          = hint: allow undefined types (`--allow-undefined`), or name what declares it in a `%#include` line
+
+    "#]],
+    );
+    let with_lines = format!("%#include \"other.h\"\n{text}");
+    check(
+        &with_lines,
+        expect![[r#"
+        warning: the type `vistor` is not defined in this interface
+         --> test.x:3:15
+          |
+        3 | struct pair { vistor a; visitor b; other_t *c; };
+          |               ^^^^^^ taken to be declared elsewhere
+          = hint: did you mean `visitor`? If not, only generated code that supplies its marshalling can use it
+
+        warning: the type `other_t` is not defined in this interface
+         --> test.x:3:36
+          |
+        3 | struct pair { vistor a; visitor b; other_t *c; };
+          |                                    ^^^^^^^ taken to be declared elsewhere
+          = hint: only generated code that supplies its marshalling can use it
+
+        struct visitor
+            visits: int
+        struct pair
+            a: vistor
+            b: visitor
+            c: *other_t
+        external vistor
+        external other_t
+        % after 0: #include "other.h"
+    "#]],
+    );
+    let parsed = parse_text("test.x", text, &foreign_types());
+    assert!(parsed.schema.is_some(), "{}", parsed.render(Style::Plain));
+    assert!(
+        parsed
+            .diagnostics
+            .iter()
+            .all(|it| it.severity == Severity::Warning)
+    );
 }
 
 #[test]
@@ -122,7 +195,7 @@ fn what_comes_back_has_a_name_of_its_own() {
 fn strict_reading_agrees_with_rpcgen() {
     let strict = Options {
         strict_rpcgen: true,
-        ..Options::default()
+        ..foreign_types()
     };
     for path in corpus() {
         let parsed = parse_file(&path, &strict);
@@ -144,7 +217,7 @@ fn strict_reading_refuses_what_rpcgen_refuses() {
         "const A = 0XFF;",
         "const A = 5L;",
         "// c\nconst A = 1;",
-        "namespace n;\nconst A = 1;",
+        "namespace n { const A = 1; }",
         "pragma p;\nconst A = 1;",
         "struct a { struct { int x; } y; };",
         "struct a { };",
@@ -170,7 +243,7 @@ fn strict_reading_refuses_what_rpcgen_refuses() {
     let path = folder.join("snippet.x");
     let strict = Options {
         strict_rpcgen: true,
-        ..Options::default()
+        ..foreign_types()
     };
     for text in refused {
         std::fs::write(&path, format!("{text}\n")).unwrap();
@@ -179,7 +252,7 @@ fn strict_reading_refuses_what_rpcgen_refuses() {
             parse_file(&path, &strict).schema.is_none(),
             "strict takes {text}"
         );
-        let parsed = parse_file(&path, &Options::default());
+        let parsed = parse_file(&path, &foreign_types());
         assert!(
             parsed.schema.is_some(),
             "{text}\n{}",
@@ -492,11 +565,11 @@ fn values_have_to_fit() {
             2 | enum e { HUGE = 0x1ffffffff, BITS = 0x80000000 };
               |                              ^^^^ taken as -2147483648
 
-            error: this number does not fit into 64 bits
+            warning: this constant does not fit into 64 bits
              --> test.x:3:11
               |
             3 | const C = 0x1ffffffffffffffff;
-              |           ^^^^^^^^^^^^^^^^^^^
+              |           ^^^^^^^^^^^^^^^^^^^ no item has so many
 
             error: division by zero
              --> test.x:4:11
@@ -678,25 +751,25 @@ fn members_behind_the_largest_number_are_refused() {
     check(
         &text,
         expect![[r#"
-        error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
-         --> test.x:1:10
-          |
-        1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
-          |          ^
+            error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
+             --> test.x:1:10
+              |
+            1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
+              |          ^
 
-        error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
-         --> test.x:1:80
-          |
-        1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
-          |                                                                                ^
+            error: the value of this member is 170141183460469231731687303715884105727: too big for an enum
+             --> test.x:1:80
+              |
+            1 | enum e { A = 18446744073709551615 * 9223372036854775808 + 9223372036854775807, B };
+              |                                                                                ^
 
-        error: this constant does not fit into 64 bits
-         --> test.x:2:11
-          |
-        2 | const C = B;
-          |           ^
+            warning: this constant does not fit into 64 bits
+             --> test.x:2:11
+              |
+            2 | const C = B;
+              |           ^ no item has so many
 
-    "#]],
+        "#]],
     );
 }
 
@@ -1107,7 +1180,7 @@ fn words_and_numbers_are_kept_as_they_are_written() {
 #[test]
 fn only_the_numbers_of_libtirpc_are_known_to_it() {
     let options = Options {
-        undeclared: tenon_idl::Undeclared::OfLibtirpc,
+        undeclared: Undeclared::OfLibtirpc,
         ..Options::default()
     };
     check_with(

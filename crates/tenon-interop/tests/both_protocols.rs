@@ -40,7 +40,7 @@ fn generated_clients_call_every_operation() {
         client.null_call().expect("nothing");
         let hello = client.say_hello(BStr::new("World"));
         assert_eq!(hello.expect("a greeting"), "Hello World");
-        assert_eq!(client.average(&vec![1, 2, 6]).expect("a mean"), 3.0);
+        assert_eq!(client.average(&[1, 2, 6]).expect("a mean"), 3.0);
         assert!(client.get_rand_nums(0).expect("numbers").is_empty());
         let count = many(&url) / 4;
         let numbers = client.get_rand_nums(count).expect("numbers");
@@ -70,7 +70,7 @@ fn generated_clients_call_what_takes_several_arguments_or_returns_nothing() {
             to: torture::Point { x: 3, y: 4 },
         };
         let drawing = client
-            .assemble(&"title".into(), &vec![7, 8, 9], torture::Color::Blue, &line)
+            .assemble("title", [7, 8, 9], torture::Color::Blue, &line)
             .expect("a drawing");
         assert_eq!(drawing.title, "title");
         assert_eq!(drawing.pixels, [7, 8, 9]);
@@ -144,7 +144,7 @@ fn a_client_of_a_changed_interface_is_told_which_type_differs() {
     let (_server, addresses) = serve(&socket_path("both-changed"));
     for url in urls(&addresses) {
         let changed = changed_hprpc::HprpcVersionClient::connect(&url).expect("a server");
-        match (changed.0.protocol(), changed.average(&vec![1, 3])) {
+        match (changed.0.protocol(), changed.average(&[1, 3])) {
             // ONC RPC finds out by a call that goes wrong, or not at all.
             (Protocol::Onc, Ok(mean)) => assert_eq!(mean, 2.0),
             (Protocol::Lean, Err(error @ CallError::Unbound(_))) => {
@@ -155,7 +155,7 @@ fn a_client_of_a_changed_interface_is_told_which_type_differs() {
         }
         // Others on the same channel are not concerned.
         let unchanged = HprpcVersionClient::over(changed.0.channel().clone());
-        assert_eq!(unchanged.average(&vec![1, 3]).expect("a mean"), 2.0);
+        assert_eq!(unchanged.average(&[1, 3]).expect("a mean"), 2.0);
     }
 }
 

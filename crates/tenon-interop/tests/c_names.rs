@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use tenon_gen::c::stubs::{self, Refused, Stubs};
+use tenon_gen::c::stubs::{self, Refusal, Stubs};
 use tenon_interop::{root, run};
 
 /// An interface whose stubs have parts of every kind.
@@ -29,7 +29,7 @@ program ITS_PROGRAM {
 /// The stubs of the interface with these constants beside; `None` if it is no interface.
 fn stubs_beside<'a>(
     constants: impl IntoIterator<Item = &'a str>,
-) -> Option<Result<Stubs, Refused>> {
+) -> Option<Result<Stubs, Refusal>> {
     let constants = constants.into_iter();
     let mut text: String = constants
         .map(|name| format!("const {name} = 5;\n"))

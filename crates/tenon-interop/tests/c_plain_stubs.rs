@@ -98,8 +98,11 @@ fn generate(path: &Path, folder: &Path) -> Schema {
 fn stubs_compile_without_a_warning() {
     let corpus = root().join("crates/tenon-gen/tests/corpus");
     let own = [
+        "c_names",
         "directions",
+        "in_place",
         "lists",
+        "namespaces",
         "recursion",
         "results",
         "service",
@@ -286,6 +289,24 @@ fn codecs_have_the_same_bytes_and_refuse_the_same() {
     let (types, refused) = (one.0 + other.0, one.1 + other.1);
     assert!(types > 250, "only {types} types were compared");
     assert!(refused > 10_000, "only {refused} were refused");
+}
+
+/// A union that contains itself in place has a pointer there in memory, and nothing of it on the wire.
+#[test]
+fn unions_that_contain_themselves_have_the_same_bytes() {
+    let [listed] = compiled::IN_PLACE else {
+        panic!("one interface is listed")
+    };
+    let mut subject = Subject::of(listed.name, Path::new(listed.path), listed.types);
+    let types = subject.types();
+    assert_eq!(types.len(), subject.schema.types.len());
+    let mut refused = 0;
+    for (id, name, rust) in types {
+        same_bytes(&mut subject, id, &name, rust);
+        refused += same_refusals(&mut subject, id, &name, rust);
+    }
+    assert!(refused > 1000, "only {refused} were refused");
+    same_messages(&mut subject);
 }
 
 fn same_bytes(subject: &mut Subject, id: TypeId, ty: &str, rust: Recoders) {

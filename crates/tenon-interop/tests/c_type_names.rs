@@ -1,12 +1,13 @@
 //! Names of types, of members, of fields and of parameters in stubs for Tenon's own run time, which C may have for
-//! something else: a name is refused, or the compiler takes the stubs. The library is not needed for it.
+//! something else: a name gets a `_` behind it or is refused, or the compiler takes the stubs. The library is not
+//! needed for it.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use tenon_gen::c::stubs::{self, Refused, Stubs};
+use tenon_gen::c::stubs::{self, Refusal, Stubs};
 use tenon_interop::{root, run};
 
 /// The headers that stubs include, as a translation unit.
@@ -51,7 +52,7 @@ type Use = fn(&str, usize) -> String;
 fn stubs_of<'a>(
     names: impl IntoIterator<Item = &'a str>,
     using: Use,
-) -> Option<Result<Stubs, Refused>> {
+) -> Option<Result<Stubs, Refusal>> {
     let uses = names.into_iter().zip(1..).map(|(name, at)| using(name, at));
     let text = INTERFACE.to_owned() + &uses.collect::<String>();
     let parsed = tenon_idl::parse_text("it.x", &text, &tenon_idl::Options::default());
@@ -73,8 +74,17 @@ fn of_stubs(using: Use) -> String {
     shared.expect("a source") + &plain.header + &plain.source
 }
 
-/// Every word of a text is tried; the compiler takes all that are not refused, and what is listed is refused or not.
-fn refused_or_harmless(kind: &str, text: &str, using: Use, refused: &[&str], accepted: &[&str]) {
+/// What becomes of some names.
+struct Expected {
+    /// They have a `_` behind them.
+    renamed: &'static [&'static str],
+    refused: &'static [&'static str],
+    /// They are in C what they are in the interface.
+    kept: &'static [&'static str],
+}
+
+/// Tries every word of a text: the compiler takes all that are not refused, and what is listed is as expected.
+fn refused_or_harmless(kind: &str, text: &str, using: Use, expected: &Expected) {
     let tried: BTreeSet<&str> = words(text).collect();
     // The names that are made here for each use are not names that somebody tries, nor are those that stubs make.
     let tried = tried
@@ -82,15 +92,19 @@ fn refused_or_harmless(kind: &str, text: &str, using: Use, refused: &[&str], acc
         .filter(|word| !word.contains("own_") && !word.ends_with("_message"));
     let taken = |name: &&str| matches!(stubs_of([*name], using), Some(Ok(_)));
     let taken: BTreeSet<&str> = tried.filter(taken).collect();
-    for name in refused {
+    for name in expected.refused {
         assert!(!taken.contains(name), "{kind} {name}");
         let error = stubs_of([*name], using)
             .expect("an interface")
             .expect_err("it is refused");
         assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
     }
-    for name in accepted {
-        assert!(taken.contains(name), "{kind} {name}");
+    for name in expected.renamed.iter().chain(expected.kept) {
+        let stubs = stubs_of([*name], using).expect("an interface");
+        let header = stubs.expect("stubs").header;
+        let renamed = format!("{name}_");
+        let is_renamed = words(&header).any(|word| word == renamed);
+        assert_eq!(is_renamed, expected.renamed.contains(name), "{kind} {name}");
     }
     let stubs = stubs_of(taken.iter().copied(), using)
         .expect("an interface")
@@ -120,29 +134,23 @@ fn refused_or_harmless(kind: &str, text: &str, using: Use, refused: &[&str], acc
 #[test]
 fn types_of_the_library() {
     let using: Use = |name, _| format!("struct {name} {{ int only; }};");
-    let refused = [
-        "malloc", "size_t", "memcpy", "FILE", "div_t", "qsort", "RED",
-    ];
-    refused_or_harmless(
-        "library_type",
-        &of_the_library(),
-        using,
-        &refused,
-        &["size"],
-    );
+    let expected = Expected {
+        renamed: &["malloc", "size_t", "memcpy", "FILE", "div_t", "qsort"],
+        refused: &["RED"],
+        kept: &["size"],
+    };
+    refused_or_harmless("library_type", &of_the_library(), using, &expected);
 }
 
 #[test]
 fn members_of_the_library() {
     let using: Use = |name, at| format!("enum own_kind{at} {{ {name} = {at} }};");
-    let refused = ["free", "EOF", "memset", "hue"];
-    refused_or_harmless(
-        "library_member",
-        &of_the_library(),
-        using,
-        &refused,
-        &["size"],
-    );
+    let expected = Expected {
+        renamed: &["free", "EOF", "memset"],
+        refused: &["hue"],
+        kept: &["size"],
+    };
+    refused_or_harmless("library_member", &of_the_library(), using, &expected);
 }
 
 #[test]
@@ -159,8 +167,12 @@ fn types_of_stubs() {
              }} = 1; }} = {at};"
         )
     };
-    let refused = ["value", "from", "result", "tenon", "RED"];
-    refused_or_harmless("type", &of_stubs(using), using, &refused, &["payable"]);
+    let expected = Expected {
+        renamed: &["value", "from", "result"],
+        refused: &["tenon", "RED"],
+        kept: &["payable"],
+    };
+    refused_or_harmless("type", &of_stubs(using), using, &expected);
 }
 
 #[test]
@@ -175,13 +187,12 @@ fn members_of_stubs() {
              }} = 1; }} = {at};"
         )
     };
-    refused_or_harmless(
-        "member",
-        &of_stubs(using),
-        using,
-        &["number", "value"],
-        &["payable"],
-    );
+    let expected = Expected {
+        renamed: &["number", "value"],
+        refused: &["hue"],
+        kept: &["payable"],
+    };
+    refused_or_harmless("member", &of_stubs(using), using, &expected);
 }
 
 #[test]
@@ -194,11 +205,11 @@ fn fields_and_parameters() {
         )
     };
     let text = of_stubs(using) + &preprocessed(&["-dM"]);
-    refused_or_harmless(
-        "field",
-        &text,
-        using,
-        &["EOF", "NULL"],
-        &["malloc", "memcpy", "payable"],
-    );
+    let expected = Expected {
+        // The last is a parameter of a function that calls it.
+        renamed: &["EOF", "NULL", "memcpy"],
+        refused: &[],
+        kept: &["malloc", "payable"],
+    };
+    refused_or_harmless("field", &text, using, &expected);
 }

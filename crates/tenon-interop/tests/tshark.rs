@@ -60,7 +60,7 @@ fn traffic(addresses: &Addresses, transport: Transport) -> usize {
     let client = HprpcVersionClient::connect(&url).expect("our server");
     client.null_call().expect("nothing");
     client.say_hello(BStr::new("tshark")).expect("a greeting");
-    client.average(&vec![1, 2, 3]).expect("a mean");
+    client.average(&[1, 2, 3]).expect("a mean");
     client.max_result().expect("a packet");
     let torture = TortureVersionClient::connect(&url).expect("our server");
     let large = if transport == Transport::Udp {
@@ -70,7 +70,7 @@ fn traffic(addresses: &Addresses, transport: Transport) -> usize {
     };
     torture.produce(large).expect("bytes");
     torture
-        .echo_words(&vec!["some".into(), "words".into()])
+        .echo_words(&["some".into(), "words".into()])
         .expect("words");
     let unknown = Client::connect(&url, torture::TORTURE_PROGRAM, 1).expect("our server");
     unknown

@@ -97,7 +97,7 @@ fn check_torture(addresses: &Addresses, transport: Transport) {
         to: torture::Point { x: 3, y: 4 },
     };
     let drawing = client
-        .assemble(&"title".into(), &vec![7, 8, 9], torture::Color::Blue, &line)
+        .assemble("title", [7, 8, 9], torture::Color::Blue, &line)
         .expect("a drawing");
     assert_eq!(drawing.title, "title");
     assert_eq!(drawing.pixels, [7, 8, 9]);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tenon_schema::{Schema, TypeId, TypeKind};
+use tenon_schema::{Schema, TypeId, TypeKind, local_name};
 use thiserror::Error;
 
 use crate::blocks::Blocks;
@@ -64,7 +64,7 @@ pub fn explain_passes(
 }
 
 fn blocks(schema: &Schema, plans: &Plans, name: Option<&str>) -> Vec<String> {
-    let wanted = |candidate: &str| name.is_none_or(|name| name == candidate);
+    let wanted = |candidate: &str| is_wanted(name, candidate);
     let blocks = Blocks::new(schema, plans);
     let types = plans.types.iter().zip((0..).map(TypeId));
     let types = types.filter_map(|(plan, id)| {
@@ -79,8 +79,8 @@ fn blocks(schema: &Schema, plans: &Plans, name: Option<&str>) -> Vec<String> {
     types.chain(procedures).collect()
 }
 
-/// The plans of the types and procedures called `name`, in every version that has one; of all
-/// of them if there is no name.
+/// The plans of the types and procedures called `name`, in every version and, unless it says which, in every namespace
+/// that has one; of all of them if there is no name.
 ///
 /// # Errors
 /// Nothing has this name.
@@ -88,7 +88,7 @@ fn blocks(schema: &Schema, plans: &Plans, name: Option<&str>) -> Vec<String> {
 /// # Panics
 /// If the plans were not made for this schema.
 pub fn explain(schema: &Schema, plans: &Plans, name: Option<&str>) -> Result<String, UnknownName> {
-    let wanted = |candidate: &str| name.is_none_or(|name| name == candidate);
+    let wanted = |candidate: &str| is_wanted(name, candidate);
     let mut parts = Vec::new();
     for (plan, id) in plans.types.iter().zip((0..).map(TypeId)) {
         if wanted(&schema.type_def(id).name) {
@@ -105,6 +105,10 @@ pub fn explain(schema: &Schema, plans: &Plans, name: Option<&str>) -> Result<Str
         Some(name) if parts.is_empty() => Err(UnknownName(name.to_owned())),
         _ => Ok(parts.join("\n")),
     }
+}
+
+fn is_wanted(name: Option<&str>, candidate: &str) -> bool {
+    name.is_none_or(|name| name == candidate || name == local_name(candidate))
 }
 
 fn named(schema: &Schema, plan: &Plan, id: TypeId) -> String {

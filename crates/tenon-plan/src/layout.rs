@@ -53,16 +53,21 @@ impl<'a> Layout<'a> {
         }
     }
 
+    /// The named type, if it is one that is seen as a whole.
+    pub fn named(self, schema: &'a Schema) -> Option<TypeId> {
+        match self {
+            Self::Nothing | Self::Record(_) => None,
+            Self::Definition(id) => Some(id),
+            Self::Use(ty) => match schema.resolve(ty) {
+                Type::Named(id) => Some(*id),
+                _ => None,
+            },
+        }
+    }
+
     /// The union, if it is one.
     pub fn union(self, schema: &'a Schema) -> Option<&'a Union> {
-        let id = match self {
-            Self::Nothing | Self::Record(_) => return None,
-            Self::Definition(id) => id,
-            Self::Use(ty) => match schema.resolve(ty) {
-                Type::Named(id) => *id,
-                _ => return None,
-            },
-        };
+        let id = self.named(schema)?;
         match &schema.type_def(id).kind {
             TypeKind::Union(union) => Some(union),
             _ => None,

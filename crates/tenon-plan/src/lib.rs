@@ -17,6 +17,7 @@
 
 mod blittable;
 mod blocks;
+mod boxes;
 mod cluster;
 pub mod cost;
 mod explain;
@@ -37,6 +38,7 @@ mod text;
 mod verify;
 
 pub use blittable::{ARRAY_MAX, NESTED_ARRAY_MAX};
+pub use boxes::BoxedArms;
 pub use cluster::Cluster;
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
 pub use fingerprint::Fingerprints;

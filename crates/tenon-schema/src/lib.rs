@@ -2,7 +2,8 @@
 //! part of Tenon starts from here; nothing here knows how the interface was written down.
 //!
 //! Names are the interface's own spelling. Each back end turns them into identifiers of its
-//! language in one place of its own.
+//! language in one place of its own. Names of types, constants and programs that stand in a namespace begin with its
+//! path: `outer::inner::name`. [`namespace`] and [`local_name`] take them apart.
 
 pub mod written;
 
@@ -29,7 +30,7 @@ pub struct Schema {
 /// A definition that carries a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypeDef {
-    /// The name in the interface. Nested anonymous types get `outer_field`.
+    /// The name in the interface, with its namespace. Nested anonymous types get `outer_field`.
     pub name: String,
     /// The comment in front of it, without its markers; empty if there is none.
     pub doc: String,
@@ -113,7 +114,7 @@ pub struct Arm {
 /// One `case` label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// The label as written: an enum member, `TRUE`, the name of a constant, a number.
+    /// The label as written: an enum member, `TRUE`, the name of a constant, a number. Names stand without a namespace.
     pub label: String,
     /// Its value; an unsigned discriminant keeps its bits.
     pub value: i32,
@@ -248,11 +249,20 @@ pub struct Passthrough {
 impl Union {
     /// What the arm that `discriminant` selects holds; `None` if it selects no arm.
     pub fn selected(&self, discriminant: i32) -> Option<Option<&Field>> {
+        self.selection(discriminant).map(|(_, field)| field)
+    }
+
+    /// The position among [`alternatives`](Self::alternatives) of the arm that `discriminant` selects, and what it
+    /// holds; `None` if it selects no arm.
+    pub fn selection(&self, discriminant: i32) -> Option<(usize, Option<&Field>)> {
         let selects = |case: &Case| case.value == discriminant;
-        let arm = self.arms.iter().find(|arm| arm.cases.iter().any(selects));
-        match arm {
-            Some(arm) => Some(arm.field.as_ref()),
-            None => self.default.as_ref().map(Option::as_ref),
+        let mut arms = self.arms.iter().enumerate();
+        match arms.find(|(_, arm)| arm.cases.iter().any(selects)) {
+            Some((position, arm)) => Some((position, arm.field.as_ref())),
+            None => self
+                .default
+                .as_ref()
+                .map(|field| (self.arms.len(), field.as_ref())),
         }
     }
 
@@ -342,6 +352,16 @@ impl Schema {
         }
         at
     }
+}
+
+/// The path of the namespace that `name` stands in; empty if in none.
+pub fn namespace(name: &str) -> &str {
+    name.rsplit_once("::").map_or("", |(path, _)| path)
+}
+
+/// `name` without the path of its namespace.
+pub fn local_name(name: &str) -> &str {
+    name.rsplit_once("::").map_or(name, |(_, local)| local)
 }
 
 impl fmt::Display for Origin {

@@ -57,6 +57,8 @@ pub enum DecodeErrorKind {
     TooMuchMemory,
     /// A list that must hold at least one element is empty, or a list has no end.
     BadList,
+    /// A string is not UTF-8 (stubs whose strings are `String` only).
+    NotUtf8,
     /// The type is declared outside the interface, so that nothing is known of its bytes
     /// (dynamic values only).
     External,
@@ -250,6 +252,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::TooDeep => f.write_str("value nests too deep"),
             Self::TooMuchMemory => f.write_str("value needs more memory than its bytes pay for"),
             Self::BadList => f.write_str("list is empty or has no end"),
+            Self::NotUtf8 => f.write_str("string is not UTF-8"),
             Self::External => f.write_str("the type is declared outside the interface"),
             Self::Unholdable => f.write_str("values of this type have no place in memory"),
         }

@@ -38,6 +38,8 @@ pub mod kernels;
 mod marshal;
 mod members;
 mod representation;
+#[cfg(feature = "serde")]
+pub mod serde;
 mod word;
 
 pub use alloc::borrow::Cow;

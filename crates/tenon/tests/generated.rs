@@ -142,13 +142,13 @@ fn a_client_and_a_service_speak_what_the_address_says() {
         let client = DemoV1Client::connect(&address).unwrap();
         protocols.push(client.0.protocol());
         client.demo_null().unwrap();
-        assert_eq!(client.say_hello(&"Ada".into()).unwrap(), "Hello, Ada");
-        assert_eq!(client.average(&vec![1, 2, 6]).unwrap(), 3.0);
+        assert_eq!(client.say_hello("Ada").unwrap(), "Hello, Ada");
+        assert_eq!(client.average(&[1, 2, 6]).unwrap(), 3.0);
         let counted = client.count_to(2000).unwrap();
         assert!(counted.into_iter().eq(1..=2000), "{address}");
         let machine = Entry::Machine([2, 0, 0x5e, 0x10, 0, 1]);
-        assert_eq!(client.look_up(&"printer".into()).unwrap(), Some(machine));
-        assert_eq!(client.look_up(&"nobody".into()).unwrap(), None);
+        assert_eq!(client.look_up("printer").unwrap(), Some(machine));
+        assert_eq!(client.look_up("nobody").unwrap(), None);
     }
     protocols.sort_by_key(|protocol| *protocol == Protocol::Lean);
     let (onc, lean) = (Protocol::Onc, Protocol::Lean);
@@ -173,7 +173,7 @@ fn calls_are_started_by_either_protocol() {
     let server = server();
     for address in addresses(&server) {
         let client = DemoV1Client::connect(&address).unwrap();
-        let first = client.start_say_hello(&"Ada".into()).unwrap();
+        let first = client.start_say_hello("Ada").unwrap();
         let second = client.start_count_to(3).unwrap();
         let null = client.start_demo_null().unwrap();
         assert_eq!(second.wait().unwrap(), [1, 2, 3]);
@@ -192,7 +192,7 @@ fn what_goes_both_ways_comes_back_with_the_result() {
         assert_eq!(read.bytes, [222, 223, 224, 225]);
         let rest = client.read(100, &read.where_).unwrap();
         assert_eq!((rest.result, rest.where_.at), (true, 1000));
-        let written = client.write(&vec![1, 2, 3], &rest.where_).unwrap();
+        let written = client.write([1, 2, 3], &rest.where_).unwrap();
         assert_eq!(written.at, 1003);
         let state = client.state().unwrap();
         assert_eq!((state.size, state.name), (1000, "thousand".into()));
@@ -206,7 +206,7 @@ fn clients_of_several_versions_share_a_channel() {
         let demo = DemoV1Client::connect(&address).unwrap();
         let store = StoreV2Client::over(demo.0.channel().clone());
         assert_eq!(store.count().unwrap(), -1);
-        assert_eq!(demo.average(&vec![7]).unwrap(), 7.0);
+        assert_eq!(demo.average(&[7]).unwrap(), 7.0);
         assert_eq!(store.get(BStr::new("x")).unwrap(), "x");
     }
 }
@@ -216,7 +216,7 @@ fn a_bound_of_the_interface_is_kept_by_either_protocol() {
     let server = server();
     for address in addresses(&server) {
         let client = DemoV1Client::connect(&address).unwrap();
-        let error = client.say_hello(&[b'x'; 65].to_vec().into()).unwrap_err();
+        let error = client.say_hello([b'x'; 65]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the arguments cannot be sent: SAY_HELLO.arg1: length 65 is over the bound 64"
@@ -248,7 +248,7 @@ fn a_refusal_arrives_as_what_it_is() {
     let server = server();
     for address in addresses(&server) {
         let client = DemoV1Client::connect(&address).unwrap();
-        match (client.0.protocol(), client.say_hello(&"Nobody".into())) {
+        match (client.0.protocol(), client.say_hello("Nobody")) {
             (Protocol::Onc, Err(CallError::Refused(Refused::SystemError))) => {}
             (Protocol::Lean, Err(CallError::Exception(exception))) => {
                 assert_eq!(exception.status, Status::FAILED);
@@ -274,7 +274,7 @@ fn an_interface_that_differs_names_the_type() {
     for address in addresses(&server) {
         let client = DemoV1Client::connect(&address).unwrap();
         let other = DemoV1Client(client.0.with_interface(with_another_kind()));
-        match (client.0.protocol(), other.say_hello(&"Ada".into())) {
+        match (client.0.protocol(), other.say_hello("Ada")) {
             // ONC RPC knows of no interfaces.
             (Protocol::Onc, Ok(_)) => {}
             (Protocol::Lean, Err(error)) => assert_eq!(
@@ -317,7 +317,7 @@ fn a_server_of_the_other_order_is_understood() {
     assert_eq!(client.count_to(2).unwrap(), [1, -2]);
     let started = client.start_count_to(2).unwrap();
     assert_eq!(started.wait().unwrap(), [1, -2]);
-    let found = client.look_up(&"Ada".into()).unwrap();
+    let found = client.look_up("Ada").unwrap();
     assert_eq!(found, Some(Entry::Person(0x0102_0304)));
     peer.join();
 }

@@ -46,8 +46,8 @@ impl BorrowedV1 for Meter {
         other: FoundView<'_>,
     ) -> Result<f64, Refusal> {
         let other = match other {
-            FoundView::True(other) => mean(&other.values),
-            FoundView::False => 0.0,
+            FoundView::It(other) => mean(&other.values),
+            FoundView::Void => 0.0,
         };
         Ok((mean(&of.values) + other).max(at_least.into()))
     }
@@ -100,11 +100,11 @@ fn what_is_only_looked_at_takes_no_memory() {
         });
         assert_eq!(looks, 0, "{address}");
         let values = vec![1.5; 100];
-        let (one, other) = (reading(&values), Found::True(reading(&[2.0, 4.0])));
+        let (one, other) = (reading(&values), Found::It(reading(&[2.0, 4.0])));
         let looks = fewest_allocations(|| {
             assert_eq!(client.mean(&values).unwrap(), 1.5);
             assert_eq!(client.mean_of(&one, 0, &other).unwrap(), 4.5);
-            assert_eq!(client.mean_of(&one, 2, &Found::False).unwrap(), 2.0);
+            assert_eq!(client.mean_of(&one, 2, &Found::Void).unwrap(), 2.0);
         });
         match client.0.protocol() {
             Protocol::Lean => assert_eq!(looks, 0, "{address}"),

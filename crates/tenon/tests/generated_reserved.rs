@@ -340,7 +340,7 @@ fn clients_see_no_difference() {
             assert_eq!(client.samples(seed).unwrap(), [-2; 7]);
             assert_eq!(client.page(seed).unwrap()[..], [7; 8192]);
             assert_eq!(client.steps(seed).unwrap()[..], [-7; 2000]);
-            let vertex = client.vertex(seed, "there".into()).unwrap();
+            let vertex = client.vertex(seed, "there").unwrap();
             assert_eq!((vertex.at[2], vertex.color), (seed as f32, seed));
             assert_eq!(client.stamp(seed).unwrap().zone, 0x0A0B);
             let refused = client.packet(REFUSED).unwrap_err();

@@ -14,8 +14,8 @@ struct Host;
 impl GreeterV1 for Host {
     fn greet(&self, _call: &CallInfo<'_>, visitor: Visitor) -> Result<Greeting, Refusal> {
         Ok(match visitor.visits {
-            0 => Greeting::False,
-            _ => Greeting::True(format!("Welcome back, {}", visitor.name).into()),
+            0 => Greeting::Void,
+            _ => Greeting::Text(format!("Welcome back, {}", visitor.name).into()),
         })
     }
 }

@@ -75,7 +75,7 @@ fn the_first_program_runs_by_either_protocol() {
     let tutorial = Tutorial::new();
     let manifest = tutorial.piece("[build-dependencies]");
     let build = tutorial.piece("tenon_build::compile(");
-    let main = tutorial.piece("fn greet(");
+    let main = tutorial.piece("let client = GreeterV1Client::connect(&address)?");
     let printed = tutorial.printed("`cargo run` prints");
     let folder = write_crate("tutorial", manifest, build, main);
     assert_eq!(run(&folder), printed);
@@ -99,16 +99,8 @@ fn the_program_of_tasks_runs() {
         "{dependencies}\n{}\n{building}",
         tutorial.piece("tokio = {")
     );
-    // "With `Host` as it stands above".
-    let (above, _) = tutorial
-        .piece("fn greet(")
-        .split_once("fn main()")
-        .expect("a client");
-    let above = above
-        .replace("Refusal, Server}", "Refusal}")
-        .replace("GreeterV1Client, ", "");
-    let main = above + tutorial.piece("#[tokio::main");
+    let main = tutorial.piece("#[tokio::main");
     let build = tutorial.piece("tokio(true)");
-    let folder = write_crate("tutorial-tokio", &manifest, build, &main);
+    let folder = write_crate("tutorial-tokio", &manifest, build, main);
     assert_eq!(run(&folder), tutorial.printed("\nprints"));
 }

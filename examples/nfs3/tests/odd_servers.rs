@@ -103,8 +103,8 @@ fn restarting(
         }
         let committed = Commit3Res::Ok(Commit3Resok {
             file_wcc: WccData {
-                before: PreOpAttr::False,
-                after: PostOpAttr::False,
+                before: PreOpAttr::Void,
+                after: PostOpAttr::Void,
             },
             verf: [0xee; 8],
         });

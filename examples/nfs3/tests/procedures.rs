@@ -47,7 +47,7 @@ fn setup() -> Setup {
 }
 
 fn mounted(mount: &MountV3Client, path: &str) -> Result<Mountres3Ok, Mountstat3> {
-    match mount.mnt(&BString::from(path)).unwrap() {
+    match mount.mnt(path).unwrap() {
         Mountres3::Ok(mounted) => Ok(mounted),
         Mountres3::Default(status) => Err(status),
     }
@@ -158,24 +158,24 @@ fn place(dir: &NfsFh3, name: &str) -> Diropargs3 {
 
 fn handle(made: PostOpFh3) -> NfsFh3 {
     match made {
-        PostOpFh3::True(handle) => handle,
-        PostOpFh3::False => panic!("the server tells the handle of what it makes"),
+        PostOpFh3::Handle(handle) => handle,
+        PostOpFh3::Void => panic!("the server tells the handle of what it makes"),
     }
 }
 
 fn known(attributes: PostOpAttr) -> Fattr3 {
     match attributes {
-        PostOpAttr::True(attributes) => attributes,
-        PostOpAttr::False => panic!("the server tells attributes"),
+        PostOpAttr::Attributes(attributes) => attributes,
+        PostOpAttr::Void => panic!("the server tells attributes"),
     }
 }
 
 fn nothing() -> Sattr3 {
     Sattr3 {
-        mode: SetMode3::Default(false),
-        uid: SetUid3::Default(false),
-        gid: SetGid3::Default(false),
-        size: SetSize3::Default(false),
+        mode: SetMode3::Void,
+        uid: SetUid3::Void,
+        gid: SetGid3::Void,
+        size: SetSize3::Void,
         atime: SetAtime::Default(TimeHow::DontChange),
         mtime: SetMtime::Default(TimeHow::DontChange),
     }
@@ -264,7 +264,7 @@ fn a_change_tells_the_attributes_around_it() {
         mtime: before.mtime,
         ctime: before.ctime,
     };
-    assert_eq!(wcc.before, PreOpAttr::True(expected));
+    assert_eq!(wcc.before, PreOpAttr::Attributes(expected));
     assert_eq!(known(wcc.after), setup.attributes(&file).unwrap());
     let before = setup.attributes(&setup.root).unwrap();
     let object = setup.at("nothing");
@@ -321,17 +321,17 @@ fn attributes_are_guarded() {
         nseconds: 8,
     };
     let set = Sattr3 {
-        mode: SetMode3::True(0o600),
-        size: SetSize3::True(3),
+        mode: SetMode3::Mode(0o600),
+        size: SetSize3::Size(3),
         mtime: SetMtime::SetToClientTime(time),
         ..nothing()
     };
     setup
-        .set(&file, set.clone(), Sattrguard3::True(seen))
+        .set(&file, set.clone(), Sattrguard3::ObjCtime(seen))
         .unwrap();
     let now = setup.attributes(&file).unwrap();
     assert_eq!((now.mode, now.size, now.mtime), (0o600, 3, time));
-    let guarded = setup.set(&file, set, Sattrguard3::True(seen));
+    let guarded = setup.set(&file, set, Sattrguard3::ObjCtime(seen));
     assert_eq!(guarded, Err(Nfsstat3::ErrNotSync));
 }
 
@@ -354,7 +354,7 @@ fn what_is_made_belongs_to_the_caller() {
     let own = mkdir("own", nothing());
     assert_eq!((own.uid, own.gid, own.type_), (1000, 100, Ftype3::Dir));
     let given = Sattr3 {
-        gid: SetGid3::True(5),
+        gid: SetGid3::Gid(5),
         ..nothing()
     };
     assert_eq!(mkdir("given", given).gid, 5);
@@ -469,7 +469,7 @@ fn a_directory_is_read_with_attributes_and_handles() {
     let all = read(4096, 4096).unwrap().reply;
     assert!(all.eof);
     let last = all.entries.last().unwrap();
-    assert_eq!(last.name_handle, PostOpFh3::True(file.clone()));
+    assert_eq!(last.name_handle, PostOpFh3::Handle(file.clone()));
     assert_eq!(
         known(last.name_attributes.clone()),
         setup.attributes(&file).unwrap()
@@ -548,7 +548,7 @@ fn mounts_are_granted_remembered_and_forgotten() {
             .collect::<Vec<_>>()
     };
     assert_eq!(paths(), ["/export", "/export//d/"]);
-    setup.mount.umnt(&BString::from("/export")).unwrap();
+    setup.mount.umnt("/export").unwrap();
     assert_eq!(paths(), ["/export//d/"]);
     setup.mount.umntall().unwrap();
     assert_eq!(paths(), [""; 0]);

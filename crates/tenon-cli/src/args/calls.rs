@@ -65,7 +65,7 @@ pub struct CallArgs {
     /// rpcbind is asked
     pub address: String,
 
-    /// The interface file
+    /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -97,7 +97,7 @@ pub struct AccountArgs {
     /// tcp://, udp:// and unix:// only the client's side is known
     pub address: String,
 
-    /// The interface file
+    /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -154,7 +154,7 @@ pub struct PingArgs {
     #[arg(value_parser = parse_program)]
     pub program: ProgramVersion,
 
-    /// How many calls
+    /// How many calls; Ctrl-C ends them and shows what those took that were answered
     #[arg(short = 'c', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: u32,
 

@@ -19,17 +19,25 @@ pub struct InterfaceArgs {
     /// Refuse what Debian's rpcgen refuses
     #[arg(long)]
     pub strict_rpcgen: bool,
+
+    /// Take types that are not defined to be declared elsewhere, as in a file with `%` lines: a warning, no error
+    #[arg(long)]
+    pub allow_undefined: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Interface files
+    /// Interface files; `-` reads one from stdin
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 
     /// Print diagnostics as JSON, one object per line, on stdout
     #[arg(long)]
     pub json: bool,
+
+    /// Fail if there are warnings
+    #[arg(long)]
+    pub deny_warnings: bool,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,
@@ -46,7 +54,7 @@ pub enum Language {
 
 #[derive(Debug, Args)]
 pub struct GenArgs {
-    /// The interface file
+    /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -79,6 +87,15 @@ pub struct GenArgs {
     #[arg(long)]
     pub tokio: bool,
 
+    /// Rust only: make strings `String`, so that ones that are not UTF-8 are refused, instead of `BString`, which
+    /// holds any bytes
+    #[arg(long)]
+    pub utf8_strings: bool,
+
+    /// Rust only: derive a further trait, such as `serde::Serialize`, for every type; again for more
+    #[arg(long, value_name = "TRAIT")]
+    pub derive: Vec<String>,
+
     /// Write into DIR instead of to stdout; C needs it, as its stubs are two files
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
@@ -89,7 +106,7 @@ pub struct GenArgs {
 
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The interface file
+    /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 

@@ -37,7 +37,7 @@ pub enum Engine {
 
 #[derive(Debug, Args)]
 pub struct CostArgs {
-    /// The interface file
+    /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 

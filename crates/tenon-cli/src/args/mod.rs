@@ -46,7 +46,9 @@ Examples:
   tenon check nfs3.x mount3.x
   tenon check -I include -D WANT_NFS3 nfs_prot.x
   tenon check --strict-rpcgen old.x      would Debian's rpcgen take it, too?
-  tenon check --json nfs3.x              one JSON object per diagnostic, on stdout")]
+  tenon check --deny-warnings mine.x     for a build that is to stop at whatever looks wrong
+  tenon check --json nfs3.x              one JSON object per diagnostic, on stdout
+  git show v1:nfs3.x | tenon check -     an interface from stdin")]
     Check(CheckArgs),
 
     /// Generate stubs from an interface file
@@ -105,9 +107,9 @@ Examples:
 Values: numbers (64-bit ones too, also as strings), true and false, enum members by name,
 strings, {\"hex\": \"00ff\"} for opaque bytes and for strings that are not UTF-8, arrays for
 arrays and linked lists, null for an absent optional, objects for structs, and
-{\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. Several arguments: an object
-by name or an array by position. A call that lacks its arguments is told how to write them, and
-`tenon explain FILE PROCEDURE` shows their bounds.
+{\"discriminant\": LABEL, \"arm\": VALUE} by their names for unions. One argument: its value, or an
+object with its name. Several: an object by name or an array by position. A call that lacks its
+arguments is told how to write them, and `tenon explain FILE PROCEDURE` shows their bounds.
 
 The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://,
 lean+unix://, shm:// and xdp:// the lean protocol, between two ends that are both Tenon. A lean
@@ -121,6 +123,7 @@ Examples:
   tenon ping udp://127.0.0.1:111 100000    rpcbind itself; which versions are there?
   tenon ping tcp://127.0.0.1:4000 0x2000d340.1 --count 10
   tenon ping tcp://127.0.0.1:4000 0x2000d340.1 --count 1000 --wait spin    how fast can it be?
+  tenon ping tcp://127.0.0.1:4000 0x2000d340.1 -c 1000000    until Ctrl-C, which shows what was measured
   tenon ping lean+tcp://127.0.0.1:4000 0x2000d340    does it speak the lean protocol, too?")]
     Ping(PingArgs),
 

@@ -8,6 +8,7 @@ use tenon_exec::{Procedure, json};
 use crate::args::CallArgs;
 use crate::commands::{connect, dynamic};
 use crate::failure::Failure;
+use crate::interface;
 use crate::output;
 
 pub fn run(args: &CallArgs) -> Result<(), Failure> {
@@ -35,6 +36,10 @@ pub fn arguments(
     procedure: Procedure<'_>,
 ) -> Result<tenon_exec::Value, Failure> {
     let text = match json {
+        Some("-") if interface::is_stdin(file) => {
+            let message = "stdin brings the interface or the arguments, and cannot bring both";
+            return Err(Failure::usage(message).hint("name a file for one of them"));
+        }
         Some("-") => Some(read_stdin()?),
         other => other.map(str::to_owned),
     };

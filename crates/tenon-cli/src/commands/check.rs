@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use tenon_exec::Unpaid;
-use tenon_idl::Parsed;
-use tenon_plan::Representation;
+use tenon_idl::{Parsed, Severity};
+use tenon_plan::{LowerError, Representation};
 use tenon_schema::{Origin, Schema};
 
 use crate::args::CheckArgs;
@@ -15,6 +15,12 @@ use crate::interface;
 use crate::output;
 
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let from_stdin = args.files.iter().filter(|file| interface::is_stdin(file));
+    if from_stdin.count() > 1 {
+        return Err(Failure::usage(
+            "`-` is given twice, and stdin can be read only once",
+        ));
+    }
     let mut failed = 0;
     for file in &args.files {
         if !check(args, file)? {
@@ -24,24 +30,39 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     match failed {
         0 => Ok(()),
         _ if args.json => Err(Failure::explained()),
-        _ => Err(Failure::new(format!(
-            "{failed} of {} files failed the check",
-            args.files.len()
-        ))),
+        _ => {
+            let warnings = if args.deny_warnings {
+                ", warnings counted"
+            } else {
+                ""
+            };
+            let all = args.files.len();
+            let message = format!("{failed} of {all} files failed the check{warnings}");
+            Err(Failure::new(message))
+        }
     }
 }
 
 fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
-    let parsed = tenon_idl::parse_file(file, &args.interface.options());
+    let parsed = args.interface.parse(file);
     match args.json {
         true => print_reports(file, &parsed)?,
         false => interface::show(&parsed),
     }
+    let warned = parsed
+        .diagnostics
+        .iter()
+        .any(|it| it.severity == Severity::Warning);
     let Some(schema) = parsed.schema else {
         return Ok(false);
     };
     let summary = summary(&schema);
-    if let Err(error) = tenon_plan::lower(&schema, Representation::XDR) {
+    let lowered = tenon_plan::lower(&schema, Representation::XDR);
+    // What is not known of it has drawn a warning.
+    let lowered = lowered
+        .err()
+        .filter(|error| !matches!(error, LowerError::UnknownDiscriminant(..)));
+    if let Some(error) = lowered {
         report(
             args,
             file,
@@ -50,15 +71,18 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
         )?;
         return Ok(false);
     }
-    warn_of_memory(args, file, &schema)?;
+    let warned = warn_of_memory(args, file, &schema)? || warned;
+    if warned && args.deny_warnings {
+        return Ok(false);
+    }
     if !args.json {
-        output::print(&format!("{}: ok, {summary}\n", file.display()))?;
+        output::print(&format!("{}: ok, {summary}\n", interface::shown(file)))?;
     }
     Ok(true)
 }
 
-/// Says where values may take more memory than their bytes pay for.
-fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<(), Failure> {
+/// Says where values may take more memory than their bytes pay for; whether there is anything to say.
+fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<bool, Failure> {
     let mut warned = HashSet::new();
     for representation in [Representation::XDR, Representation::LEAN] {
         for unpaid in tenon_exec::unpaid(schema, representation) {
@@ -72,7 +96,7 @@ fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<(), 
             }
         }
     }
-    Ok(())
+    Ok(!warned.is_empty())
 }
 
 /// Says something of a type or procedure that the parser, which knows only how it is written, does
@@ -87,7 +111,7 @@ fn report(
     let origin = match at_fault {
         Some(def) => def.origin.clone(),
         None => Origin {
-            file: file.display().to_string().into(),
+            file: interface::shown(file).into(),
             line: 1,
             included: false,
         },
@@ -108,7 +132,7 @@ fn print_reports(file: &Path, parsed: &Parsed) -> Result<(), Failure> {
     for diagnostic in &parsed.diagnostics {
         let report = diagnostic.report(&parsed.sources);
         let place = match report.file.is_empty() {
-            true => file.display().to_string(),
+            true => interface::shown(file),
             false => report.file,
         };
         let json = json!({

@@ -7,6 +7,7 @@ use tenon_plan::cost::{Assumptions, Engine};
 use tenon_schema::Schema;
 use tenon_study::cost::{
     Calibration, CostError, EFFORT, Report, Store, calibrate, check, estimate, left_out,
+    verify_names,
 };
 use tenon_study::measure::Effort;
 
@@ -16,6 +17,9 @@ use crate::output;
 
 pub fn run(args: &CostArgs) -> Result<(), Failure> {
     let schema = args.interface.schema(&args.file)?;
+    if !args.check {
+        verify(args, &schema)?;
+    }
     let (calibrations, processor) = calibrations(args)?;
     let report = Report {
         processor: &processor,
@@ -27,12 +31,31 @@ pub fn run(args: &CostArgs) -> Result<(), Failure> {
     }
 }
 
-fn run_estimate(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(), Failure> {
-    let assumptions = Assumptions {
+/// Refuses names that the interface does not have, before this machine is measured for seconds.
+fn verify(args: &CostArgs, schema: &Schema) -> Result<(), Failure> {
+    let (representation, name) = (args.representation.plan(), args.name.as_deref());
+    let assumptions = assumptions(args);
+    verify_names(schema, representation, engine(args), &assumptions, name).map_err(failure)
+}
+
+fn assumptions(args: &CostArgs) -> Assumptions {
+    Assumptions {
         length: args.length,
         lengths: args.lengths.clone(),
         arms: args.arms.clone(),
-    };
+    }
+}
+
+fn engine(args: &CostArgs) -> Engine {
+    match args.engine {
+        args::Engine::Compiled => Engine::Compiled,
+        args::Engine::Machine => Engine::Machine,
+        args::Engine::Interp => Engine::Interpreter,
+    }
+}
+
+fn run_estimate(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(), Failure> {
+    let assumptions = assumptions(args);
     let representation = args.representation.plan();
     let name = args.name.as_deref();
     let calibrations = report.calibrations;
@@ -95,11 +118,7 @@ fn effort(args: &CostArgs) -> Effort {
 
 /// The parameters of this machine, and what its processor is called.
 fn calibrations(args: &CostArgs) -> Result<([Calibration; 2], String), Failure> {
-    let engine = match args.engine {
-        args::Engine::Compiled => Engine::Compiled,
-        args::Engine::Machine => Engine::Machine,
-        args::Engine::Interp => Engine::Interpreter,
-    };
+    let engine = engine(args);
     let mut store = Store::open();
     let processor = store.processor().to_owned();
     let representation = args.representation.plan();

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use tenon_gen::c::stubs::Refusal;
 use tenon_gen::rust::{self, Form};
 use tenon_plan::{Pass, Plans};
 use tenon_schema::Schema;
 
 use crate::args::{GenArgs, Language, Representation};
 use crate::failure::Failure;
+use crate::interface;
 use crate::output;
 
 pub fn run(args: &GenArgs) -> Result<(), Failure> {
@@ -19,6 +21,9 @@ pub fn run(args: &GenArgs) -> Result<(), Failure> {
 }
 
 fn rust_stubs(args: &GenArgs) -> Result<(), Failure> {
+    if interface::is_stdin(&args.file) && args.out.is_some() {
+        return Err(nameless("redirect stdout into a file, without -o"));
+    }
     let schema = args.interface.schema(&args.file)?;
     let source = rust_source(args, &schema)?;
     match &args.out {
@@ -33,6 +38,8 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
         (args.views, "--views"),
         (args.reserved, "--reserved"),
         (args.tokio, "--tokio"),
+        (args.utf8_strings, "--utf8-strings"),
+        (!args.derive.is_empty(), "--derive"),
         (args.representation.len() != 2, "--representation"),
     ] {
         if is_given {
@@ -43,16 +50,34 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
         let message = "C stubs are two files: say with -o DIR where they belong";
         return Err(Failure::usage(message));
     };
+    if interface::is_stdin(&args.file) {
+        return Err(nameless("write the interface into a file"));
+    }
     let (schema, written) = args.interface.written(&args.file)?;
-    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let name = interface::source_name(&args.file);
     let stubs = tenon_gen::c::stubs::generate(&schema, &written, &name)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))?;
+        .map_err(|refusal| refused(&args.file, &refusal))?;
     let name = |extension| {
         let path = args.file.with_extension(extension);
         path.file_name().unwrap_or_default().to_owned()
     };
     write_file(directory, name("h"), &stubs.header)?;
     write_file(directory, name("c"), &stubs.source)
+}
+
+/// Refuses to write files that are named after their interface file where there is none.
+fn nameless(remedy: &str) -> Failure {
+    let message = "stubs are named after their interface file, and stdin has no name";
+    Failure::usage(message).hint(remedy)
+}
+
+/// What C cannot have, with its place.
+fn refused(file: &Path, refusal: &Refusal) -> Failure {
+    let place = match &refusal.origin {
+        Some(origin) => origin.to_string(),
+        None => interface::shown(file),
+    };
+    Failure::new(format!("{place}: {refusal}")).hint(refusal.why.hint())
 }
 
 fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
@@ -65,21 +90,22 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
     let plans = names.into_iter().map(|name| plans(args, schema, name));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
-    let name = args.file.file_name().unwrap_or_default();
     let options = rust::Options {
-        source: name.to_string_lossy().into_owned(),
+        source: interface::source_name(&args.file),
         views: args.views,
         reserved: args.reserved,
+        utf8_strings: args.utf8_strings,
+        derives: args.derive.clone(),
         tokio: args.tokio.then(|| "::tenon_tokio".to_owned()),
         ..rust::Options::default()
     };
     rust::generate(schema, &forms, &options)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))
+        .map_err(|error| Failure::new(format!("{}: {error}", interface::shown(&args.file))))
 }
 
 fn plans(args: &GenArgs, schema: &Schema, name: Representation) -> Result<Plans, Failure> {
     Plans::new(schema, name.plan(), Pass::ALL)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))
+        .map_err(|error| Failure::new(format!("{}: {error}", interface::shown(&args.file))))
 }
 
 fn write_file(directory: &Path, name: impl AsRef<Path>, source: &str) -> Result<(), Failure> {

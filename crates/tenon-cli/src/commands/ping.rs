@@ -1,7 +1,7 @@
 //! `tenon ping`: procedure 0.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
@@ -16,39 +16,75 @@ use crate::args::PingArgs;
 use crate::commands::connect;
 use crate::commands::table::{in_micros, micros, percentile};
 use crate::failure::Failure;
+use crate::interrupt::run_until_interrupted;
 use crate::output;
 
-pub fn run(args: &PingArgs) -> Result<(), Failure> {
-    let address = connect::address(&args.address)?;
-    let target = Target {
-        address: &address,
+pub fn run(args: PingArgs) -> Result<(), Failure> {
+    let target = Arc::new(Target {
+        address: connect::address(&args.address)?,
         args,
-    };
-    let versions = match args.program.version {
-        Some(version) => vec![version],
-        None => target.versions()?,
-    };
-    for version in versions {
-        let (times, waits) = target.ping(version)?;
-        report(args, version, &times, waits)?;
+        measured: Mutex::default(),
+    });
+    let pinging = Arc::clone(&target);
+    match run_until_interrupted(move || pinging.ping_all())? {
+        Some(outcome) => outcome,
+        None if target.report(Ending::Interrupted)? => Ok(()),
+        None => Err(Failure::new("interrupted before a call was answered")),
     }
-    Ok(())
 }
 
-/// What is asked, and how.
-struct Target<'a> {
-    address: &'a Address,
-    args: &'a PingArgs,
+/// The server that is called, how, and what was measured so far.
+struct Target {
+    address: Address,
+    args: PingArgs,
+    /// The times of the version that is being called.
+    measured: Mutex<Option<Measured>>,
 }
 
-impl Target<'_> {
+/// Times of the calls of one version.
+struct Measured {
+    version: u32,
+    client: Client,
+    times: Vec<Duration>,
+}
+
+/// The reason why there are no more calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    AllAnswered,
+    Failed,
+    Interrupted,
+}
+
+impl Target {
     fn client(&self, version: u32) -> Result<Client, Failure> {
         let (options, program) = (&self.args.options, self.args.program.program);
-        connect::client(self.address, options, program, version)
+        connect::client(&self.address, options, program, version)
     }
 
     fn failure(&self, error: &CallError) -> Failure {
-        connect::failure(self.address, error)
+        connect::failure(&self.address, error)
+    }
+
+    fn ping_all(&self) -> Result<(), Failure> {
+        let versions = match self.args.program.version {
+            Some(version) => vec![version],
+            None => self.versions()?,
+        };
+        versions.into_iter().try_for_each(|version| {
+            let pinged = self.ping(version);
+            let ending = if pinged.is_ok() {
+                Ending::AllAnswered
+            } else {
+                Ending::Failed
+            };
+            self.report(ending)?;
+            pinged
+        })
+    }
+
+    fn measured(&self) -> MutexGuard<'_, Option<Measured>> {
+        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn versions(&self) -> Result<Vec<u32>, Failure> {
@@ -118,17 +154,33 @@ impl Target<'_> {
         Ok(versions)
     }
 
-    /// What each call took, and how replies were waited for.
-    fn ping(&self, version: u32) -> Result<(Vec<Duration>, WaitCounters), Failure> {
+    /// Calls a version, and notes what each call took.
+    fn ping(&self, version: u32) -> Result<(), Failure> {
         let client = self.client(version)?;
-        let mut times = Vec::new();
+        *self.measured() = Some(Measured {
+            version,
+            client: client.clone(),
+            times: Vec::new(),
+        });
         for _ in 0..self.args.count {
             let start = Instant::now();
             null(&client).map_err(|error| self.failure(&error))?;
-            times.push(start.elapsed());
+            let time = start.elapsed();
+            if let Some(measured) = &mut *self.measured() {
+                measured.times.push(time);
+            }
         }
-        times.sort_unstable();
-        Ok((times, client.channel().counters().waits))
+        Ok(())
+    }
+
+    /// Shows what was measured of the version that is being called; returns whether there is anything.
+    fn report(&self, ending: Ending) -> Result<bool, Failure> {
+        let measured = self.measured().take();
+        let Some(mut measured) = measured.filter(|it| !it.times.is_empty()) else {
+            return Ok(false);
+        };
+        measured.times.sort_unstable();
+        report(&self.args, &measured, ending).map(|()| true)
     }
 }
 
@@ -152,20 +204,13 @@ fn versions_there_are(error: &CallError) -> Option<(u32, u32)> {
     (low <= high).then_some((low, high))
 }
 
-fn report(
-    args: &PingArgs,
-    version: u32,
-    sorted: &[Duration],
-    waits: WaitCounters,
-) -> Result<(), Failure> {
-    let (median, p99) = (percentile(sorted, 50), percentile(sorted, 99));
+fn report(args: &PingArgs, measured: &Measured, ending: Ending) -> Result<(), Failure> {
     if args.json {
-        let mut json = as_json(args, version, median, p99);
-        json["waits"] = waits_as_json(waits);
-        return output::print_json(&json, true);
+        return output::print_json(&as_json(args, measured, ending), true);
     }
-    let program = args.program.program;
-    let calls = match sorted.len() {
+    let (program, version) = (args.program.program, measured.version);
+    let (median, p99) = percentiles(measured);
+    let calls = match measured.times.len() {
         1 => format!("{} us", micros(median)),
         count => format!(
             "{count} calls, median {} us, p99 {} us",
@@ -173,19 +218,34 @@ fn report(
             micros(p99)
         ),
     };
+    let asked = args.count;
+    let ending = match ending {
+        Ending::AllAnswered => String::new(),
+        Ending::Failed => format!("; the next of {asked} calls failed"),
+        Ending::Interrupted => format!("; interrupted, of {asked} calls"),
+    };
     output::print(&format!(
-        "program {program} version {version} answers: {calls}\n"
+        "program {program} version {version} answers: {calls}{ending}\n"
     ))
 }
 
-fn as_json(args: &PingArgs, version: u32, median: Duration, p99: Duration) -> Json {
+/// Returns the median and the 99th percentile.
+fn percentiles(measured: &Measured) -> (Duration, Duration) {
+    let sorted = &measured.times;
+    (percentile(sorted, 50), percentile(sorted, 99))
+}
+
+fn as_json(args: &PingArgs, measured: &Measured, ending: Ending) -> Json {
+    let (median, p99) = percentiles(measured);
     json!({
         "address": args.address,
         "program": args.program.program,
-        "version": version,
-        "calls": args.count,
+        "version": measured.version,
+        "calls": measured.times.len(),
+        "interrupted": ending == Ending::Interrupted,
         "median_us": in_micros(median),
         "p99_us": in_micros(p99),
+        "waits": waits_as_json(measured.client.channel().counters().waits),
     })
 }
 

@@ -108,9 +108,33 @@ impl<'a> Reader<'a> {
         // SAFETY: the caller's promise: the arm is the one that the discriminant selects.
         unsafe {
             let discriminant = discriminant(scalar, at);
-            let held = Layout::of_arm(union.selected(discriminant).flatten());
-            let held = self.value(held, at.add(*arms as usize))?;
+            let held = self.arm(id, union, discriminant, at.add(*arms as usize))?;
             Ok(Value::union(discriminant, held))
+        }
+    }
+
+    /// What the arm at `at` holds that `discriminant` selects.
+    unsafe fn arm(
+        &mut self,
+        id: TypeId,
+        union: &'a Union,
+        discriminant: i32,
+        at: *const u8,
+    ) -> Read {
+        let Some((position, field)) = union.selection(discriminant) else {
+            return Ok(Value::Void);
+        };
+        let held = Layout::of_arm(field);
+        let schema = self.interface.schema();
+        // SAFETY: the caller's promise: the arm, or a pointer to it, lies there.
+        unsafe {
+            match self.layouts.boxed_arm(schema, id, position, held) {
+                Some(_) => {
+                    self.pay(1, size_of::<Value>())?;
+                    self.value(held, at.cast::<*const u8>().read())
+                }
+                None => self.value(held, at),
+            }
         }
     }
 

@@ -168,13 +168,22 @@ impl<'a, 'm> Writer<'a, 'm> {
             unreachable!("unions without a discriminant are not lowered");
         };
         let unknown = EncodeErrorKind::UnknownValue(held.discriminant);
-        let Some(arm) = union.selected(held.discriminant) else {
+        let Some((position, arm)) = union.selection(held.discriminant) else {
             return Err(EncodeError::new(unknown));
         };
-        // SAFETY: the caller's promise: there is room for discriminant and every arm.
+        let layout = Layout::of_arm(arm);
+        let boxed = self.layouts.boxed_arm(schema, id, position, layout);
+        // SAFETY: the caller's promise: there is room for discriminant and every arm. The arena has given room for
+        // what lies behind a pointer.
         unsafe {
             put_discriminant(scalar, held, to).ok_or_else(|| EncodeError::new(unknown))?;
-            self.value(Layout::of_arm(arm), &held.value, to.add(*arms as usize))
+            let mut at = to.add(*arms as usize);
+            if let Some(bytes) = boxed {
+                let behind = self.arena.take(bytes as usize).as_ptr();
+                at.cast::<*mut u8>().write(behind);
+                at = behind;
+            }
+            self.value(layout, &held.value, at)
         }
     }
 

@@ -130,10 +130,16 @@ impl<'a> Signature<'a> {
                 default,
                 ..
             } => {
-                let union = at.union(self.schema)?;
-                let offset = self.layouts.arms_offset(self.schema, union);
+                let (id, union) = at.named(self.schema).zip(at.union(self.schema))?;
+                let offset = self.layouts.arms_offset(id);
                 self.words.extend([12, offset, arms.len() as u64]);
                 self.scalar(*discriminant)?;
+                let held = union.alternatives().map(Layout::of_arm).enumerate();
+                let behind = held.map(|(position, arm)| {
+                    let boxed = self.layouts.boxed_arm(self.schema, id, position, arm);
+                    boxed.map_or(0, |bytes| bytes + 1)
+                });
+                self.words.extend(behind);
                 for (arm, definition) in arms.iter().zip(&union.arms) {
                     self.words.push(arm.values.len() as u64);
                     self.words

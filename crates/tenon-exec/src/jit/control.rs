@@ -8,6 +8,7 @@ use cranelift_frontend::Switch;
 use tenon_plan::{Arm, Body, Layout, Scalar};
 
 use super::emit::{Emitter, Spot};
+use super::given::Way;
 
 /// Fixed arrays of so many items at most are unrolled.
 const MAX_UNROLLED: u32 = 4;
@@ -123,31 +124,34 @@ impl<'a> Emitter<'a, '_> {
         default: Option<&'a Body>,
         (layout, at): (Layout<'a>, Spot),
     ) {
-        let Some(definition) = layout.union(self.schema()) else {
+        let union = layout.named(self.schema()).zip(layout.union(self.schema()));
+        let Some((id, definition)) = union else {
             unreachable!("the verifier has looked for every union");
         };
-        if let Scalar::Enum(id) = scalar {
+        if let Scalar::Enum(of) = scalar {
             let mut values = arms.iter().flat_map(|arm| &arm.values);
             // Without a default arm, a value that selects an arm is a member.
-            if default.is_some() || !values.all(|value| self.given.is_member(id, *value)) {
-                self.check_member(id, value);
+            if default.is_some() || !values.all(|value| self.given.is_member(of, *value)) {
+                self.check_member(of, value);
                 self.settle();
             }
         }
-        let held = at.plus(self.given.arms_offset(definition));
+        let held = at.plus(self.given.arms_offset(id));
         let after = self.builder.create_block();
         let mut bodies = Vec::new();
-        let mut target = |this: &mut Self, body: &'a Body, field| match body.is_empty() {
-            true => after,
-            false => {
-                let block = this.builder.create_block();
-                bodies.push((block, body, Layout::of_arm(field)));
-                block
+        let mut target = |this: &mut Self, body: &'a Body, (position, field)| {
+            let layout = Layout::of_arm(field);
+            let boxed = this.given.boxed_arm(id, position, layout);
+            if body.is_empty() && boxed.is_none() {
+                return after;
             }
+            let block = this.builder.create_block();
+            bodies.push((block, body, layout, boxed));
+            block
         };
         let mut entries = BTreeMap::new();
-        for (arm, definition) in arms.iter().zip(&definition.arms) {
-            let block = target(self, &arm.body, definition.field.as_ref());
+        for (position, (arm, of)) in arms.iter().zip(&definition.arms).enumerate() {
+            let block = target(self, &arm.body, (position, of.field.as_ref()));
             for value in &arm.values {
                 entries.entry(*value as u32).or_insert(block);
             }
@@ -155,17 +159,26 @@ impl<'a> Emitter<'a, '_> {
         let otherwise = match default {
             Some(body) => {
                 let field = definition.default.as_ref().and_then(Option::as_ref);
-                target(self, body, field)
+                target(self, body, (definition.arms.len(), field))
             }
             None => self.refusal(),
         };
         self.select((scalar, value), &entries, otherwise);
-        for (block, body, layout) in bodies {
+        for (block, body, layout, boxed) in bodies {
             self.go_on(block);
-            self.body(body, layout, held);
+            let at = boxed.map_or(held, |bytes| self.behind(held, bytes));
+            self.body(body, layout, at);
             self.builder.ins().jump(after, &[]);
         }
         self.go_on(after);
+    }
+
+    /// Where a value of so many bytes is that lies behind the pointer at `at`.
+    fn behind(&mut self, at: Spot, bytes: u64) -> Spot {
+        match self.way {
+            Way::Encode { .. } => Spot::at(self.load(types::I64, at)),
+            Way::Decode { .. } => self.get_boxed(at, bytes),
+        }
     }
 
     /// Goes to the block of `entries` that `value` selects, or to `otherwise`.

@@ -440,10 +440,16 @@ impl<'a> Emitter<'a, '_> {
         let none = self.word(0);
         self.store(none, to);
         self.when(is_some, |this| {
-            let (bytes, price) = (this.word(room), this.word(room.max(1)));
-            let held = this.take(bytes, price);
-            this.store(held, to);
-            this.decode(body, element, Spot::at(held));
+            let held = this.get_boxed(to, room);
+            this.decode(body, element, held);
         });
+    }
+
+    /// Memory for a value of so many bytes, with a pointer to it at `to`.
+    pub fn get_boxed(&mut self, to: Spot, bytes: u64) -> Spot {
+        let (room, price) = (self.word(bytes), self.word(bytes.max(1)));
+        let held = self.take(room, price);
+        self.store(held, to);
+        Spot::at(held)
     }
 }

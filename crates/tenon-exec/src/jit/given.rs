@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tenon_plan::{
     Blittable, COUNT_BYTES, Cluster, Count, Layout, Op, Place, Plan, Plans, Scalar, links,
 };
-use tenon_schema::{EnumMember, Schema, TypeId, TypeKind, Union};
+use tenon_schema::{EnumMember, Schema, TypeId, TypeKind};
 
 use super::alike::alike;
 use super::linker::Routine;
@@ -280,8 +280,14 @@ impl Given {
         self.layouts.extent(&self.schema, layout).size
     }
 
-    pub fn arms_offset(&self, union: &Union) -> u64 {
-        self.layouts.arms_offset(&self.schema, union)
+    /// How far behind the beginning of the union `id` its arms lie.
+    pub fn arms_offset(&self, id: TypeId) -> u64 {
+        self.layouts.arms_offset(id)
+    }
+
+    /// Bytes of what lies behind the pointer that an arm of the union `id` is, if it is one.
+    pub fn boxed_arm(&self, id: TypeId, position: usize, arm: Layout<'_>) -> Option<u64> {
+        self.layouts.boxed_arm(&self.schema, id, position, arm)
     }
 
     /// What an item is moved as, if it lies in memory as on the wire and every pattern is a value.

@@ -13,6 +13,9 @@ pub(super) enum Bare {
     Text,
 }
 
+/// The keys of objects that stand for bytes.
+pub(super) const FORMS: [&str; 3] = ["hex", "base64", "text"];
+
 /// Hexadecimal digits, two for each byte.
 pub(super) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('?');

@@ -21,8 +21,11 @@ pub fn read(schema: &Schema, ty: &Type, json: &Json) -> Result<Value, JsonError>
     Reader { schema }.item(ty, json).map_err(JsonError::at_root)
 }
 
-/// Reads the arguments of a procedure: nothing (or `null`) for none, the value for one, and for
-/// several an object by name or an array by position.
+/// Reads the arguments of a procedure: nothing (or `null`) for none, the value or an object by name for one, and
+/// for several an object by name or an array by position.
+///
+/// `{"NAME": VALUE}` gives the only argument by its name unless it is already a way to write the value itself: as
+/// a struct whose only field has that name, for instance.
 ///
 /// # Errors
 /// As [`read`].
@@ -46,6 +49,9 @@ impl<'a> Reader<'a> {
         let values = match (parameters, json) {
             ([], Json::Null) => Vec::new(),
             ([], json) => return Err(JsonError::expected("no arguments", json)),
+            ([one], Json::Object(members)) if self.is_by_name(one, members) => {
+                self.by_name(parameters, members)?
+            }
             ([one], json) => vec![self.item(&one.ty, json)?],
             (several, Json::Array(items)) if items.len() == several.len() => {
                 self.by_position(several, items)?
@@ -62,6 +68,40 @@ impl<'a> Reader<'a> {
             }
         };
         Ok(Value::Struct(values))
+    }
+
+    /// Returns whether `members` give the only parameter by its name, and are not the value itself.
+    fn is_by_name(&self, parameter: &Field, members: &Map<String, Json>) -> bool {
+        members.len() == 1
+            && members.contains_key(&parameter.name)
+            && !self.is_written_with(&parameter.ty, &parameter.name)
+    }
+
+    /// Returns whether an object whose only member is called `key` may be a value of type `ty`.
+    fn is_written_with(&self, ty: &Type, key: &str) -> bool {
+        if linked_list(self.schema, ty).is_some() {
+            return false;
+        }
+        match self.schema.resolve(ty) {
+            Type::Opaque(_) | Type::String(_) | Type::Quadruple => bytes::FORMS.contains(&key),
+            // What may be null twice over is written as an array.
+            Type::Optional(to) => !may_be_null(self.schema, to) && self.is_written_with(to, key),
+            Type::Named(id) => match &self.schema.type_def(*id).kind {
+                TypeKind::Struct(_) => {
+                    let fields = memory_fields(self.schema, *id).unwrap_or_default();
+                    let mut others = fields.iter().filter(|field| field.name != key);
+                    let has_key = fields.iter().any(|field| field.name == key);
+                    has_key && others.all(|field| self.may_be_left_out(field))
+                }
+                TypeKind::Union(union) => union.discriminant == key,
+                TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn may_be_left_out(&self, field: &Field) -> bool {
+        matches!(self.schema.resolve(&field.ty), Type::Optional(_))
     }
 
     fn item(&self, ty: &Type, json: &Json) -> Result<Value, JsonError> {
@@ -189,9 +229,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Value, JsonError> {
         let value = match members.get(key) {
             Some(json) => self.item(&field.ty, json),
-            None if matches!(self.schema.resolve(&field.ty), Type::Optional(_)) => {
-                self.item(&field.ty, &Json::Null)
-            }
+            None if self.may_be_left_out(field) => self.item(&field.ty, &Json::Null),
             None => Err(missing()),
         };
         value.map_err(|error| error.in_field(key))

@@ -10,10 +10,10 @@
 //! | `T x[n]` | `n` elements |
 //! | `T *` | a pointer, null for none |
 //! | a struct, the arguments of a procedure | the fields in order |
-//! | a union | the discriminant, then the largest arm's room |
+//! | a union | the discriminant, then the largest arm's room; an arm in which it contains itself is a pointer |
 
 use tenon_plan::links::{linked_list, memory_fields, memory_types};
-use tenon_plan::{Layout, Place, Scalar};
+use tenon_plan::{BoxedArms, Layout, Place, Scalar};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 use thiserror::Error;
 
@@ -45,7 +45,7 @@ pub struct Extent {
 /// No frame can hold values of this interface.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LayoutError {
-    /// An arm of a union holds the union itself and not a pointer to it.
+    /// A struct holds itself and not a pointer to it.
     #[error("a value of `{0}` would contain another in place")]
     Endless(String),
     /// A value takes more than 256 MiB in place.
@@ -66,6 +66,7 @@ impl LayoutError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layouts {
     types: Vec<Option<Measured>>,
+    boxed: BoxedArms,
 }
 
 /// How the values of a named type lie in memory.
@@ -120,6 +121,7 @@ impl Layouts {
     pub fn new(schema: &Schema) -> Result<Self, LayoutError> {
         let mut layouts = Self {
             types: vec![None; schema.types.len()],
+            boxed: BoxedArms::of(schema),
         };
         let mut open = vec![false; schema.types.len()];
         for id in (0..schema.types.len() as u32).map(TypeId) {
@@ -188,9 +190,21 @@ impl Layouts {
     }
 
     /// How far behind the beginning of a union its arms lie.
-    pub fn arms_offset(&self, schema: &Schema, union: &Union) -> u64 {
-        let arms = self.arms(schema, union);
-        discriminant(schema, union).then(arms).1
+    pub(crate) fn arms_offset(&self, id: TypeId) -> u64 {
+        self.starts(id).first().copied().unwrap_or(0)
+    }
+
+    /// Bytes of what lies behind the pointer that the arm at `position` of the union `id` is, the default arm being the
+    /// last; `None` if the arm lies in place.
+    pub(crate) fn boxed_arm(
+        &self,
+        schema: &Schema,
+        id: TypeId,
+        position: usize,
+        arm: Layout<'_>,
+    ) -> Option<u64> {
+        let is_boxed = self.boxed.contains(id, position);
+        is_boxed.then(|| self.extent(schema, arm).size)
     }
 
     fn measure(
@@ -207,7 +221,7 @@ impl Layouts {
         if std::mem::replace(&mut open[at], true) {
             return Err(LayoutError::Endless(name()));
         }
-        for inner in in_place(schema, id) {
+        for inner in self.in_place(schema, id) {
             self.measure(schema, inner, open)?;
         }
         let extent = self.definition(schema, id);
@@ -230,6 +244,20 @@ impl Layouts {
             }
         }
         Ok(())
+    }
+
+    /// The named types that a value holds in place.
+    fn in_place(&self, schema: &Schema, id: TypeId) -> Vec<TypeId> {
+        let used: Vec<&Type> = match &schema.type_def(id).kind {
+            TypeKind::Union(union) => {
+                let arms = union.alternatives().enumerate();
+                let arms = arms.filter(|(position, _)| !self.boxed.contains(id, *position));
+                arms.filter_map(|(_, arm)| Some(&arm?.ty)).collect()
+            }
+            _ => memory_types(schema, id),
+        };
+        let used = used.into_iter();
+        used.filter_map(|ty| by_value(schema, ty)).collect()
     }
 
     /// Whether all that lies elsewhere, behind a pointer or a count, is small enough too. Named
@@ -255,7 +283,7 @@ impl Layouts {
             TypeKind::Enum(_) => Extent::of::<i32>(),
             TypeKind::Struct(_) => self.record(schema, memory_fields(schema, id).unwrap_or(&[])),
             TypeKind::Union(union) => {
-                let arms = self.arms(schema, union);
+                let arms = self.arms(schema, id, union);
                 discriminant(schema, union).then(arms).0.padded()
             }
             TypeKind::Typedef(to) => self.of_use(schema, to),
@@ -268,7 +296,10 @@ impl Layouts {
             TypeKind::Struct(_) => {
                 self.offsets(schema, memory_fields(schema, id).unwrap_or_default())
             }
-            TypeKind::Union(union) => vec![self.arms_offset(schema, union)],
+            TypeKind::Union(union) => {
+                let arms = self.arms(schema, id, union);
+                vec![discriminant(schema, union).then(arms).1]
+            }
             TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
         }
     }
@@ -285,8 +316,12 @@ impl Layouts {
     }
 
     /// Room for the largest arm.
-    fn arms(&self, schema: &Schema, union: &Union) -> Extent {
-        let extents = union.fields().map(|field| self.of_use(schema, &field.ty));
+    fn arms(&self, schema: &Schema, id: TypeId, union: &Union) -> Extent {
+        let arms = union.alternatives().enumerate();
+        let extents = arms.filter_map(|(position, arm)| match self.boxed.contains(id, position) {
+            true => Some(Extent::of::<*mut u8>()),
+            false => arm.map(|field| self.of_use(schema, &field.ty)),
+        });
         let either = |a: Extent, b: Extent| Extent {
             size: a.size.max(b.size),
             align: a.align.max(b.align),
@@ -342,9 +377,4 @@ fn by_value(schema: &Schema, ty: &Type) -> Option<TypeId> {
         Type::Array(element, Length::Fixed(_)) => by_value(schema, element),
         _ => None,
     }
-}
-
-fn in_place(schema: &Schema, id: TypeId) -> Vec<TypeId> {
-    let used = memory_types(schema, id).into_iter();
-    used.filter_map(|ty| by_value(schema, ty)).collect()
 }

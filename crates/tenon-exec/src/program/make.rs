@@ -422,6 +422,28 @@ impl<'a> Maker<'a> {
         };
     }
 
+    /// The body of the arm at a position of a union, which may lie behind a pointer.
+    fn arm(&mut self, body: &'a Ops, inside: &Inside<'a>, (id, position): (TypeId, usize)) -> Body {
+        let boxed = self
+            .layouts
+            .boxed_arm(self.schema, id, position, inside.layout);
+        let Some(bytes) = boxed else {
+            return self.body(body, inside, 0);
+        };
+        let start = self.here();
+        self.emit(Step::External, inside.name);
+        let Body { length, .. } = self.body(body, inside, 0);
+        self.program.steps[start as usize] = Step::Boxed {
+            at: 0,
+            bytes: narrow(bytes),
+            length,
+        };
+        Body {
+            start,
+            length: self.here() - start,
+        }
+    }
+
     fn switch(&mut self, op: &'a Op, layout: Layout<'a>, owner: &'a str, (at, name): (u32, u32)) {
         let Op::Switch {
             discriminant,
@@ -432,15 +454,16 @@ impl<'a> Maker<'a> {
         else {
             unreachable!("called for switches");
         };
-        let Some(union) = layout.union(self.schema) else {
+        let union = layout.named(self.schema).zip(layout.union(self.schema));
+        let Some((id, union)) = union else {
             unreachable!("the verifier lets only unions be switched");
         };
         let position = self.program.steps.len();
         self.emit(Step::External, name);
         let mut cases = Vec::new();
-        for (Arm { values, body }, of) in arms.iter().zip(&union.arms) {
+        for (index, (Arm { values, body }, of)) in arms.iter().zip(&union.arms).enumerate() {
             let inside = self.inside(Layout::of_arm(of.field.as_ref()), owner, name);
-            let body = self.body(body, &inside, 0);
+            let body = self.arm(body, &inside, (id, index));
             cases.extend(values.iter().map(|value| (*value, body)));
         }
         // The first arm that has a value is selected by it.
@@ -449,12 +472,12 @@ impl<'a> Maker<'a> {
         let default = default.as_ref().map(|body| {
             let field = union.default.as_ref().and_then(Option::as_ref);
             let inside = self.inside(Layout::of_arm(field), owner, name);
-            self.body(body, &inside, 0)
+            self.arm(body, &inside, (id, union.arms.len()))
         });
         let discriminant = (*discriminant, self.number(*discriminant));
         self.program.switches.push(Switch {
             at,
-            arms_at: at + narrow(self.layouts.arms_offset(self.schema, union)),
+            arms_at: at + narrow(self.layouts.arms_offset(id)),
             discriminant: discriminant.1,
             scalar: discriminant.0,
             cases,

@@ -180,6 +180,13 @@ pub(crate) enum Step {
         bytes: u32,
         length: u32,
     },
+    /// What lies behind a pointer, of which there is nothing on the wire.
+    Boxed {
+        at: u32,
+        /// Bytes of the value in memory.
+        bytes: u32,
+        length: u32,
+    },
     /// By its position among the lists.
     List {
         list: u32,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tenon_exec::{Interface, Value};
-use tenon_idl::{Options, Parsed};
+use tenon_idl::{Options, Parsed, Undeclared};
 use tenon_schema::{Schema, TypeId};
 use tenon_wire::{Buffer, Encoder};
 
@@ -19,9 +19,13 @@ pub fn interface(text: &str) -> Interface {
     Interface::new(schema(text)).expect("types that end")
 }
 
-/// What `text` describes.
+/// Returns what `text` describes, in which types may be missing: only values of them are refused.
 pub fn schema(text: &str) -> Schema {
-    described(tenon_idl::parse_text("test.x", text, &Options::default()))
+    let options = Options {
+        undeclared: Undeclared::Allowed,
+        ..Options::default()
+    };
+    described(tenon_idl::parse_text("test.x", text, &options))
 }
 
 fn described(parsed: Parsed) -> Schema {
@@ -29,7 +33,7 @@ fn described(parsed: Parsed) -> Schema {
     parsed.schema.unwrap_or_else(|| panic!("{errors}"))
 }
 
-fn parsed(parsed: Parsed) -> Interface {
+pub fn parsed(parsed: Parsed) -> Interface {
     Interface::new(described(parsed)).expect("types that end")
 }
 

@@ -10,12 +10,15 @@ mod header;
 mod names;
 mod planned;
 mod procedures;
+mod rename;
 mod sample;
 mod server;
 mod spot;
 pub mod stubs;
 mod table;
 mod xdr;
+
+pub use rename::{SameName, for_c};
 
 use tenon_plan::{Lists, Pass, PlanError, Plans, Representation};
 use tenon_schema::Schema;

@@ -7,7 +7,9 @@ mod code;
 mod form;
 mod marshal;
 mod members;
+mod modules;
 pub mod names;
+mod serde;
 mod service;
 mod shape;
 mod stack;
@@ -16,7 +18,7 @@ mod types;
 mod variants;
 mod views;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
@@ -28,7 +30,8 @@ pub use stack::Refused;
 
 use crate::writer::{Writer, comment};
 use marshal::Marshalling;
-use names::Names;
+use modules::Module;
+use names::{Case, Names, Scope};
 use shape::{Shape, Shapes};
 use traits::Traits;
 
@@ -52,6 +55,8 @@ pub struct Options {
     /// Whether servers are handed room for results that lie on the wire as in memory, and write them
     /// where they are sent from.
     pub reserved: bool,
+    /// Whether strings are `String`, which is checked where one is read, and not `BString`, which holds any bytes.
+    pub utf8_strings: bool,
     /// The path of the crate `tenon-tokio` if there are to be clients whose calls are awaited, and
     /// services whose methods are asynchronous.
     pub tokio: Option<String>,
@@ -67,6 +72,7 @@ impl Default for Options {
             skip_included: false,
             views: false,
             reserved: false,
+            utf8_strings: false,
             tokio: None,
         }
     }
@@ -90,32 +96,29 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Resul
         forms,
         options,
         names: Names::of(schema, &suffixes),
+        module: Cell::new(modules::ROOT),
         borrowing: RefCell::default(),
         traits: Traits::new(&shapes),
         shapes: &shapes,
         imports: RefCell::default(),
     };
-    let mut body = Writer::new();
-    rust.write_constants(&mut body);
-    rust.write_types(&mut body);
-    rust.write_services(&mut body);
     let mut file = Writer::new();
     rust.write_heading(&mut file);
-    Ok(file.finish() + &body.finish())
+    rust.write_module(&mut file, modules::ROOT);
+    Ok(file.finish())
 }
 
-/// What the file is called that holds the stubs of an interface file: as the module that it is. So `nfs-prot.x`
-/// becomes `nfs_prot.rs`, as no name of Rust has a `-`.
+/// Names the file that holds the stubs of an interface file as the module that it is: `nfs-prot.x` becomes
+/// `nfs_prot.rs`, and `BlobStore.x` `blob_store.rs`.
 pub fn file_name(interface: &Path) -> String {
     let stem = interface.file_stem().unwrap_or_default();
     let stem = stem.to_string_lossy();
-    let gap = match stem.starts_with(|first: char| first.is_numeric()) {
-        true => "_",
-        false => "",
+    let legal = |it: char| match it.is_ascii_alphanumeric() || it.is_alphabetic() {
+        true => it,
+        false => '_',
     };
-    let legal = |it: char| if it.is_alphanumeric() { it } else { '_' };
     let name: String = stem.chars().map(legal).collect();
-    format!("{gap}{name}.rs")
+    format!("{}.rs", Scope::default().name(&name, Case::Snake))
 }
 
 /// All that is decided about the file before it is written.
@@ -124,16 +127,18 @@ struct Rust<'a> {
     forms: &'a [Form<'a>],
     options: &'a Options,
     names: Names,
+    /// The module that is being written.
+    module: Cell<usize>,
     shapes: &'a Shapes<'a>,
     traits: Traits<'a>,
     /// The types whose values hold something that a view borrows, as soon as somebody asks.
     borrowing: RefCell<Option<HashSet<TypeId>>>,
-    /// Paths below `tenon` that the file names.
+    /// Paths below `tenon` that the module names.
     imports: RefCell<BTreeSet<&'static str>>,
 }
 
 impl Rust<'_> {
-    /// Notes that the file names these paths below the crate `tenon`.
+    /// Notes that the module names these paths below the crate `tenon`.
     fn uses(&self, paths: &[&'static str]) {
         self.imports.borrow_mut().extend(paths);
     }
@@ -151,17 +156,39 @@ impl Rust<'_> {
         // What `tenon::stubs!` says of those that it includes. Whoever brings the file in may have said some of it.
         if !self.options.for_include {
             w.line("#![allow(dead_code, missing_docs, unreachable_pub)]");
-            w.line("#![allow(clippy::duplicated_attributes, clippy::large_enum_variant)]");
-            w.line("#![allow(clippy::pedantic)]");
+            // What is named so in an interface, and how many parameters a procedure has, is not for Rust to say.
+            w.line("#![allow(clippy::all, clippy::pedantic)]");
         }
-        let imports = self.imports.borrow();
+    }
+
+    /// Writes what stands in a module: what it imports, its definitions, and the modules inside.
+    fn write_module(&self, w: &mut Writer, module: usize) {
+        let around = self.module.replace(module);
+        let mut body = w.beside();
+        self.write_constants(&mut body);
+        self.write_types(&mut body);
+        self.write_services(&mut body);
+        self.write_imports(w, module);
+        w.raw_text(&body.finish());
+        for inner in self.here().inside.iter().copied() {
+            w.gap();
+            w.braces(&format!("pub mod {}", self.names.of_module(inner)), |w| {
+                self.write_module(w, inner);
+            });
+        }
+        self.module.set(around);
+    }
+
+    /// Writes what the module imports, in front of its definitions.
+    fn write_imports(&self, w: &mut Writer, module: usize) {
+        let imports = self.imports.take();
         let (wire, top): (Vec<&str>, Vec<&str>) =
             imports.iter().partition(|path| path.starts_with("wire::"));
         let wire: Vec<&str> = wire
             .iter()
             .filter_map(|path| path.strip_prefix("wire::"))
             .collect();
-        if !imports.is_empty() {
+        if !imports.is_empty() && module == modules::ROOT {
             w.gap();
         }
         write_use(w, &format!("{}::wire", self.options.tenon), wire);
@@ -169,19 +196,20 @@ impl Rust<'_> {
     }
 
     fn write_constants(&self, w: &mut Writer) {
-        let constants = self.schema.constants.iter().zip(&self.names.constants);
-        for (constant, name) in constants.filter(|(constant, _)| self.is_wanted(&constant.origin)) {
+        let here = self.here().constants.iter();
+        let here = here.map(|position| (&self.schema.constants[*position], position));
+        for (constant, position) in here.filter(|(constant, _)| self.is_wanted(&constant.origin)) {
             w.line("");
-            types::write_constant(w, constant, name);
+            types::write_constant(w, constant, &self.names.constants[*position]);
         }
     }
 
     fn write_types(&self, w: &mut Writer) {
-        for (index, def) in self.schema.types.iter().enumerate() {
+        for id in self.here().types.iter().copied() {
+            let def = self.schema.type_def(id);
             w.line("");
-            let id = TypeId(index as u32);
             if !self.is_wanted(&def.origin) {
-                w.line(format!("pub use super::{};", self.names.of_type(id).name));
+                w.line(format!("pub use {};", self.outside(id)));
                 continue;
             }
             types::write(w, self, id);
@@ -238,6 +266,7 @@ impl Rust<'_> {
             Shape::Scalar(scalar) => self.scalar_text(*scalar),
             Shape::Bytes(bytes) => format!("[u8; {bytes}]"),
             Shape::Opaque => "Vec<u8>".to_owned(),
+            Shape::Text if self.options.utf8_strings => "String".to_owned(),
             Shape::Text => {
                 self.uses(&["wire::BString"]);
                 "BString".to_owned()
@@ -246,8 +275,29 @@ impl Rust<'_> {
             Shape::Vec(element) => format!("Vec<{}>", self.type_text(element)),
             Shape::Option(to) => format!("Option<{}>", self.type_text(to)),
             Shape::Boxed(to) => format!("Box<{}>", self.type_text(to)),
-            Shape::Named(id) | Shape::Alias(id, _) => self.names.of_type(*id).name.clone(),
+            Shape::Named(id) | Shape::Alias(id, _) => self.type_name(*id),
         }
+    }
+
+    /// The name of a type, as the module that is being written has it.
+    fn type_name(&self, id: TypeId) -> String {
+        self.path_to(id) + &self.names.of_type(id).name
+    }
+
+    /// What stands in front of the names of a type in the module that is being written.
+    fn path_to(&self, id: TypeId) -> String {
+        let module = self.names.modules().of(&self.schema.type_def(id).name);
+        self.names.path(self.module.get(), module)
+    }
+
+    /// A type that the module around the file defines, in a module like the one that is being written.
+    fn outside(&self, id: TypeId) -> String {
+        self.names.path_outside(self.module.get()) + &self.names.of_type(id).name
+    }
+
+    /// What stands in the module that is being written.
+    fn here(&self) -> &Module {
+        self.names.modules().get(self.module.get())
     }
 
     fn scalar_text(&self, scalar: Scalar) -> String {
@@ -264,7 +314,7 @@ impl Rust<'_> {
             Scalar::F64 => "f64",
             Scalar::F128 => "[u8; 16]",
             Scalar::Bool => "bool",
-            Scalar::Enum(id) => return self.names.of_type(id).name.clone(),
+            Scalar::Enum(id) => return self.type_name(id),
         };
         text.to_owned()
     }
@@ -278,7 +328,7 @@ fn write_use(w: &mut Writer, path: &str, mut names: Vec<&str>) {
         [name] => w.line(format!("use {path}::{name};")),
         names => {
             let flat = format!("use {path}::{{{}}};", names.join(", "));
-            if flat.len() < 100 {
+            if w.column() + flat.len() < 100 {
                 return w.line(flat);
             }
             w.line(format!("use {path}::{{"));

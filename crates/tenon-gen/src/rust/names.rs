@@ -7,16 +7,26 @@
 //!    functions as `snake_case`, constants as `SCREAMING_SNAKE_CASE`.
 //! 3. The procedures of a version and the members of an enum lose the words that all of them
 //!    start with, if there are at least two of them and a name that starts with a letter is left
-//!    for each: `NFSPROC3_READ` is the method `read`, `NFS3ERR_IO` the variant `ErrIo`. The
-//!    variants of a union are called as its case labels, those numbers `Case7`, `CaseMinus1`.
-//! 4. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
-//! 5. Of names that are now the same in one scope, the first in the interface keeps it and the
+//!    for each: `NFSPROC3_READ` is the method `read`, `NFS3ERR_IO` the variant `ErrIo`.
+//! 4. The variants of a union are called as the members of the enum, or the constants, that are its
+//!    case labels. Where a label is a number or a boolean, the variant is called as the field that it
+//!    selects, and `Void` if that is none; where several labels select a field or nothing, each stands
+//!    behind that: `Value7`, `VoidMinus1`. A default arm that stands for several values is called as
+//!    its field, or `Default`.
+//! 5. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
+//! 6. A namespace is a module, whose name is in `snake_case`.
+//! 7. Of names that are now the same in one scope, the first in the interface keeps it and the
 //!    others get `2`, `3`, ... at the end (`_2`, `_3` unless in `UpperCamelCase`).
 
 use std::collections::{HashMap, HashSet};
 
 use tenon_plan::Scalar;
-use tenon_schema::{EnumMember, Field, Procedure, Schema, TypeDef, TypeId, TypeKind, Union};
+use tenon_schema::{
+    EnumMember, Field, Procedure, Program, Schema, TypeDef, TypeId, TypeKind, Union, Version,
+    local_name,
+};
+
+use super::modules::Modules;
 
 /// The three ways to join words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,9 +128,13 @@ fn capitalized(word: &str) -> String {
     }
 }
 
-/// Every identifier of the generated file, in the order of the schema.
+/// Every identifier of the generated file, in the order of the schema. Names stand in the module of their namespace.
 #[derive(Debug, Clone)]
 pub struct Names {
+    /// The modules in which they stand.
+    modules: Modules,
+    /// Of these modules; that of the file itself is empty.
+    module_names: Vec<String>,
     /// Of types.
     pub types: Vec<TypeNames>,
     /// Of constants.
@@ -205,78 +219,74 @@ pub struct ProcedureNames {
     pub parameters: Vec<String>,
 }
 
+/// What has to differ in one module.
+struct Space {
+    types: Scope,
+    values: Scope,
+    /// The constants of procedures, by their names and numbers.
+    numbers: HashMap<(String, u32), String>,
+}
+
+impl Space {
+    fn new() -> Self {
+        Self {
+            types: Scope::new(RESERVED_TYPES),
+            values: Scope::new(&[]),
+            numbers: HashMap::new(),
+        }
+    }
+}
+
 impl Names {
     /// The names of everything in `schema`, with functions of typedefs for representations whose
     /// names end with `suffixes`.
     pub fn of(schema: &Schema, suffixes: &[&str]) -> Self {
-        let mut types = Scope::new(RESERVED_TYPES);
-        let mut values = Scope::new(&[]);
-        let mut numbers = HashMap::new();
+        let modules = Modules::new(schema);
+        let mut spaces: Vec<Space> = modules.ids().map(|_| Space::new()).collect();
+        let types = schema.types.iter().map(|def| {
+            let space = &mut spaces[modules.of(&def.name)];
+            type_names(schema, def, suffixes, space)
+        });
+        let types = types.collect();
+        let constants = schema.constants.iter().map(|constant| {
+            let values = &mut spaces[modules.of(&constant.name)].values;
+            values.name(local_name(&constant.name), Case::Screaming)
+        });
+        let constants = constants.collect();
+        let programs = schema.programs.iter().map(|program| {
+            let space = &mut spaces[modules.of(&program.name)];
+            program_names(program, space)
+        });
+        let programs = programs.collect();
         let mut names = Self {
-            types: schema
-                .types
-                .iter()
-                .map(|def| type_names(schema, def, suffixes, &mut types, &mut values))
-                .collect(),
-            constants: schema
-                .constants
-                .iter()
-                .map(|constant| values.name(&constant.name, Case::Screaming))
-                .collect(),
-            programs: schema
-                .programs
-                .iter()
-                .map(|program| ProgramNames {
-                    number: values.name(&program.name, Case::Screaming),
-                    versions: program
-                        .versions
-                        .iter()
-                        .map(|version| VersionNames {
-                            number: values.name(&version.name, Case::Screaming),
-                            server: types.name(&version.name, Case::Camel),
-                            service: types.name(&format!("{}_service", version.name), Case::Camel),
-                            client: types.name(&format!("{}_client", version.name), Case::Camel),
-                            async_client: String::new(),
-                            async_server: String::new(),
-                            async_service: String::new(),
-                            interface: String::new(),
-                            procedures: procedure_names(
-                                &version.procedures,
-                                &mut values,
-                                &mut numbers,
-                            ),
-                        })
-                        .collect(),
-                })
-                .collect(),
+            module_names: vec![String::new(); modules.ids().len()],
+            modules,
+            types,
+            constants,
+            programs,
         };
-        names.add_behind(schema, &mut types, &mut values);
+        names.add_behind(schema, &mut spaces);
         names
     }
 
     /// Names that must not make others step aside, and so come behind them.
-    fn add_behind(&mut self, schema: &Schema, types: &mut Scope, values: &mut Scope) {
+    fn add_behind(&mut self, schema: &Schema, spaces: &mut [Space]) {
+        let modules = &self.modules;
         for (names, def) in self.types.iter_mut().zip(&schema.types) {
-            names.view = types.name(&format!("{}_view", def.name), Case::Camel);
+            let types = &mut spaces[modules.of(&def.name)].types;
+            names.view = types.name(&format!("{}_view", local_name(&def.name)), Case::Camel);
         }
-        let versions = || schema.programs.iter().flat_map(|of| &of.versions);
-        let names = self.programs.iter_mut().flat_map(|of| &mut of.versions);
-        for (names, version) in names.zip(versions()) {
-            names.interface = values.name(&format!("{}_interface", version.name), Case::Screaming);
-            names.async_client = types.name(&format!("{}_async_client", version.name), Case::Camel);
-            for names in &mut names.procedures {
-                let name = format!("{}_{}", version.name, names.method);
-                names.call = types.name(&name, Case::Camel);
-            }
+        for (names, program) in self.programs.iter_mut().zip(&schema.programs) {
+            let space = &mut spaces[modules.of(&program.name)];
+            names.add_clients(program, space);
         }
-        let names = self.programs.iter_mut().flat_map(|of| &mut of.versions);
-        for (names, version) in names.zip(versions()) {
-            let mut name =
-                |rest: &str| types.name(&format!("{}_{rest}", version.name), Case::Camel);
-            names.async_server = name("async");
-            names.async_service = name("async_service");
-            for names in &mut names.procedures {
-                names.request = name(&format!("{}_request", names.method));
+        for (names, program) in self.programs.iter_mut().zip(&schema.programs) {
+            let space = &mut spaces[modules.of(&program.name)];
+            names.add_tasks(program, space);
+        }
+        for id in modules.ids() {
+            if let Some((around, name)) = modules.place(id) {
+                self.module_names[id] = spaces[around].types.name(name, Case::Snake);
             }
         }
     }
@@ -285,17 +295,114 @@ impl Names {
     pub fn of_type(&self, id: TypeId) -> &TypeNames {
         &self.types[id.0 as usize]
     }
+
+    /// The modules in which names stand.
+    pub fn modules(&self) -> &Modules {
+        &self.modules
+    }
+
+    /// The name of a module.
+    pub fn of_module(&self, id: usize) -> &str {
+        &self.module_names[id]
+    }
+
+    /// What stands in front of a name of the module `to` in the module `from`.
+    pub fn path(&self, from: usize, to: usize) -> String {
+        let (from, to) = (self.modules.way_to(from), self.modules.way_to(to));
+        let shared = from.iter().zip(&to).take_while(|(from, to)| from == to);
+        let shared = shared.count();
+        "super::".repeat(from.len() - shared) + &self.down(&to[shared..])
+    }
+
+    /// What stands in front of a name in the module `id` that is defined in a module of the same path, below the module
+    /// around the file.
+    pub fn path_outside(&self, id: usize) -> String {
+        let way = self.modules.way_to(id);
+        "super::".repeat(way.len() + 1) + &self.down(&way)
+    }
+
+    fn down(&self, way: &[usize]) -> String {
+        way.iter()
+            .map(|id| format!("{}::", self.of_module(*id)))
+            .collect()
+    }
 }
 
-fn type_names(
-    schema: &Schema,
-    def: &TypeDef,
-    suffixes: &[&str],
-    types: &mut Scope,
-    values: &mut Scope,
-) -> TypeNames {
+fn program_names(program: &Program, space: &mut Space) -> ProgramNames {
+    let number = space
+        .values
+        .name(local_name(&program.name), Case::Screaming);
+    let versions = program.versions.iter();
+    ProgramNames {
+        number,
+        versions: versions
+            .map(|version| version_names(version, space))
+            .collect(),
+    }
+}
+
+fn version_names(version: &Version, space: &mut Space) -> VersionNames {
+    let mut type_name = |ending: &str| {
+        space
+            .types
+            .name(&format!("{}{ending}", version.name), Case::Camel)
+    };
+    let (server, service, client) = (type_name(""), type_name("_service"), type_name("_client"));
+    VersionNames {
+        number: space.values.name(&version.name, Case::Screaming),
+        server,
+        service,
+        client,
+        async_client: String::new(),
+        async_server: String::new(),
+        async_service: String::new(),
+        interface: String::new(),
+        procedures: procedure_names(&version.procedures, &mut space.values, &mut space.numbers),
+    }
+}
+
+impl ProgramNames {
+    /// What clients stand on.
+    fn add_clients(&mut self, program: &Program, space: &mut Space) {
+        for (names, version) in self.versions.iter_mut().zip(&program.versions) {
+            names.interface = space
+                .values
+                .name(&format!("{}_interface", version.name), Case::Screaming);
+            let mut name = |rest: &str| {
+                space
+                    .types
+                    .name(&format!("{}_{rest}", version.name), Case::Camel)
+            };
+            names.async_client = name("async_client");
+            for names in &mut names.procedures {
+                names.call = name(&names.method);
+            }
+        }
+    }
+
+    /// What services for tasks stand on.
+    fn add_tasks(&mut self, program: &Program, space: &mut Space) {
+        for (names, version) in self.versions.iter_mut().zip(&program.versions) {
+            let mut name = |rest: &str| {
+                space
+                    .types
+                    .name(&format!("{}_{rest}", version.name), Case::Camel)
+            };
+            names.async_server = name("async");
+            names.async_service = name("async_service");
+            for names in &mut names.procedures {
+                names.request = name(&format!("{}_request", names.method));
+            }
+        }
+    }
+}
+
+fn type_names(schema: &Schema, def: &TypeDef, suffixes: &[&str], space: &mut Space) -> TypeNames {
+    let local = local_name(&def.name);
     let mut function = |does: &str, suffix: &str| {
-        values.name(&format!("{does}_{}{suffix}", def.name), Case::Snake)
+        space
+            .values
+            .name(&format!("{does}_{local}{suffix}"), Case::Snake)
     };
     let functions = match def.kind {
         TypeKind::Typedef(_) => suffixes
@@ -309,7 +416,7 @@ fn type_names(
         _ => Vec::new(),
     };
     TypeNames {
-        name: types.name(&def.name, Case::Camel),
+        name: space.types.name(local, Case::Camel),
         view: String::new(),
         functions,
         parts: match &def.kind {
@@ -348,40 +455,84 @@ fn field_names(fields: &[Field]) -> Vec<String> {
     names.collect()
 }
 
-/// The members of the enum that selects the arm are called as they are there.
+/// The variants of a union: as the members of the enum that selects the arm, or else as what the arms hold.
 fn variant_names(schema: &Schema, union: &Union) -> Vec<String> {
-    let mut scope = Scope::new(&[]);
-    let members = match Scalar::of(schema, &union.discriminant_type) {
+    let scalar = Scalar::of(schema, &union.discriminant_type);
+    let members = match scalar {
         Some(Scalar::Enum(id)) => match &schema.type_def(id).kind {
-            TypeKind::Enum(members) => members.as_slice(),
-            _ => &[],
+            TypeKind::Enum(members) => Some(members.as_slice()),
+            _ => None,
         },
-        _ => &[],
+        _ => None,
     };
+    let names = match members {
+        Some(members) => names_of_members(members, union),
+        None => names_of_fields(union, scalar == Some(Scalar::Bool)),
+    };
+    let mut scope = Scope::new(&[]);
+    let names = names.iter().map(|name| scope.name(name, Case::Camel));
+    names.collect()
+}
+
+fn names_of_members(members: &[EnumMember], union: &Union) -> Vec<String> {
     let common = common_words_of_members(members);
     let is_member = |label: &str| members.iter().any(|member| member.name == label);
     let cases = union.arms.iter().flat_map(|arm| &arm.cases);
-    let labels = cases
-        .map(|case| match is_member(&case.label) {
-            true => without_words(&case.label, common),
-            false => label(&case.label),
-        })
-        .chain(["default".to_owned()]);
-    labels
-        .map(|label| scope.name(&label, Case::Camel))
-        .collect()
+    let names = cases.map(|case| match is_member(&case.label) {
+        true => without_words(&case.label, common),
+        false => label(&case.label),
+    });
+    names.chain(["default".to_owned()]).collect()
 }
 
-/// A case label as a name: numbers get one.
-fn label(label: &str) -> String {
-    let name = |char: char| char.is_alphanumeric() || char == '_';
-    match label.chars().next() {
-        Some('-') => format!("case_minus_{}", &label[1..]),
-        Some(first) if first.is_alphabetic() || first == '_' => {
-            label.replace(|char| !name(char), "_")
-        }
-        _ => format!("case_{}", label.replace(|char| !name(char), "_")),
+/// A number tells less than the field that it selects; a constant has been given a name to tell what it is.
+fn names_of_fields(union: &Union, is_bool: bool) -> Vec<String> {
+    let mut names = Vec::new();
+    let voids = union.arms.iter().filter(|arm| arm.field.is_none());
+    let voids: usize = voids.map(|arm| arm.cases.len()).sum();
+    for arm in &union.arms {
+        let held = arm.field.as_ref().map_or("void", |field| &field.name);
+        let is_alone = match arm.field {
+            Some(_) => arm.cases.len() == 1,
+            None => voids == 1,
+        };
+        names.extend(arm.cases.iter().map(|case| match &*case.label {
+            name if is_constant(name) => name.to_owned(),
+            _ if is_alone => held.to_owned(),
+            label => format!("{held}_{}", numeral(label)),
+        }));
     }
+    let is_other_bool = is_bool && names.len() == 1 && voids == 0;
+    names.push(match &union.default {
+        Some(Some(field)) => field.name.clone(),
+        Some(None) if is_other_bool => "void".to_owned(),
+        Some(None) | None => "default".to_owned(),
+    });
+    names
+}
+
+fn is_constant(label: &str) -> bool {
+    let is_name = label.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    is_name && !["true", "false"].contains(&&*label.to_lowercase())
+}
+
+/// A case label as a name.
+fn label(label: &str) -> String {
+    match is_constant(label) {
+        true => numeral(label),
+        false => format!("case_{}", numeral(label)),
+    }
+}
+
+/// A case label as the end of a name.
+fn numeral(label: &str) -> String {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let (sign, digits) = match label.strip_prefix('-') {
+        Some(digits) => ("minus_", digits.trim()),
+        None => ("", label),
+    };
+    let digits = digits.replace(|char| !is_part(char), "_");
+    format!("{sign}{digits}")
 }
 
 fn procedure_names(
@@ -463,7 +614,7 @@ const KEYWORDS: &[&str] = &[
     "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Types and traits that the generated code names.
+/// Types, traits and crates that the generated code names.
 const RESERVED_TYPES: &[&str] = &[
     "BStr",
     "BString",
@@ -510,11 +661,16 @@ const RESERVED_TYPES: &[&str] = &[
     "Result",
     "Service",
     "Some",
+    "String",
     "TryFrom",
     "Vec",
     "View",
     "Word",
     "Xdr",
+    "alloc",
+    "core",
+    "std",
+    "tenon",
 ];
 
 /// Methods that every client has.
@@ -527,8 +683,8 @@ const RESERVED_METHODS: &[&str] = &[
     "with_timeout",
 ];
 
-/// Names that the methods of clients and servers use.
-const RESERVED_PARAMETERS: &[&str] = &["block", "call", "input", "item", "out", "reply", "value"];
+/// Names that the methods of clients and servers use while they still use parameters.
+const RESERVED_PARAMETERS: &[&str] = &["block", "call", "input", "out", "reply"];
 
 #[cfg(test)]
 mod tests {

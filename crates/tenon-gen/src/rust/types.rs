@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
+use tenon_plan::links::is_link;
 use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, TypeKind, Union};
 
 use super::code::{Block, Expr};
 use super::marshal;
 use super::members;
+use super::serde;
 use super::shape::Shape;
 use super::variants::{self, Variants};
 use super::{Rust, names::TypeNames};
@@ -50,7 +52,7 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         TypeKind::Struct(_) => write_struct(w, rust, id),
         TypeKind::Union(union) => write_union(w, rust, id, union),
         TypeKind::Typedef(to) => write_typedef(w, rust, id, to),
-        TypeKind::External => write_external(w, rust.names.of_type(id)),
+        TypeKind::External => write_external(w, rust, id),
     }
 }
 
@@ -60,6 +62,12 @@ fn write_doc(w: &mut Writer, def: &TypeDef) {
         false => w.doc("///", &def.doc),
     }
 }
+
+/// What is said of the element of a linked list.
+const DOC_OF_ELEMENT: &str = "
+It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
+alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
+one that is never empty, as a field that is no pointer holds it.";
 
 fn write_enum(w: &mut Writer, rust: &Rust<'_>, id: TypeId, members: &[EnumMember]) {
     let names = rust.names.of_type(id);
@@ -142,6 +150,9 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         .all(|((_, shape), _)| rust.traits.has_default(shape));
     let declare = |w: &mut Writer| {
         write_doc(w, rust.schema.type_def(id));
+        if is_link(rust.schema, id) {
+            w.doc("///", DOC_OF_ELEMENT);
+        }
         match is_whole {
             true => w.line(format!("#[derive({})]", rust.derives("Debug"))),
             false => write_derives(w, rust, id, is_wide, has_default),
@@ -152,6 +163,9 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
             false => w.braces(&head, |w| {
                 for ((field, shape), name) in &fields {
                     w.doc("///", &field.doc);
+                    if let Some(attribute) = serde::attribute(rust, shape) {
+                        w.line(attribute);
+                    }
                     w.line(format!("pub {name}: {},", rust.type_text(shape)));
                 }
             }),
@@ -330,7 +344,11 @@ fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, union: &Union) {
 
 fn declared(rust: &Rust<'_>, all: &Variants, variant: &variants::Variant) -> String {
     let name = &variant.name;
-    let held = variant.held.as_ref().map(|shape| rust.type_text(shape));
+    let held = variant.held.as_ref().map(|shape| {
+        let attribute = serde::attribute(rust, shape);
+        let attribute = attribute.map_or_else(String::new, |text| text + " ");
+        attribute + &rust.type_text(shape)
+    });
     match (&variant.value, held) {
         (Some(_), None) => name.clone(),
         (Some(_), Some(held)) => format!("{name}({held})"),
@@ -379,9 +397,9 @@ fn write_typedef(w: &mut Writer, rust: &Rust<'_>, id: TypeId, to: &Type) {
     ));
 }
 
-fn write_external(w: &mut Writer, names: &TypeNames) {
+fn write_external(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     w.line("///");
     w.line("/// The interface only names it: the module around this one has to define it, with");
     w.line("/// `Marshal`, `Debug`, `Clone`, `PartialEq` and `Default`.");
-    w.line(format!("pub use super::{};", names.name));
+    w.line(format!("pub use {};", rust.outside(id)));
 }

@@ -2,7 +2,7 @@
 //! keeps the discriminant.
 
 use tenon_plan::Scalar;
-use tenon_schema::{Schema, Type, TypeId, TypeKind, Union};
+use tenon_schema::{Field, Schema, Type, TypeId, TypeKind, Union};
 
 use super::Rust;
 use super::shape::Shape;
@@ -61,7 +61,7 @@ impl Variants {
 }
 
 /// The variants of the union `id`. Labels that are no value of the discriminant's type, and a
-/// default arm that nothing can select, have none.
+/// default arm that nothing can select, have none. A default arm that one of the two booleans selects has its.
 pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
     let name = &rust.schema.type_def(id).name;
     let held = rust.shapes.arms(id, union);
@@ -79,24 +79,26 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
                 value: Some((case.value, pattern)),
                 held: held.clone(),
                 label: label(name, of_arm.field.as_ref().map(|field| &field.name)),
-                doc: of_arm
-                    .field
-                    .as_ref()
-                    .map_or(String::new(), |field| field.doc.clone()),
+                doc: doc(scalar, of_arm.field.as_ref(), &case.label),
             });
         }
     }
     let covered = variants.len() as u64 == values_of(rust.schema, scalar);
     if let (Some(default), false) = (&union.default, covered) {
+        let value = other_boolean(scalar, &variants);
+        let selects = match (&value, variants.is_empty()) {
+            (Some((0, _)), _) => "FALSE",
+            (Some(_), _) => "TRUE",
+            (None, false) => "any other number",
+            (None, true) => "any number",
+        };
         variants.push(Variant {
             name: names.next_back().cloned().unwrap_or_default(),
             arm: union.arms.len(),
-            value: None,
+            value,
             held: held.last().cloned().flatten(),
             label: label(name, default.as_ref().map(|field| &field.name)),
-            doc: default
-                .as_ref()
-                .map_or(String::new(), |field| field.doc.clone()),
+            doc: doc(scalar, default.as_ref(), selects),
         });
     }
     Variants {
@@ -104,6 +106,29 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
         discriminant: discriminant_type(rust, &union.discriminant_type),
         label: label(name, Some(&union.discriminant)),
         is_total: covered || union.default.is_some(),
+    }
+}
+
+/// What is said of a variant. That of an enum's member tells by its name what selects it.
+fn doc(scalar: Option<Scalar>, field: Option<&Field>, label: &str) -> String {
+    let doc = field.map_or("", |field| &field.doc);
+    match scalar {
+        Some(Scalar::Enum(_)) => doc.to_owned(),
+        _ if doc.trim().is_empty() => format!("Selected by {label}."),
+        _ => format!("{doc}\n\nSelected by {label}."),
+    }
+}
+
+/// The boolean that is left, with its pattern, if there is one variant for the other.
+fn other_boolean(scalar: Option<Scalar>, variants: &[Variant]) -> Option<(i32, String)> {
+    match variants {
+        [
+            Variant {
+                value: Some((value, _)),
+                ..
+            },
+        ] if scalar == Some(Scalar::Bool) => Some((1 - value, (*value == 0).to_string())),
+        _ => None,
     }
 }
 
@@ -152,7 +177,8 @@ fn pattern(rust: &Rust<'_>, scalar: Option<Scalar>, value: i32) -> Option<String
             };
             let member = members.iter().position(|member| member.value == value)?;
             let names = rust.names.of_type(id);
-            Some(format!("{}::{}", names.name, names.parts[member]))
+            let path = rust.path_to(id);
+            Some(format!("{path}{}::{}", names.name, names.parts[member]))
         }
         Scalar::I64 | Scalar::U64 | Scalar::F32 | Scalar::F64 | Scalar::F128 => None,
     }

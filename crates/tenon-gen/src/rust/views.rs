@@ -72,6 +72,7 @@ impl Rust<'_> {
         match shape.real() {
             shape if !self.borrows(shape, &|id| self.borrows_inside(id)) => self.type_text(shape),
             Shape::Opaque => "&'a [u8]".to_owned(),
+            Shape::Text if self.options.utf8_strings => "&'a str".to_owned(),
             Shape::Text => {
                 self.uses(&["wire::BStr"]);
                 "&'a BStr".to_owned()
@@ -84,7 +85,10 @@ impl Rust<'_> {
             Shape::Array(element, count) => format!("[{}; {count}]", inner(element)),
             Shape::Option(to) => format!("Option<{}>", inner(to)),
             Shape::Boxed(to) => format!("Box<{}>", inner(to)),
-            Shape::Named(id) => format!("{}<'a>", self.names.of_type(*id).view),
+            Shape::Named(id) => {
+                let path = self.path_to(*id);
+                format!("{path}{}<'a>", self.names.of_type(*id).view)
+            }
             other => unreachable!("{other:?} borrows nothing"),
         }
     }

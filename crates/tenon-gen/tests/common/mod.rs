@@ -48,10 +48,15 @@ pub fn stubs(path: &Path) -> String {
         reserved: true,
         ..Options::default()
     };
+    let utf8 = Options {
+        utf8_strings: true,
+        ..views.clone()
+    };
     match file_name(path).as_str() {
         "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], views),
-        "borrowed.x" => stubs_with(path, &lean, views),
+        "arguments.x" | "borrowed.x" | "namespaces.x" => stubs_with(path, &lean, views),
         "reserved.x" => stubs_with(path, &lean, reserved),
+        "utf8.x" => stubs_with(path, &lean, utf8),
         "tasks.x" => stubs_with(path, &lean, tasks),
         "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
         "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "results.x" | "service.x" => {
@@ -66,7 +71,8 @@ pub fn stubs_in(path: &Path, representations: &[Representation]) -> String {
     stubs_with(path, representations, Options::default())
 }
 
-fn stubs_with(path: &Path, representations: &[Representation], options: Options) -> String {
+/// The same with these choices.
+pub fn stubs_with(path: &Path, representations: &[Representation], options: Options) -> String {
     let schema = schema(path);
     let plans = representations.iter().map(|of| plans(&schema, *of));
     let plans: Vec<_> = plans.collect();

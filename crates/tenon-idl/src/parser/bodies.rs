@@ -3,6 +3,7 @@
 use crate::ast::{Arm, Body, Declaration, Expression, Member, Union};
 use crate::diagnostics::Diagnostic;
 use crate::expression::Within;
+use crate::source::Span;
 
 use super::{Failed, Parse, Parser};
 
@@ -98,20 +99,38 @@ impl Parser<'_> {
         let specifier = self.specifier()?;
         let discriminant = self.declarator(specifier, "the name of the discriminant")?;
         self.expect(")", "")?;
+        let open = self.cursor.peek().span;
         self.expect("{", "and the cases")?;
         let mut union = Union {
             discriminant,
             arms: Vec::new(),
             default: None,
         };
+        let mut has_failed = false;
         while !self.cursor.eat("}") {
             match self.union_part(&mut union) {
                 Ok(()) => {}
-                Err(Failed) if !self.at_end() && self.recover_in_body() => {}
+                Err(Failed) if !self.at_end() && self.recover_in_body() => has_failed = true,
                 Err(Failed) => return Err(Failed),
             }
         }
+        if !has_failed {
+            self.check_arms(&union, open);
+        }
         Ok(union)
+    }
+
+    /// Without arms there is no value.
+    fn check_arms(&mut self, union: &Union, open: Span) {
+        match (&union.default, union.arms.is_empty()) {
+            (None, true) => {
+                let error = Diagnostic::error(open, "a union has arms");
+                let hint = "without any there is no value of it, nor of what contains it";
+                self.diagnostics.push(error.hint(hint));
+            }
+            (Some(_), true) => self.dialect(open, "a union has a `case`"),
+            (_, false) => {}
+        }
     }
 
     /// `case 1: case 2: int x;` or `default: void;`
@@ -135,6 +154,9 @@ impl Parser<'_> {
         }
         if cases.is_empty() && !is_default {
             return Err(self.expected("`case`, `default` or `}`", ""));
+        }
+        if is_default && !cases.is_empty() {
+            self.dialect(start.span, "`default` stands alone");
         }
         let field = self.declaration()?;
         if is_default && union.default.is_some() {

@@ -1,6 +1,7 @@
 //! Words to the syntax tree, by recursive descent; goes on behind an error.
 
 mod bodies;
+mod namespaces;
 mod programs;
 mod types;
 
@@ -15,6 +16,8 @@ use crate::options::Options;
 use crate::preprocess::{MacroConstant, Unit};
 use crate::source::{Sources, Span};
 use crate::token::{Token, TokenKind};
+
+use namespaces::Scope;
 
 /// Something is wrong and has been reported: the caller looks for a place to go on.
 pub(crate) struct Failed;
@@ -40,6 +43,7 @@ pub(crate) fn parse(
         options,
         diagnostics,
         depth: 0,
+        scope: Scope::outermost(),
     };
     // A macro's position is that of the next word, so that it comes first of two that are equal.
     let mut definitions = parser.macro_constants(unit);
@@ -53,8 +57,9 @@ struct Parser<'a> {
     comments: Comments<'a>,
     options: &'a Options,
     diagnostics: &'a mut Diagnostics,
-    /// How many type bodies are open around the one at hand.
+    /// How many type bodies and namespaces are open around the word at hand.
     depth: usize,
+    scope: Scope,
 }
 
 /// Where an item starts, for its documentation.
@@ -69,34 +74,36 @@ impl Parser<'_> {
         let mut definitions = Vec::new();
         while !self.at_end() && !self.diagnostics.exhausted() {
             let before = self.cursor.position();
-            match self.definition() {
-                Ok(definition) => definitions.extend(definition),
-                Err(Failed) => self.recover(before),
+            if let Err(Failed) = self.definition(&mut definitions) {
+                self.recover(before);
             }
         }
         definitions
     }
 
-    /// One definition; `None` for what means nothing to the schema.
-    fn definition(&mut self) -> Parse<Option<Definition>> {
+    /// Appends one definition, or those of a namespace, to `definitions`.
+    fn definition(&mut self, definitions: &mut Vec<Definition>) -> Parse<()> {
         let start = self.start();
         let word = self.cursor.word();
         let mut definition = match word {
             Some("const") => self.constant()?,
             Some("typedef") => match self.typedef()? {
                 Some(definition) => definition,
-                None => return Ok(None),
+                None => return Ok(()),
             },
             Some("enum" | "struct" | "union") => self.type_definition()?,
             Some("program") => self.program()?,
-            Some("namespace" | "pragma") => return self.skip_dialect_line(),
+            Some("namespace") => return self.namespace(definitions),
+            Some("pragma") => return self.skip_pragma(),
             _ if self.cursor.peek().is(";") => return self.stray_semicolon(),
             _ => return Err(self.no_definition()),
         };
         definition.doc = self.doc(start);
+        definition.namespace.clone_from(&self.scope.namespace);
         definition.position = start.position;
         definition.end = self.cursor.position();
-        Ok(Some(definition))
+        definitions.push(definition);
+        Ok(())
     }
 
     /// `const NAME = value;`
@@ -113,51 +120,55 @@ impl Parser<'_> {
         Ok(Definition::new(name, DefinitionKind::Constant(constant)))
     }
 
-    /// `namespace name;` and `pragma ..`, up to a `;` or the end of the line: they say nothing
-    /// about the wire.
-    fn skip_dialect_line(&mut self) -> Parse<Option<Definition>> {
+    /// `pragma ..`, up to a `;` or the end of the line: it says nothing about the wire.
+    fn skip_pragma(&mut self) -> Parse<()> {
         let first = self.cursor.advance();
-        let message = format!("`{}` is not known to rpcgen", self.cursor.text(first));
-        self.dialect(first.span, message);
+        self.dialect(first.span, "`pragma` is not known to rpcgen");
         while !self.at_end() && !self.cursor.peek().first_on_line {
             if self.cursor.advance().is(";") {
                 break;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn stray_semicolon(&mut self) -> Parse<Option<Definition>> {
+    fn stray_semicolon(&mut self) -> Parse<()> {
         let token = self.cursor.advance();
         self.dialect(token.span, "a `;` that ends nothing");
-        Ok(None)
+        Ok(())
     }
 
     fn no_definition(&mut self) -> Failed {
         let found = self.cursor.describe();
         let span = self.cursor.peek().span;
-        let error = Diagnostic::error(span, format!("expected a definition, found {found}"))
-            .label("`const`, `typedef`, `enum`, `struct`, `union` or `program` starts one");
+        let error = Diagnostic::error(span, format!("expected a definition, found {found}")).label(
+            "`const`, `typedef`, `enum`, `struct`, `union`, `program` or `namespace` starts one",
+        );
         self.fail(error)
     }
 
-    /// Moves on to where a definition can start, at least one word behind `before`.
+    /// Moves on to where a definition can start, at least one word behind `before`, or in front of the `}` that ends
+    /// the namespace.
     fn recover(&mut self, before: usize) {
         if self.cursor.position() == before {
             self.cursor.advance();
         }
         while !self.at_end() {
             let token = self.cursor.peek();
-            if token.first_on_line && self.at_definition() && self.starts_in_first_column(token) {
+            if self.starts_definition(token) || self.ends_namespace(token) {
                 return;
             }
             self.cursor.advance();
         }
     }
 
-    /// Fields start with `struct`, too, but are indented.
-    fn starts_in_first_column(&self, token: Token) -> bool {
-        self.cursor.sources.locate(token.span).column == 1
+    /// Whether `token`, the one at hand, starts a definition. Fields start with `struct`, too, but are indented.
+    fn starts_definition(&self, token: Token) -> bool {
+        token.first_on_line && self.at_definition() && self.column(token) == self.scope.column
+    }
+
+    fn column(&self, token: Token) -> u32 {
+        self.cursor.sources.locate(token.span).column
     }
 
     fn at_definition(&self) -> bool {
@@ -187,12 +198,7 @@ impl Parser<'_> {
                     self.cursor.advance();
                     return true;
                 }
-                _ if token.first_on_line
-                    && self.at_definition()
-                    && self.starts_in_first_column(token) =>
-                {
-                    return false;
-                }
+                _ if self.starts_definition(token) => return false,
                 _ => {}
             }
             self.cursor.advance();
@@ -250,9 +256,15 @@ impl Parser<'_> {
 
     /// C takes `0X1F`, `5L` and `'\n'`; rpcgen does not.
     fn check_number_form(&mut self, value: &Expression) {
+        if matches!(&value.kind, ExpressionKind::Name(name) if name.contains("::")) {
+            self.dialect(value.span, "rpcgen knows no namespaces");
+        }
         let text = self.cursor.text(self.cursor.previous());
         let is_number = text.starts_with(|char: char| char.is_ascii_digit());
-        let is_odd = is_number && (text.starts_with("0X") || text.ends_with(['u', 'U', 'l', 'L']));
+        let is_odd = is_number
+            && (text.starts_with("0X")
+                || text.ends_with(['u', 'U', 'l', 'L'])
+                || text.contains('\''));
         if is_odd || text.starts_with("'\\") {
             self.dialect(value.span, "rpcgen does not know this form of a number");
         }
@@ -261,6 +273,9 @@ impl Parser<'_> {
     /// The name of something; `what` says of what, for the error message.
     fn name(&mut self, what: &str) -> Parse<Name> {
         let token = self.cursor.peek();
+        if let Some(name) = self.name_of_define(token) {
+            return Ok(name);
+        }
         let reserved = self.cursor.word().is_none_or(is_reserved);
         if reserved {
             let hint = match token.kind {
@@ -275,6 +290,24 @@ impl Parser<'_> {
         self.cursor.advance();
         Ok(Name {
             text: self.cursor.text(token).to_string(),
+            span: token.span,
+        })
+    }
+
+    /// The name that `-D` gives a value to, where it is defined: `-D NAME=7` says what `NAME` is where it is used.
+    fn name_of_define(&mut self, token: Token) -> Option<Name> {
+        let sources = self.cursor.sources;
+        let text = sources.text(token.span);
+        let is_name = text.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_');
+        if !sources.is_command_line(token.spelled) || !is_name {
+            return None;
+        }
+        // All words that the name was replaced by.
+        while self.cursor.peek().span == token.span && !self.at_end() {
+            self.cursor.advance();
+        }
+        Some(Name {
+            text: text.to_string(),
             span: token.span,
         })
     }
@@ -353,6 +386,7 @@ impl Parser<'_> {
 impl Definition {
     fn new(name: Name, kind: DefinitionKind) -> Definition {
         Definition {
+            namespace: String::new(),
             name,
             doc: String::new(),
             position: 0,

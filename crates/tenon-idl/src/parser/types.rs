@@ -57,11 +57,50 @@ impl Parser<'_> {
     /// `enum`, `struct` or `union` with a name and a body.
     pub(super) fn type_definition(&mut self) -> Parse<Definition> {
         let keyword = self.cursor.word().unwrap_or_default();
-        self.cursor.advance();
+        let start = self.cursor.advance().span;
+        let optional = self.optional();
         let name = self.name(&format!("the name of the {keyword}"))?;
         let body = self.body(keyword)?;
+        let span = start.to(self.cursor.previous().span);
+        self.variable(&name);
         self.semicolon()?;
-        Ok(Definition::new(name, DefinitionKind::Type(body)))
+        let kind = match optional {
+            Some(star) => self.optional_definition(body, span, star),
+            None => DefinitionKind::Type(body),
+        };
+        Ok(Definition::new(name, kind))
+    }
+
+    /// `struct *name { .. };`, as RFC 1833 defines `pmaplist`: the name is that of a pointer to the struct.
+    fn optional_definition(&mut self, body: Body, span: Span, star: Span) -> DefinitionKind {
+        self.dialect(star, "rpcgen wants a `typedef` for a pointer");
+        let inner = TypeUse {
+            span,
+            kind: TypeUseKind::Inline(None, Box::new(body)),
+        };
+        DefinitionKind::Typedef(TypeUse {
+            span,
+            kind: TypeUseKind::Optional(Box::new(inner)),
+        })
+    }
+
+    /// The name of a variable behind the definition of a type, as RFC 5531 has it once (`} reply;`): C would declare one,
+    /// and it means nothing here.
+    fn variable(&mut self, of: &Name) {
+        let token = self.cursor.peek();
+        let is_name = token.kind == TokenKind::Identifier && !token.first_on_line;
+        if !is_name || !self.cursor.peek_by(1).is(";") {
+            return;
+        }
+        self.cursor.advance();
+        let name = self.cursor.text(token);
+        self.dialect(token.span, "a definition has no name behind it");
+        let message = format!(
+            "`{name}` means nothing here: the type is called `{}`",
+            of.text
+        );
+        let warning = Diagnostic::warning(token.span, message);
+        self.diagnostics.push(warning.hint("leave it out"));
     }
 
     /// A declaration with its `;`; `None` for `void`.
@@ -88,8 +127,10 @@ impl Parser<'_> {
     /// The type at the start of a declaration.
     pub(super) fn specifier(&mut self) -> Parse<Specifier> {
         let span = self.cursor.peek().span;
-        let Some(word) = self.cursor.word() else {
-            return Err(self.expected("a type", ""));
+        let word = match self.cursor.word() {
+            Some(word) => word,
+            None if self.cursor.peek().is("::") => "::",
+            None => return Err(self.expected("a type", "")),
         };
         match word {
             "void" | "string" | "opaque" => {
@@ -102,7 +143,7 @@ impl Parser<'_> {
             }
             "struct" | "union" | "enum" => Ok(Specifier::Type(self.tagged_type(word)?)),
             "const" | "typedef" | "case" | "default" | "switch" => Err(self.expected("a type", "")),
-            _ => Ok(Specifier::Type(self.plain_type())),
+            _ => Ok(Specifier::Type(self.plain_type()?)),
         }
     }
 
@@ -114,6 +155,7 @@ impl Parser<'_> {
         };
         let tag = match has_body(self) {
             true => None,
+            false if self.is_path() => Some(self.type_path()?),
             false => Some(self.name(&format!("the name of the {keyword}, or its body"))?),
         };
         let kind = match tag {
@@ -142,7 +184,7 @@ impl Parser<'_> {
     }
 
     /// A type that is one word, or several words of C's integers.
-    fn plain_type(&mut self) -> TypeUse {
+    fn plain_type(&mut self) -> Parse<TypeUse> {
         let start = self.cursor.peek().span;
         let mut words = Vec::new();
         while let Some(word) = self
@@ -154,25 +196,48 @@ impl Parser<'_> {
             self.cursor.advance();
         }
         if words.is_empty() {
-            let token = self.cursor.advance();
-            let text = self.cursor.text(token);
-            let kind = match keyword_type(text) {
-                Some(ty) => TypeUseKind::Builtin(ty),
-                None => TypeUseKind::Named(Name {
-                    text: text.to_string(),
-                    span: token.span,
-                }),
-            };
-            return TypeUse { span: start, kind };
+            return self.word_type(start);
         }
         if words.iter().filter(|word| **word == "long").count() > 1 {
             self.dialect(start, "rpcgen knows no `long long`: use `hyper`");
         }
         let kind = TypeUseKind::Builtin(integer_type(&words));
-        TypeUse {
+        Ok(TypeUse {
             span: start.to(self.cursor.previous().span),
             kind,
+        })
+    }
+
+    /// A type that is one word, or the path of one.
+    fn word_type(&mut self, start: Span) -> Parse<TypeUse> {
+        let keyword = self.cursor.word().and_then(keyword_type);
+        let kind = match keyword {
+            Some(ty) => {
+                self.cursor.advance();
+                TypeUseKind::Builtin(ty)
+            }
+            None => TypeUseKind::Named(self.type_path()?),
+        };
+        Ok(TypeUse {
+            span: start.to(self.cursor.previous().span),
+            kind,
+        })
+    }
+
+    fn is_path(&self) -> bool {
+        self.cursor.peek().is("::") || self.cursor.peek_by(1).is("::")
+    }
+
+    /// The name of a type at hand, with the namespaces in front of it.
+    fn type_path(&mut self) -> Parse<Name> {
+        let is_path = self.is_path();
+        let Some(path) = self.cursor.path() else {
+            return Err(self.expected("the name of a type", ""));
+        };
+        if is_path {
+            self.dialect(path.span, "rpcgen knows no namespaces");
         }
+        Ok(path)
     }
 
     /// What follows the type: `*`, the name, `[n]` or `<n>`.

@@ -143,7 +143,7 @@ impl Preprocessor<'_> {
         let given = given.map(|define| (define.name.as_str(), define.value.as_str()));
         for (name, value) in symbol.into_iter().chain(given) {
             let text = format!("{name} {value}");
-            let file = self.sources.add("<command line>", text, true);
+            let file = self.sources.add_command_line(text);
             let mut lexer = Lexer::new(file, self.sources.whole(file));
             let name_token = lexer.next();
             let body: Vec<Token> = std::iter::from_fn(|| lexer.next_on_line()).collect();

@@ -1,4 +1,4 @@
-//! What types contain by value: nothing may contain itself, and nothing may be too big.
+//! What types contain by value may not be too big, nor nested too deeply.
 //!
 //! Walks by a stack of its own: a chain of types is as long as the file makes it.
 
@@ -19,12 +19,12 @@ struct Extent {
     depth: usize,
 }
 
-/// Reports every type that contains itself, is nested too deeply or is too big.
+/// Reports every type that is nested too deeply or is too big, and typedefs that lead to themselves.
 pub(super) fn check_sizes(resolver: &mut Resolver<'_>) {
     let mut walk = Walk {
         resolver,
         extents: HashMap::new(),
-        open: HashMap::new(),
+        open: HashSet::new(),
     };
     for index in 0..walk.resolver.schema.types.len() {
         walk.from(TypeId(index as u32));
@@ -35,8 +35,8 @@ pub(super) fn check_sizes(resolver: &mut Resolver<'_>) {
 struct Walk<'w, 'r> {
     resolver: &'w mut Resolver<'r>,
     extents: HashMap<TypeId, Extent>,
-    /// The types that contain the one at hand, with their place on the stack.
-    open: HashMap<TypeId, usize>,
+    /// The types that contain the one at hand.
+    open: HashSet<TypeId>,
 }
 
 /// A type on the way, and which of its parts come next.
@@ -64,10 +64,10 @@ impl Walk<'_, '_> {
         if self.extents.contains_key(&id) {
             return;
         }
-        if let Some(from) = self.open.get(&id).copied() {
-            return self.report_cycle(id, &stack[from..]);
+        // A value that contains another of its type ends in an arm of a union, or has been reported.
+        if !self.open.insert(id) {
+            return;
         }
-        self.open.insert(id, stack.len());
         let mut parts = Vec::new();
         by_value(&self.resolver.schema.type_def(id).kind, &mut |part| {
             parts.push(part)
@@ -111,25 +111,6 @@ impl Walk<'_, '_> {
         };
         let error = Diagnostic::error(self.resolver.spans[id.0 as usize], message);
         self.resolver.diagnostics.push(error.hint(hint));
-    }
-
-    fn report_cycle(&mut self, id: TypeId, steps: &[Step]) {
-        let schema = &self.resolver.schema;
-        let is_typedef = |step: &Step| typedef_target(&schema.type_def(step.id).kind).is_some();
-        if steps.iter().all(is_typedef) {
-            return; // reported by `check_typedefs`, whatever is in between
-        }
-        let name = &schema.type_def(id).name;
-        let message = format!("`{name}` contains itself, so it would have no end");
-        let mut error = Diagnostic::error(self.resolver.spans[id.0 as usize], message);
-        if let [_, inner, ..] = steps {
-            let inner_name = &self.resolver.schema.type_def(inner.id).name;
-            let what = format!("by way of `{inner_name}`");
-            error = error.related(self.resolver.spans[inner.id.0 as usize], what);
-        }
-        self.resolver
-            .diagnostics
-            .push(error.hint("put a pointer (`*`) or a counted array (`<>`) in between"));
     }
 
     fn extent(&self, id: TypeId) -> Extent {

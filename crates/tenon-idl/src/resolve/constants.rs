@@ -1,14 +1,18 @@
-//! The values of `const` definitions and enum members. Each is computed when it is first asked
-//! for, so that it may be used in front of its definition.
+//! The values of `const` definitions, of enum members, and of programs, versions and procedures, whose names C has as
+//! macros. Each is computed when it is first asked for, so that it may be used in front of its definition.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tenon_schema::ConstantValue;
+use tenon_schema::{ConstantValue, local_name};
 
-use crate::ast::{Body, Definition, DefinitionKind, Expression, ExpressionKind, Member, Name};
+use crate::ast::{
+    Body, Definition, DefinitionKind, Expression, ExpressionKind, Member, Name, Program,
+};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::expression::{self, NoValue};
 use crate::source::{Sources, Span};
+
+use super::{known, namespaces};
 
 /// Constants that are made of constants, and so on, beyond this are no honest interface.
 const CHAIN_MAX: usize = 100;
@@ -18,16 +22,37 @@ pub(super) struct Constants<'a> {
     sources: &'a Sources,
     entries: Vec<Entry>,
     names: HashMap<String, usize>,
+    /// Members of enums, behind the names of these.
+    members: HashMap<String, usize>,
+    /// Names of members of several enums with different values: one of the enums has to be named.
+    ambiguous: HashSet<String>,
+    /// Programs, versions and procedures. Several versions may have a procedure of the same name.
+    numbered: HashMap<String, Numbered>,
     /// How many constants are being computed, one for the other.
     depth: usize,
+}
+
+/// What has one name and a number.
+#[derive(Default)]
+struct Numbered {
+    entries: Vec<usize>,
+    /// One that has another number than the first, as soon as that has been looked for.
+    other: Option<Option<usize>>,
 }
 
 struct Entry {
     name: Name,
     formula: Formula,
     state: State,
-    /// Which enum it is a member of, by the enum's name.
-    of: Option<String>,
+    /// Which enum it is a member of.
+    of: Option<Enum>,
+}
+
+/// An enum by its name and the place of its definition, as it may be defined again.
+#[derive(Clone, PartialEq)]
+struct Enum {
+    name: String,
+    position: usize,
 }
 
 enum Formula {
@@ -44,6 +69,7 @@ enum State {
     Computing,
     Known(i128),
     Undefined(Span, String),
+    Huge(Span),
     Reported,
 }
 
@@ -57,6 +83,9 @@ impl<'a> Constants<'a> {
             sources,
             entries: Vec::new(),
             names: HashMap::new(),
+            members: HashMap::new(),
+            ambiguous: HashSet::new(),
+            numbered: HashMap::new(),
             depth: 0,
         };
         let mut twice = Vec::new();
@@ -78,16 +107,51 @@ impl<'a> Constants<'a> {
             DefinitionKind::Type(Body::Enum(members)) => {
                 for (index, member) in members.iter().enumerate() {
                     let formula = member_formula(member, index);
-                    let of = Some(definition.name.text.clone());
-                    twice.extend(self.add(&member.name, formula, of));
+                    let of = Enum {
+                        name: definition.name.text.clone(),
+                        position: definition.position,
+                    };
+                    let name = Name {
+                        text: namespaces::path(&definition.namespace, &member.name.text),
+                        span: member.name.span,
+                    };
+                    let inside = format!("{}::{}", of.name, member.name.text);
+                    self.members.entry(inside).or_insert(self.entries.len());
+                    twice.extend(self.add(&name, formula, Some(of)));
                 }
             }
+            DefinitionKind::Program(program) => self.collect_program(definition, program),
             _ => {}
         }
     }
 
+    fn collect_program(&mut self, definition: &Definition, program: &Program) {
+        self.add_numbered(&definition.name, &program.number);
+        for version in &program.versions {
+            let procedures = version.procedures.iter().map(|of| (&of.name, &of.number));
+            let all = std::iter::once((&version.name, &version.number)).chain(procedures);
+            for (name, number) in all {
+                let text = namespaces::path(&definition.namespace, &name.text);
+                let span = name.span;
+                self.add_numbered(&Name { text, span }, number);
+            }
+        }
+    }
+
+    fn add_numbered(&mut self, name: &Name, number: &Expression) {
+        let index = self.entries.len();
+        self.entries.push(Entry {
+            name: name.clone(),
+            formula: Formula::Given(number.clone()),
+            state: State::Unknown,
+            of: None,
+        });
+        let numbered = self.numbered.entry(name.text.clone());
+        numbered.or_default().entries.push(index);
+    }
+
     /// Takes an entry in; answers both entries if there is one of its name already.
-    fn add(&mut self, name: &Name, formula: Formula, of: Option<String>) -> Option<(usize, usize)> {
+    fn add(&mut self, name: &Name, formula: Formula, of: Option<Enum>) -> Option<(usize, usize)> {
         let index = self.entries.len();
         self.entries.push(Entry {
             name: name.clone(),
@@ -104,19 +168,27 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The same name twice is an error, unless it means the same both times.
+    /// The same name twice is an error, unless it means the same both times, or the members of two enums have it.
     fn report_twice(&mut self, first: usize, second: usize, diagnostics: &mut Diagnostics) {
-        let same_enum =
-            self.entries[first].of.is_some() && self.entries[first].of == self.entries[second].of;
+        let enums = [first, second].map(|index| self.entries[index].of.clone());
         let values = (
             self.entry(first, diagnostics),
             self.entry(second, diagnostics),
         );
         let name = &self.entries[second].name;
         let message = format!("`{}` is defined twice", name.text);
-        let diagnostic = match values {
-            (Ok(one), Ok(other)) if one == other && !same_enum => {
-                Diagnostic::warning(name.span, message).label("with the same value")
+        let is_same = matches!(values, (Ok(one), Ok(other)) if one == other);
+        let diagnostic = match enums {
+            [Some(one), Some(other)] if one == other => Diagnostic::error(name.span, message),
+            // The enum itself is said to be defined twice.
+            [Some(one), Some(other)] if one.name == other.name => return,
+            _ if is_same => Diagnostic::warning(name.span, message).label("with the same value"),
+            [Some(one), Some(other)] => {
+                self.ambiguous.insert(name.text.clone());
+                let local = local_name(&name.text);
+                let [one, other] = [one, other].map(|of| format!("`{}::{local}`", of.name));
+                let hint = format!("write {one} or {other} where one is used; C cannot have both");
+                Diagnostic::warning(name.span, message).hint(hint)
             }
             _ => Diagnostic::error(name.span, message),
         };
@@ -125,8 +197,14 @@ impl<'a> Constants<'a> {
 
     /// The enum that `name` is a member of.
     pub(super) fn enum_of(&self, name: &str) -> Option<&str> {
-        let index = self.names.get(name)?;
-        self.entries[*index].of.as_deref()
+        let index = self.members.get(name).or_else(|| self.names.get(name))?;
+        self.entries[*index].of.as_ref().map(|of| of.name.as_str())
+    }
+
+    /// What `name` is called as a member of `of`, if it is one.
+    pub(super) fn member(&self, of: &str, name: &str) -> Option<String> {
+        let inside = format!("{of}::{}", local_name(name));
+        self.members.contains_key(&inside).then_some(inside)
     }
 
     /// Computes `expression`. What is wrong in it is reported, undefined names are not.
@@ -171,14 +249,18 @@ impl<'a> Constants<'a> {
         };
         match result {
             Ok(value) => {
-                check_64_bits(value, expression.span, diagnostics);
+                warn_of_64_bits(value, expression.span, diagnostics);
                 ConstantValue::Number(value)
+            }
+            Err(NoValue::Huge(_)) => {
+                warn_of_64_bits(i128::MAX, expression.span, diagnostics);
+                written()
             }
             Err(NoValue::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined in this interface");
                 let warning = Diagnostic::warning(span, message);
                 let warning = warning.label("this constant is left to the target language");
-                diagnostics.push(warning.hint(format!("give it a value with `-D {name}=..`")));
+                diagnostics.push(warning.hint(remedy(&name)));
                 written()
             }
             Err(_) => written(),
@@ -192,13 +274,50 @@ impl<'a> Constants<'a> {
         span: Span,
         diagnostics: &mut Diagnostics,
     ) -> Result<i128, NoValue> {
-        match (self.names.get(name), name) {
-            (Some(index), _) => self.entry(*index, diagnostics),
-            // RFC 4506 section 4.4
-            (None, "TRUE") => Ok(1),
-            (None, "FALSE") => Ok(0),
-            _ => Err(NoValue::Undefined(span, name.to_string())),
+        if self.ambiguous.contains(name) {
+            let message = format!("`{name}` is a member of several enums");
+            let error = Diagnostic::error(span, message);
+            let hint = format!("name the enum in front of it: `ENUM::{}`", local_name(name));
+            return Err(error.hint(hint).into());
         }
+        if let Some(index) = self.names.get(name).or_else(|| self.members.get(name)) {
+            return self.entry(*index, diagnostics);
+        }
+        if self.numbered.contains_key(name) {
+            return self.number_of(name, span, diagnostics);
+        }
+        let undefined = || NoValue::Undefined(span, name.to_string());
+        known::number_called(name).ok_or_else(undefined)
+    }
+
+    /// The number of all programs, versions and procedures that are called `name`.
+    fn number_of(
+        &mut self,
+        name: &str,
+        span: Span,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<i128, NoValue> {
+        let numbered = self.numbered.entry(name.to_owned()).or_default();
+        let (entries, known) = match numbered.other {
+            Some(other) => (numbered.entries[..1].to_vec(), Some(other)),
+            None => (numbered.entries.clone(), None),
+        };
+        let first = self.entry(entries[0], diagnostics)?;
+        let other = known.unwrap_or_else(|| {
+            let mut others = entries.iter().copied();
+            others.find(|index| self.entry(*index, diagnostics).is_ok_and(|it| it != first))
+        });
+        if let Some(numbered) = self.numbered.get_mut(name) {
+            numbered.other = Some(other);
+        }
+        let Some(other) = other else {
+            return Ok(first);
+        };
+        let message = format!("`{name}` is the name of procedures with different numbers");
+        let error = Diagnostic::error(span, message).hint("write the number");
+        Err(error
+            .related(self.entries[other].name.span, "one of them")
+            .into())
     }
 
     fn entry(&mut self, index: usize, diagnostics: &mut Diagnostics) -> Result<i128, NoValue> {
@@ -216,6 +335,7 @@ impl<'a> Constants<'a> {
         match &self.entries[index].state {
             State::Known(value) => Ok(*value),
             State::Undefined(span, name) => Err(NoValue::Undefined(*span, name.clone())),
+            State::Huge(span) => Err(NoValue::Huge(*span)),
             State::Unknown | State::Computing | State::Reported => Err(NoValue::Reported),
         }
     }
@@ -268,6 +388,7 @@ impl<'a> Constants<'a> {
         match value {
             Ok(value) => State::Known(value),
             Err(NoValue::Undefined(span, name)) => State::Undefined(span, name),
+            Err(NoValue::Huge(span)) => State::Huge(span),
             Err(_) => State::Reported,
         }
     }
@@ -288,6 +409,16 @@ fn member_formula(member: &Member, index: usize) -> Formula {
     }
 }
 
+/// What to do about a name that is not defined.
+pub(super) fn remedy(name: &str) -> String {
+    match name.rsplit_once("::") {
+        Some((namespace, local)) => {
+            format!("give it a value with `namespace {namespace} {{ const {local} = ..; }}`")
+        }
+        None => format!("give it a value with `const {name} = ..;` or `-D {name}=..`"),
+    }
+}
+
 /// The string that an expression is.
 pub(super) fn text(expression: &Expression) -> Option<ConstantValue> {
     match &expression.kind {
@@ -296,11 +427,10 @@ pub(super) fn text(expression: &Expression) -> Option<ConstantValue> {
     }
 }
 
-fn check_64_bits(value: i128, span: Span, diagnostics: &mut Diagnostics) {
+/// No item of the language has more bits. So nothing can be made of the constant, but it does no harm.
+fn warn_of_64_bits(value: i128, span: Span, diagnostics: &mut Diagnostics) {
     if value < i128::from(i64::MIN) || value > i128::from(u64::MAX) {
-        diagnostics.push(Diagnostic::error(
-            span,
-            "this constant does not fit into 64 bits",
-        ));
+        let warning = Diagnostic::warning(span, "this constant does not fit into 64 bits");
+        diagnostics.push(warning.label("no item has so many"));
     }
 }

@@ -9,6 +9,8 @@ use crate::ast::{
     TypeUseKind,
 };
 
+use super::namespaces;
+
 /// Replaces every [`TypeUseKind::Inline`]: none is left.
 pub(super) fn flatten(definitions: Vec<Definition>) -> Vec<Definition> {
     let names = definitions
@@ -34,6 +36,7 @@ struct Flattener {
 
 /// The definition around the types at hand.
 struct Outer {
+    namespace: String,
     position: usize,
     end: usize,
 }
@@ -41,6 +44,7 @@ struct Outer {
 impl Flattener {
     fn definition(&mut self, mut definition: Definition) {
         let outer = Outer {
+            namespace: definition.namespace.clone(),
             position: definition.position,
             end: definition.end,
         };
@@ -51,7 +55,7 @@ impl Flattener {
             DefinitionKind::Program(program) => {
                 let versions = program.versions.iter_mut();
                 for procedure in versions.flat_map(|version| &mut version.procedures) {
-                    let name = procedure.name.text.clone();
+                    let name = namespaces::path(&outer.namespace, &procedure.name.text);
                     if let Some(result) = &mut procedure.result {
                         self.type_use(result, (&name, "result"), &outer);
                     }
@@ -93,9 +97,11 @@ impl Flattener {
     /// The struct that a procedure returns.
     fn record(&mut self, procedure: &Name, fields: Vec<Declaration>, outer: &Outer) -> TypeUse {
         let span = procedure.span;
-        let text = self.free_name((&procedure.text, "result"));
+        let around = namespaces::path(&outer.namespace, &procedure.text);
+        let text = self.free_name((&around, "result"));
         let name = Name { text, span };
         self.flat.push(Definition {
+            namespace: outer.namespace.clone(),
             name: name.clone(),
             doc: format!("What `{}` returns.", procedure.text),
             position: outer.position,
@@ -152,6 +158,7 @@ impl Flattener {
         ty.kind = TypeUseKind::Named(name.clone());
         self.body(&mut body, &name.text, outer);
         self.flat.push(Definition {
+            namespace: outer.namespace.clone(),
             name,
             doc: String::new(),
             position: outer.position,

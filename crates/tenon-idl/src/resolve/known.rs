@@ -1,4 +1,4 @@
-//! Types that interfaces use without declaring them, because C's headers do.
+//! Types and numbers that interfaces use without declaring them, because the standards or C's headers do.
 
 use tenon_schema::{Length, Type};
 
@@ -8,9 +8,26 @@ use crate::options::Undeclared;
 /// declare it.
 pub(super) fn undeclared(name: &str, known: Undeclared) -> Option<Type> {
     match known {
-        Undeclared::Usual => type_called(name),
+        Undeclared::Usual | Undeclared::Allowed => type_called(name),
         Undeclared::OfLibtirpc => type_called(name).filter(|_| OF_LIBTIRPC.contains(&name)),
     }
+}
+
+/// Returns the number that the standards call `name`. Only asked when the interface does not define it.
+pub(super) fn number_called(name: &str) -> Option<i128> {
+    Some(match name {
+        // RFC 4506 section 4.4, and C
+        "TRUE" | "true" => 1,
+        "FALSE" | "false" => 0,
+        // Flavours of authentication, RFC 5531 section 8.2, with the names of C's <rpc/auth.h>: callbacks of NFS
+        // version 4 are switched by them (RFC 7530), and its interface does not define them.
+        "AUTH_NONE" | "AUTH_NULL" => 0,
+        "AUTH_SYS" | "AUTH_UNIX" => 1,
+        "AUTH_SHORT" => 2,
+        "AUTH_DH" | "AUTH_DES" => 3,
+        "RPCSEC_GSS" => 6,
+        _ => return None,
+    })
 }
 
 /// The names of numbers for which libtirpc has `xdr_` routines.

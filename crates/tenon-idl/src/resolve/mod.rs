@@ -2,9 +2,11 @@
 
 mod checks;
 mod constants;
+mod endless;
 mod flatten;
 mod foreign;
 mod known;
+mod namespaces;
 mod programs;
 mod similar;
 mod types;
@@ -28,12 +30,13 @@ use unions::Labels;
 
 /// Resolves `definitions`. The schema is whole only if no error was reported.
 pub(crate) fn resolve(
-    definitions: Vec<Definition>,
+    mut definitions: Vec<Definition>,
     passthrough: &[PassthroughLine],
     sources: &Sources,
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> (Schema, Written) {
+    namespaces::qualify(&mut definitions);
     let definitions = flatten::flatten(definitions);
     let constants = Constants::collect(&definitions, sources, diagnostics);
     let mut resolver = Resolver {
@@ -49,6 +52,7 @@ pub(crate) fn resolve(
         labels: Vec::new(),
         programs: Vec::new(),
         foreign: Foreign::default(),
+        has_lines_of_c: !passthrough.is_empty(),
     };
     resolver.name_types(&definitions);
     resolver.declared = resolver.schema.types.len();
@@ -57,6 +61,7 @@ pub(crate) fn resolve(
     }
     resolver.check_labels();
     resolver.check_programs_apart();
+    endless::check_ends(&mut resolver);
     checks::check_sizes(&mut resolver);
     resolver.passthrough(passthrough);
     let schema = resolver.schema;
@@ -86,6 +91,8 @@ struct Resolver<'a> {
     programs: Vec<programs::Named>,
     /// What is left to C.
     foreign: Foreign,
+    /// Whether there are `%` lines, which may declare anything.
+    has_lines_of_c: bool,
 }
 
 impl Resolver<'_> {
@@ -146,23 +153,24 @@ impl Resolver<'_> {
 
     fn define(&mut self, definition: &Definition, kind: TypeKind) {
         let id = self.names[&definition.name.text].0 as usize;
-        if self.spans[id] == definition.name.span {
-            self.schema.types[id].kind = kind;
-            self.ends.push(definition.end);
-        } else {
-            let is_same = self.schema.types[id].kind == kind;
-            self.report_twice(&definition.name, self.spans[id], is_same);
+        if self.spans[id] != definition.name.span {
+            return self.report_twice(definition, id, &kind);
         }
+        self.schema.types[id].kind = kind;
+        self.ends.push(definition.end);
     }
 
-    /// A second definition of a type is an error, unless it says what the first one says.
-    fn report_twice(&mut self, name: &Name, first: Span, is_same: bool) {
+    /// A second definition of the type `id` is an error, unless it says the same.
+    fn report_twice(&mut self, definition: &Definition, id: usize, kind: &TypeKind) {
+        let name = &definition.name;
         let message = format!("the type `{}` is defined twice", name.text);
+        let is_same = without_docs(&self.schema.types[id].kind) == without_docs(kind);
         let diagnostic = if is_same {
             Diagnostic::warning(name.span, message).label("in the same way")
         } else {
             Diagnostic::error(name.span, message)
         };
+        let first = self.spans[id];
         self.diagnostics
             .push(diagnostic.related(first, "the first definition"));
     }
@@ -211,6 +219,21 @@ impl Resolver<'_> {
             });
         }
     }
+}
+
+fn without_docs(kind: &TypeKind) -> TypeKind {
+    let mut kind = kind.clone();
+    match &mut kind {
+        TypeKind::Enum(members) => members.iter_mut().for_each(|member| member.doc.clear()),
+        TypeKind::Struct(fields) => fields.iter_mut().for_each(|field| field.doc.clear()),
+        TypeKind::Union(union) => {
+            let arms = union.arms.iter_mut().filter_map(|arm| arm.field.as_mut());
+            let fields = arms.chain(union.default.iter_mut().flatten());
+            fields.for_each(|field| field.doc.clear());
+        }
+        TypeKind::Typedef(_) | TypeKind::External => {}
+    }
+    kind
 }
 
 /// A `%` line without its `%`; so too the lines it is continued on, where they have one.

@@ -10,7 +10,7 @@ use crate::expression::NoValue;
 use crate::options::Undeclared;
 use crate::source::Span;
 
-use super::{Resolver, known, similar};
+use super::{Resolver, constants, known, similar};
 
 impl Resolver<'_> {
     pub(super) fn type_use(&mut self, ty: &TypeUse) -> Type {
@@ -39,21 +39,40 @@ impl Resolver<'_> {
         if self.options.undeclared == Undeclared::OfLibtirpc {
             return self.external(name);
         }
-        let message = format!("the type `{}` is not defined in this interface", name.text);
-        let warning = Diagnostic::warning(name.span, message);
-        let warning = warning.label("taken to be declared elsewhere");
-        let hint = "only generated code that supplies its marshalling can use it";
-        let warning = match self.meant(&name.text) {
-            Some(meant) => warning.hint(format!("did you mean `{meant}`? If not, {hint}")),
-            None => warning.hint(hint),
-        };
-        self.diagnostics.push(warning);
+        self.report_undefined(name);
         self.external(name)
     }
 
-    /// The type that a name without a meaning may be a misspelling of. Not looked for if nobody would read it.
+    fn report_undefined(&mut self, name: &Name) {
+        let message = format!("the type `{}` is not defined in this interface", name.text);
+        let (diagnostic, hint) = if self.allows_undefined() {
+            let warning = Diagnostic::warning(name.span, message);
+            (
+                warning.label("taken to be declared elsewhere"),
+                "only generated code that supplies its marshalling can use it",
+            )
+        } else {
+            let error = Diagnostic::error(name.span, message);
+            (
+                error.label("stubs would not compile"),
+                "allow undefined types (`--allow-undefined`), or name what declares it in a `%#include` line",
+            )
+        };
+        let diagnostic = match self.meant(&name.text) {
+            Some(meant) => diagnostic.hint(format!("did you mean `{meant}`? If not, {hint}")),
+            None => diagnostic.hint(hint),
+        };
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Whether types that are not defined may be declared elsewhere: by one of the `%` lines, if there are any.
+    pub(super) fn allows_undefined(&self) -> bool {
+        self.has_lines_of_c || self.options.undeclared != Undeclared::Usual
+    }
+
+    /// The type that a name without a meaning may be a misspelling of. Not looked for if it would not be shown.
     fn meant(&self, name: &str) -> Option<&str> {
-        if !self.diagnostics.keeps_warnings() {
+        if !self.diagnostics.keeps_warnings() || self.diagnostics.exhausted() {
             return None;
         }
         let declared = self.schema.types[..self.declared].iter();
@@ -97,10 +116,25 @@ impl Resolver<'_> {
                 let message = format!("`{name}` is not defined in this interface");
                 let warning = Diagnostic::warning(span, message).label("taken as no bound at all");
                 self.diagnostics
-                    .push(warning.hint(format!("give it a value with `-D {name}=..`")));
+                    .push(warning.hint(constants::remedy(&name)));
                 u32::MAX
             }
-            Err(_) => u32::MAX,
+            Err(error) => {
+                self.report_huge(error, expression, "bound");
+                u32::MAX
+            }
+        }
+    }
+
+    /// Says of a number that nothing can have so many bits.
+    fn report_huge(&mut self, error: NoValue, expression: &Expression, what: &str) {
+        if let NoValue::Huge(span) = error {
+            let message = format!("this {what} is too big: it does not fit into 32 bits");
+            let error = Diagnostic::error(expression.span, message);
+            self.diagnostics.push(match span == expression.span {
+                true => error,
+                false => error.related(span, "its value"),
+            });
         }
     }
 
@@ -111,14 +145,19 @@ impl Resolver<'_> {
             Err(NoValue::Undefined(..)) if self.leave_to_c(expression) => None,
             Err(NoValue::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined, but this {what} has to be known");
-                let hint = format!(
-                    "give it a value with `const {name} = ..;` or `-D {name}=..`; `tenon rpcgen` leaves it to C"
-                );
+                let mut hint = constants::remedy(&name);
+                // Names of namespaces are none of C.
+                if !name.contains("::") {
+                    hint += "; `tenon rpcgen` leaves it to C";
+                }
                 self.diagnostics
                     .push(Diagnostic::error(span, message).hint(hint));
                 None
             }
-            Err(_) => None,
+            Err(error) => {
+                self.report_huge(error, expression, what);
+                None
+            }
         }
     }
 

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use tenon_schema::{Arm, Case, Type, TypeId, TypeKind, Union};
 
-use crate::ast::{self, Expression};
+use crate::ast::{self, Expression, ExpressionKind};
 use crate::diagnostics::Diagnostic;
+use crate::options::Undeclared;
 use crate::source::Span;
 
 use super::{Resolver, foreign};
@@ -38,9 +39,10 @@ impl Resolver<'_> {
             list: Vec::new(),
             foreign: Vec::new(),
         };
+        let of = self.enum_name(&discriminant.ty);
         let arms = union.arms.iter().enumerate();
         let mut arms: Vec<Arm> = arms
-            .map(|(index, arm)| self.arm(index, arm, &mut labels))
+            .map(|(index, arm)| self.arm((index, arm), of.as_deref(), &mut labels))
             .collect();
         foreign::fill_labels(&mut arms, &labels.foreign);
         let default = union.default.as_ref();
@@ -58,12 +60,25 @@ impl Resolver<'_> {
         }
     }
 
-    fn arm(&mut self, index: usize, arm: &ast::Arm, labels: &mut Labels) -> Arm {
+    /// The name of the type that a union is switched by.
+    fn enum_name(&self, ty: &Type) -> Option<String> {
+        match self.schema.resolve(ty) {
+            Type::Named(id) => Some(self.schema.type_def(*id).name.clone()),
+            _ => None,
+        }
+    }
+
+    fn arm(
+        &mut self,
+        (index, arm): (usize, &ast::Arm),
+        of: Option<&str>,
+        labels: &mut Labels,
+    ) -> Arm {
         let mut cases = Vec::new();
         for case in &arm.cases {
-            if let Some(label) = self.label(case) {
+            if let Some(label) = self.label(case, of) {
                 cases.push(Case {
-                    label: label.text.clone(),
+                    label: tenon_schema::local_name(&label.text).to_owned(),
                     value: label.value as i32,
                 });
                 labels.list.push(label);
@@ -79,9 +94,20 @@ impl Resolver<'_> {
         Arm { cases, field }
     }
 
-    fn label(&mut self, case: &Expression) -> Option<Label> {
-        let value = self.number(case, "label")?;
-        let text = self.sources.text(case.span).to_string();
+    /// A label of a union that is switched by the type called `of`: a member of that is meant before anything else of
+    /// its name.
+    fn label(&mut self, case: &Expression, of: Option<&str>) -> Option<Label> {
+        let text = match &case.kind {
+            ExpressionKind::Name(path) => {
+                let member = of.and_then(|of| self.constants.member(of, path));
+                member.unwrap_or_else(|| path.clone())
+            }
+            _ => self.sources.text(case.span).to_string(),
+        };
+        let value = match &case.kind {
+            ExpressionKind::Name(_) => self.number(&case.named(&text), "label")?,
+            _ => self.number(case, "label")?,
+        };
         if value < i128::from(i32::MIN) || value > i128::from(u32::MAX) {
             if self.leave_to_c(case) {
                 return None;
@@ -166,8 +192,10 @@ impl Resolver<'_> {
                 let labels = labels.list.iter();
                 labels.for_each(|label| self.check_enum_label(label, &name, known));
             }
-            // Nothing is known of it; the use of its name has drawn a warning.
-            TypeKind::External => {}
+            TypeKind::External => {
+                let name = def.name.clone();
+                self.warn_of_foreign(labels, &name);
+            }
             TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Typedef(_) => {
                 self.refuse_discriminant(labels);
             }
@@ -194,6 +222,19 @@ impl Resolver<'_> {
                 format!("expected a member of `{name}`"),
             );
         }
+    }
+
+    /// The values of a type that is declared elsewhere are known to C alone.
+    fn warn_of_foreign(&mut self, labels: &Labels, name: &str) {
+        if self.options.undeclared == Undeclared::OfLibtirpc || !self.allows_undefined() {
+            return;
+        }
+        let message =
+            format!("this union is switched by `{name}`, which this interface does not define");
+        let warning = Diagnostic::warning(labels.discriminant_span, message);
+        let warning = warning.label("its values are not known");
+        self.diagnostics
+            .push(warning.hint("only `tenon rpcgen` can make stubs of it"));
     }
 
     fn refuse_discriminant(&mut self, labels: &Labels) {

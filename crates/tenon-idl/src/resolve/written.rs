@@ -206,6 +206,7 @@ impl Scribe<'_> {
         match &expression.kind {
             ExpressionKind::Number(_) if is_number(text) => text.to_owned(),
             ExpressionKind::Number(value) => value.to_string(),
+            ExpressionKind::Huge => text.to_owned(),
             ExpressionKind::Text(text) => format!("\"{text}\""),
             ExpressionKind::Name(name) => name.clone(),
             ExpressionKind::Unary(operator, operand) => {

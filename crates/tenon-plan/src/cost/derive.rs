@@ -1,6 +1,6 @@
 //! From a plan to its equation: one exhaustive match over the operations.
 
-use tenon_schema::{Schema, TypeId, TypeKind};
+use tenon_schema::{Field, Schema, TypeId, TypeKind, Union};
 
 use super::equation::{Amount, Choice, Equation, Equations, Term, Variable};
 use super::places::Remembered;
@@ -10,7 +10,9 @@ use super::symbol::{Direction, Engine, Symbol};
 use crate::layout::Layout;
 use crate::links::is_link;
 use crate::representation::Order;
-use crate::{Arm, Cluster, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Unit};
+use crate::{
+    Arm, BoxedArms, Cluster, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Sizes, Unit,
+};
 
 /// Blocks of a known size that are shorter are moved number by number; kernels begin here.
 pub(super) const BLOCK_MIN: u64 = 64;
@@ -108,6 +110,8 @@ impl<'a> Deriving<'a> {
             rooms: Rooms::new(self.schema, self.engine),
             sites: Sites::of(self.plans),
             remembered: Remembered::default(),
+            sizes: Sizes::new(self.schema, self.plans.representation),
+            boxed: BoxedArms::of(self.schema),
         }
     }
 
@@ -201,6 +205,8 @@ pub(super) struct Facts<'a> {
     pub rooms: Rooms<'a>,
     pub sites: Sites,
     pub remembered: Remembered,
+    pub sizes: Sizes<'a>,
+    pub boxed: BoxedArms,
 }
 
 fn begun(mut terms: Vec<Term>) -> Vec<Term> {
@@ -383,6 +389,7 @@ impl<'a, 'd> Body<'a, 'd> {
         terms.push(Term::Wire(bytes.into()));
         let union = self.at(place).and_then(|at| at.union(self.with.schema));
         let bodies = arms.iter().map(|arm| &arm.body[..]).chain(default);
+        let arms_count = arms.len();
         let has_memory = bodies.into_iter().any(|body| self.has_memory(body));
         let arms = arms.iter().enumerate().map(|(position, arm)| {
             let declared = union.and_then(|union| union.arms.get(position));
@@ -390,19 +397,42 @@ impl<'a, 'd> Body<'a, 'd> {
             let case = declared.and_then(|arm| arm.cases.first());
             let label = case.map_or(String::new(), |case| case.label.clone());
             let held = self.inside(Some(Layout::of_arm(field)), place);
-            (arm.values.clone(), label, held.arm(&arm.body, has_memory))
+            let mut terms = held.arm(&arm.body, has_memory);
+            terms.extend(self.boxed_arm(place, position, field));
+            (arm.values.clone(), label, terms)
         });
         let default = default.map(|body| {
             let field = union.and_then(|union| union.default.as_ref()?.as_ref());
-            self.inside(Some(Layout::of_arm(field)), place)
-                .arm(body, has_memory)
+            let held = self.inside(Some(Layout::of_arm(field)), place);
+            let mut terms = held.arm(body, has_memory);
+            terms.extend(self.boxed_arm(place, arms_count, field));
+            terms
         });
         terms.push(Term::Choice(Choice {
             of: self.variable(place, u32::MAX),
             arms: arms.collect(),
             default,
+            shortest: union.and_then(|union| self.shortest(union)),
         }));
         terms
+    }
+
+    /// The memory of what an arm holds behind a pointer, as it contains the union.
+    fn boxed_arm(&self, place: &Place, position: usize, field: Option<&Field>) -> Option<Term> {
+        let id = self.at(place)?.named(self.with.schema)?;
+        let is_boxed = self.is_decoding() && self.facts.boxed.contains(id, position);
+        let room = |field: &Field| Term::Allocate(Amount::Fixed(self.facts.rooms.of(&field.ty)));
+        field.filter(|_| is_boxed).map(room)
+    }
+
+    /// The arm of the fewest bytes. It holds fewer than its union, so whoever takes it again and again comes to an end.
+    fn shortest(&self, union: &Union) -> Option<usize> {
+        let sizes = &self.facts.sizes;
+        let bytes = |arm: Option<&Field>| arm.map_or(0, |field| sizes.of(&field.ty).min);
+        let arms = union.alternatives().map(bytes).enumerate();
+        let shortest = arms.min_by_key(|(_, bytes)| *bytes);
+        let position = shortest.map(|(position, _)| position);
+        position.filter(|position| *position < union.arms.len())
     }
 
     fn arm(&self, ops: &[Op], has_memory: bool) -> Vec<Term> {

@@ -140,6 +140,8 @@ pub struct Choice {
     pub arms: Vec<(Vec<i32>, String, Vec<Term>)>,
     /// The default arm.
     pub default: Option<Vec<Term>>,
+    /// The arm of the fewest bytes, `None` for the default one: where a value that contains others of its type ends.
+    pub shortest: Option<usize>,
 }
 
 impl Variable {

@@ -86,16 +86,6 @@ impl Assumptions {
             }
         }
     }
-
-    /// The arm that costs least to be in: where a recursive type ends.
-    fn last_arm_of(&self, of: &Choice) -> Option<usize> {
-        let shortest = of.arms.iter().enumerate();
-        let shortest = shortest.min_by_key(|(_, (_, _, terms))| terms.len());
-        match &of.default {
-            Some(terms) if shortest.is_none_or(|(_, arm)| terms.len() < arm.2.len()) => None,
-            _ => shortest.map(|(index, _)| index),
-        }
-    }
 }
 
 impl Variable {
@@ -159,7 +149,7 @@ impl Shape for Assumed<'_> {
 
     fn arm(self, of: &Choice) -> (Option<usize>, Self) {
         let arm = match self.is_spent() {
-            true => self.assumptions.last_arm_of(of),
+            true => of.shortest,
             false => self.assumptions.arm_of(of),
         };
         (arm, self)

@@ -1,9 +1,10 @@
 //! What no plan can be made of.
 
-use tenon_schema::{Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Schema, Type, TypeDef, TypeId, TypeKind};
 use thiserror::Error;
 
 use crate::graph::{self, Components};
+use crate::item::Scalar;
 use crate::nothing::{self, MAX_IN_PLACE as MAX_NOTHINGS};
 use crate::size::Sizes;
 
@@ -36,6 +37,11 @@ pub enum LowerError {
     /// The discriminant of the union is no type that can select an arm.
     #[error("{0}: the discriminant is not an integer, a boolean or an enum")]
     Discriminant(String),
+    /// The discriminant of the union is of a type that is declared elsewhere.
+    #[error(
+        "{0}: the discriminant is of type `{1}`, which is not defined in the interface, so its values are not known"
+    )]
+    UnknownDiscriminant(String, String),
 }
 
 impl LowerError {
@@ -47,7 +53,8 @@ impl LowerError {
             | Self::TooDeepInPlace(name)
             | Self::TooLarge(name, _)
             | Self::TooManyNothings(name, _)
-            | Self::Discriminant(name) => name,
+            | Self::Discriminant(name)
+            | Self::UnknownDiscriminant(name, _) => name,
         }
     }
 }
@@ -56,7 +63,29 @@ impl LowerError {
 pub(super) fn before_sizes(schema: &Schema, components: &Components) -> Result<(), LowerError> {
     nesting(schema, components)?;
     typedefs(schema, components)?;
-    in_place(schema)
+    in_place(schema)?;
+    schema
+        .types
+        .iter()
+        .try_for_each(|def| discriminant(schema, def))
+}
+
+/// Refuses a union whose arms nothing selects.
+fn discriminant(schema: &Schema, def: &TypeDef) -> Result<(), LowerError> {
+    let TypeKind::Union(union) = &def.kind else {
+        return Ok(());
+    };
+    let scalar = Scalar::of(schema, &union.discriminant_type);
+    if scalar.is_some_and(Scalar::is_discriminant) {
+        return Ok(());
+    }
+    let name = def.name.clone();
+    Err(match schema.resolve(&union.discriminant_type) {
+        Type::Named(id) if schema.type_def(*id).kind == TypeKind::External => {
+            LowerError::UnknownDiscriminant(name, schema.type_def(*id).name.clone())
+        }
+        _ => LowerError::Discriminant(name),
+    })
 }
 
 fn nesting(schema: &Schema, components: &Components) -> Result<(), LowerError> {

@@ -298,7 +298,6 @@ impl<'a> Lowering<'a> {
 
     fn union(&mut self, union: &Union) -> Result<(), LowerError> {
         let discriminant = Scalar::of(self.with.schema, &union.discriminant_type)
-            .filter(|scalar| scalar.is_discriminant())
             .ok_or_else(|| LowerError::Discriminant(self.name.to_owned()))?;
         let arms = union.arms.iter().map(|arm| {
             Ok(Arm {

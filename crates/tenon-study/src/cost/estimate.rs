@@ -2,7 +2,7 @@
 //! their values.
 
 use tenon_plan::cost::{
-    Assumed, Assumptions, Deriving, Direction, Equation, Equations, Share, Tally,
+    Assumed, Assumptions, Deriving, Direction, Engine, Equation, Equations, Share, Tally,
 };
 use tenon_plan::{Representation, UnknownName};
 use tenon_schema::{Schema, TypeId};
@@ -69,6 +69,49 @@ impl Role {
     }
 }
 
+/// Checks that an interface has what `assumptions` and `name` speak of, as [`estimate`] does, before anything is
+/// measured.
+///
+/// # Errors
+/// No plans can be made, or nothing has a name that was given.
+pub fn verify_names(
+    schema: &Schema,
+    representation: Representation,
+    engine: Engine,
+    assumptions: &Assumptions,
+    name: Option<&str>,
+) -> Result<(), CostError> {
+    let assumptions = by_first_labels(schema, assumptions)?;
+    let plans = usual_design(engine).plans(schema, representation)?;
+    let deriving = Deriving {
+        schema,
+        plans: &plans,
+        engine,
+        direction: Direction::ALL[0],
+    };
+    let equations = deriving.equations();
+    verify_parts(&assumptions, &equations)?;
+    let Some(name) = name else {
+        return Ok(());
+    };
+    let ids = (0..equations.types.len() as u32).map(TypeId);
+    let mut procedures = equations.procedures.iter().flatten();
+    if ids.into_iter().any(|id| deriving.message(id).owner == name)
+        || procedures.any(|equation| equation.owner == name)
+    {
+        Ok(())
+    } else {
+        Err(UnknownName(name.to_owned()).into())
+    }
+}
+
+fn verify_parts(assumptions: &Assumptions, equations: &Equations) -> Result<(), CostError> {
+    match assumptions.unknown(equations) {
+        Some(unknown) => Err(CostError::UnknownPart(unknown.to_owned())),
+        None => Ok(()),
+    }
+}
+
 /// What the types and procedures called `name` should take; without a name, all procedures or, if
 /// there are none, all types.
 ///
@@ -93,9 +136,7 @@ pub fn estimate(
         };
         (deriving, deriving.equations())
     });
-    if let Some(unknown) = assumptions.unknown(&ways[0].1) {
-        return Err(CostError::UnknownPart(unknown.to_owned()));
-    }
+    verify_parts(assumptions, &ways[0].1)?;
     let with = Estimating {
         ways: &ways,
         calibrations,

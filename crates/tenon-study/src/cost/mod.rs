@@ -28,7 +28,7 @@ use thiserror::Error;
 
 pub use calibrate::{Calibration, calibrate};
 pub use check::{Checked, check, left_out};
-pub use estimate::{Estimate, Role, Way, estimate};
+pub use estimate::{Estimate, Role, Way, estimate, verify_names};
 pub use predict::predict;
 pub use report::Report;
 pub use store::{Store, StoreError};

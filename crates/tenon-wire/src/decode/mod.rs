@@ -6,6 +6,8 @@
 mod block;
 mod sequence;
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
@@ -335,6 +337,31 @@ impl<'a, R: Representation> Decoder<'a, R> {
     #[inline]
     pub fn get_str_ref(&mut self, bound: u32) -> Result<&'a BStr, DecodeError> {
         self.get_opaque_ref(bound).map(BStr::new)
+    }
+
+    /// Reads a string of UTF-8.
+    ///
+    /// # Errors
+    /// As [`get_utf8_ref`](Self::get_utf8_ref).
+    #[inline]
+    pub fn get_utf8(&mut self, bound: u32) -> Result<String, DecodeError> {
+        let text = self.get_utf8_ref(bound)?;
+        self.pay(text.len(), 1)?;
+        Ok(text.to_owned())
+    }
+
+    /// Reads a string of UTF-8 and hands it out where it is.
+    ///
+    /// # Errors
+    /// As [`get_opaque_ref`](Self::get_opaque_ref), or [`DecodeErrorKind::NotUtf8`] at the first byte that is not.
+    #[inline]
+    pub fn get_utf8_ref(&mut self, bound: u32) -> Result<&'a str, DecodeError> {
+        let length = self.count(bound, 1)?;
+        let start = self.position();
+        let bytes = self.block_of(R::padded(length))?.get_bytes(0, length)?;
+        str::from_utf8(bytes).map_err(|error| {
+            DecodeError::new(DecodeErrorKind::NotUtf8, start + error.valid_up_to())
+        })
     }
 
     /// Takes the memory of `count` items of `size` bytes out of what the message has paid for.

@@ -79,7 +79,7 @@ impl<R: Representation> Encoder<'_, R> {
     /// # Errors
     /// What `encode` says.
     #[inline]
-    pub fn put_optional<T>(
+    pub fn put_optional<T: ?Sized>(
         &mut self,
         value: Option<&T>,
         encode: impl FnOnce(&T, &mut Encoder<'_, R>) -> Result<(), EncodeError>,

@@ -188,6 +188,7 @@ macro_rules! blittable {
         $visibility:vis struct $name:ident {
             $(
                 $(#[doc = $field_doc:expr])*
+                $(#[serde($($field_serde:tt)*)])?
                 $field_visibility:vis $field:ident: $ty:ty
             ),* $(,)?
         }
@@ -198,13 +199,14 @@ macro_rules! blittable {
         $visibility struct $name {
             $(
                 $(#[doc = $field_doc])*
+                $(#[serde($($field_serde)*)])?
                 $field_visibility $field: $ty
             ),*
         }
 
         // SAFETY: each field is blittable, and without a hole, as is asserted, the struct consists
-        // of them alone, one behind the other, as C lays them out. No attribute but a derivation
-        // is let through that could change it.
+        // of them alone, one behind the other, as C lays them out. No attribute
+        // is let through that could change it: derivations add to it, and one of `serde` tells one of these how.
         unsafe impl $crate::kernels::Blittable for $name {
             const RUNS: &'static [$crate::kernels::Run] = {
                 const PARTS: &[$crate::kernels::Part] = &[$($crate::kernels::Part::of::<$ty>()),*];

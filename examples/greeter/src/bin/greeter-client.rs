@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for call in pending {
         match call.wait()? {
-            Greeting::True(text) => println!("{text}"),
-            Greeting::False => println!("(a stranger)"),
+            Greeting::Text(text) => println!("{text}"),
+            Greeting::Void => println!("(a stranger)"),
         }
     }
     Ok(())

@@ -147,8 +147,8 @@ fn print(entries: &[Entryplus3]) -> io::Result<()> {
 fn line(entry: &Entryplus3) -> String {
     let name = entry.name.to_string().replace(char::is_control, "?");
     match &entry.name_attributes {
-        PostOpAttr::True(attributes) => format!("{} {name}", details(attributes)),
-        PostOpAttr::False => format!("?--------- {name}"),
+        PostOpAttr::Attributes(attributes) => format!("{} {name}", details(attributes)),
+        PostOpAttr::Void => format!("?--------- {name}"),
     }
 }
 

@@ -119,8 +119,8 @@ impl Remote {
         };
         match self.nfs.create(&args)? {
             Create3Res::Ok(made) => match made.obj {
-                PostOpFh3::True(file) => Ok(file),
-                PostOpFh3::False => self.find(path),
+                PostOpFh3::Handle(file) => Ok(file),
+                PostOpFh3::Void => self.find(path),
             },
             Create3Res::Default(status, _) => Err(refused("CREATE", status)),
         }
@@ -282,10 +282,10 @@ fn taken(result: Write3Res, args: &Write3Args) -> Result<Write3Resok, ClientErro
 /// The attributes of a new file.
 fn empty_file() -> Sattr3 {
     Sattr3 {
-        mode: SetMode3::True(MODE),
-        uid: SetUid3::Default(false),
-        gid: SetGid3::Default(false),
-        size: SetSize3::True(0),
+        mode: SetMode3::Mode(MODE),
+        uid: SetUid3::Void,
+        gid: SetGid3::Void,
+        size: SetSize3::Size(0),
         atime: SetAtime::Default(TimeHow::DontChange),
         mtime: SetMtime::Default(TimeHow::DontChange),
     }

@@ -41,8 +41,8 @@ pub fn verifier(fs: &FileSystem) -> [u8; 8] {
 /// The attributes of a file, if it can be found.
 pub fn post_op_attr(fs: &FileSystem, id: Result<FileId, FsError>) -> PostOpAttr {
     match id.and_then(|id| fs.attributes(id)) {
-        Ok(attributes) => PostOpAttr::True(fattr(fs, &attributes)),
-        Err(_) => PostOpAttr::False,
+        Ok(attributes) => PostOpAttr::Attributes(fattr(fs, &attributes)),
+        Err(_) => PostOpAttr::Void,
     }
 }
 
@@ -92,20 +92,20 @@ pub fn time(time: &Nfstime3) -> Time {
 pub fn set_attributes(set: &Sattr3) -> SetAttributes {
     SetAttributes {
         mode: match set.mode {
-            SetMode3::True(mode) => Some(mode),
-            SetMode3::Default(_) => None,
+            SetMode3::Mode(mode) => Some(mode),
+            SetMode3::Void => None,
         },
         uid: match set.uid {
-            SetUid3::True(uid) => Some(uid),
-            SetUid3::Default(_) => None,
+            SetUid3::Uid(uid) => Some(uid),
+            SetUid3::Void => None,
         },
         gid: match set.gid {
-            SetGid3::True(gid) => Some(gid),
-            SetGid3::Default(_) => None,
+            SetGid3::Gid(gid) => Some(gid),
+            SetGid3::Void => None,
         },
         size: match set.size {
-            SetSize3::True(size) => Some(size),
-            SetSize3::Default(_) => None,
+            SetSize3::Size(size) => Some(size),
+            SetSize3::Void => None,
         },
         accessed: match &set.atime {
             SetAtime::SetToClientTime(atime) => SetTime::To(time(atime)),
@@ -160,8 +160,8 @@ impl Watched {
     /// The attributes around the change (RFC 1813 section 2.6).
     pub fn wcc(&self, fs: &FileSystem) -> WccData {
         let before = match &self.before {
-            None => PreOpAttr::False,
-            Some(before) => PreOpAttr::True(WccAttr {
+            None => PreOpAttr::Void,
+            Some(before) => PreOpAttr::Attributes(WccAttr {
                 size: before.size,
                 mtime: nfs_time(before.modified),
                 ctime: nfs_time(before.changed),

@@ -82,7 +82,7 @@ pub fn with_attributes(
         name: entry.name.to_owned(),
         cookie: entry.cookie,
         name_attributes: post_op_attr(fs, Ok(entry.id)),
-        name_handle: PostOpFh3::True(handle(fs, entry.id)),
+        name_handle: PostOpFh3::Handle(handle(fs, entry.id)),
     })?;
     Ok(Dirlistplus3 { entries, eof })
 }

@@ -43,8 +43,8 @@ impl NfsV3 for Nfs {
         let mut fs = self.0.write();
         let file = Watched::new(&fs, &args.object);
         let guard = match &args.guard {
-            Sattrguard3::True(changed) => Some(time(changed)),
-            Sattrguard3::False => None,
+            Sattrguard3::ObjCtime(changed) => Some(time(changed)),
+            Sattrguard3::Void => None,
         };
         let set = set_attributes(&args.new_attributes);
         let done = file.id.and_then(|id| fs.set_attributes(id, &set, guard));
@@ -152,7 +152,7 @@ impl NfsV3 for Nfs {
         let dir_wcc = dir.wcc(&fs);
         Ok(match made {
             Ok(id) => Create3Res::Ok(Create3Resok {
-                obj: PostOpFh3::True(handle(&fs, id)),
+                obj: PostOpFh3::Handle(handle(&fs, id)),
                 obj_attributes: post_op_attr(&fs, Ok(id)),
                 dir_wcc,
             }),
@@ -170,7 +170,7 @@ impl NfsV3 for Nfs {
         let dir_wcc = dir.wcc(&fs);
         Ok(match made {
             Ok(id) => Mkdir3Res::Ok(Mkdir3Resok {
-                obj: PostOpFh3::True(handle(&fs, id)),
+                obj: PostOpFh3::Handle(handle(&fs, id)),
                 obj_attributes: post_op_attr(&fs, Ok(id)),
                 dir_wcc,
             }),
@@ -189,7 +189,7 @@ impl NfsV3 for Nfs {
         let dir_wcc = dir.wcc(&fs);
         Ok(match made {
             Ok(id) => Symlink3Res::Ok(Symlink3Resok {
-                obj: PostOpFh3::True(handle(&fs, id)),
+                obj: PostOpFh3::Handle(handle(&fs, id)),
                 obj_attributes: post_op_attr(&fs, Ok(id)),
                 dir_wcc,
             }),

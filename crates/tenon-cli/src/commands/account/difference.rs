@@ -30,9 +30,10 @@ impl Difference {
         self.large - self.small
     }
 
-    /// Nanoseconds of each byte that the second has more.
+    /// Returns the nanoseconds of each byte that the second has more, if it has more. Steps may have less than none,
+    /// so that they add up.
     fn per_byte(self) -> Option<f64> {
-        (self.bytes != 0).then(|| self.more() / self.bytes as f64)
+        (self.bytes > 0).then(|| self.more() / self.bytes as f64)
     }
 
     fn cells(self) -> [String; 4] {
@@ -115,10 +116,8 @@ fn row<const N: usize>(first: [&str; N], difference: Difference) -> Vec<String> 
 fn notes(small: &Finding, large: &Finding) -> String {
     let measured = |finding: &Finding| shown(finding.measured.typical());
     let mut notes = vec![
-        "The first is what a call costs whatever it carries; more is what the second's bytes cost, those \
-         of\nits arguments and of its result. All times are typical ones: the mean over the middle half of \
-         the calls."
-            .to_owned(),
+        what_more_is(small, large)
+            + " All times are typical ones: the mean over the middle half of the calls.",
         format!(
             "A clock around the same calls says {} and {} us: the steps leave {:.1} % and {:.1} % of the \
              round\ntrips unaccounted.",
@@ -135,6 +134,20 @@ fn notes(small: &Finding, large: &Finding) -> String {
         }
     }
     notes.join("\n") + "\n"
+}
+
+/// Returns how to read the columns beside the times: only more bytes have a price.
+fn what_more_is(first: &Finding, second: &Finding) -> String {
+    if second.bytes.both() > first.bytes.both() {
+        return "The first is what a call costs whatever it carries; more is what the second's bytes cost, those \
+                of\nits arguments and of its result."
+            .to_owned();
+    }
+    let (first, second) = (&first.procedure, &second.procedure);
+    format!(
+        "{second} carries no more bytes than {first}, so the difference is no price of bytes: name the procedure \
+         with\nfewer bytes first for ns a byte."
+    )
 }
 
 /// Both, and how they differ.

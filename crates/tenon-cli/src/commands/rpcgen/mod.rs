@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use tenon_gen::c::{self, Dialect, Interface, Server, Transport};
 use tenon_idl::{Output, Parsed, Undeclared};
+use tenon_plan::BoxedArms;
 use tenon_schema::{Schema, Type};
 
 use crate::failure::Failure;
@@ -199,9 +200,11 @@ impl<'a> Run<'a> {
             return Err(Failure::explained());
         };
         self.refuse_unwritable(schema)?;
+        let (schema, written) = c::for_c(schema, written)
+            .map_err(|error| Failure::new(format!("{}: {error}", self.name.display())))?;
         let of = Interface {
-            schema,
-            written,
+            schema: &schema,
+            written: &written,
             dialect: Dialect::Libtirpc,
         };
         let options = self.c_options(only);
@@ -269,6 +272,13 @@ impl<'a> Run<'a> {
                 let message = format!("{name}: {}: only one argument is allowed", procedure.name);
                 return Err(Failure::new(message).hint("-N allows several"));
             }
+        }
+        if let Some(id) = BoxedArms::of(schema).first() {
+            let union = &schema.type_def(id).name;
+            let message =
+                format!("{name}: `{union}` contains itself in place, and C cannot hold that");
+            let failure = Failure::new(message);
+            return Err(failure.hint("`tenon gen --lang c` has a pointer there"));
         }
         let is_quadruple = |(_, ty): &(&str, &Type)| *ty.innermost() == Type::Quadruple;
         match schema.uses().find(is_quadruple) {

@@ -246,6 +246,12 @@ impl<'p> Encoding<'p, '_> {
                             self.body::<SWAP>(inner, held, NO_BLOCK)?;
                         }
                     }
+                    Step::Boxed { at, length, .. } => {
+                        let (inner, rest) = rest.split_at(length as usize);
+                        steps = rest;
+                        let held = it.add(at as usize).cast::<*const u8>().read();
+                        self.body::<SWAP>(inner, held, NO_BLOCK)?;
+                    }
                     Step::List { list } => {
                         let list = self.program.list(list);
                         self.list::<SWAP>(list, it.add(list.at as usize), step)?;

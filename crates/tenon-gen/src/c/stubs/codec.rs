@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use tenon_plan::links::is_link;
-use tenon_plan::{Body, Order, Place, Plan, Plans, Representation, Scalar};
+use tenon_plan::{Body, BoxedArms, Order, Place, Plan, Plans, Representation, Scalar};
 use tenon_schema::written::{WrittenType, WrittenUnion};
 use tenon_schema::{Field, TypeId, TypeKind, Union};
 
@@ -58,6 +58,7 @@ impl<'a> Here<'a> {
 pub struct Codec<'a> {
     pub of: Interface<'a>,
     pub plans: &'a Plans,
+    boxed: &'a BoxedArms,
     /// Whether the function at hand has a block.
     has_block: Cell<bool>,
     /// Whether it asks for the sender's order.
@@ -67,10 +68,11 @@ pub struct Codec<'a> {
 }
 
 impl<'a> Codec<'a> {
-    pub fn new(of: Interface<'a>, plans: &'a Plans) -> Self {
+    pub fn new(of: Interface<'a>, plans: &'a Plans, boxed: &'a BoxedArms) -> Self {
         Self {
             of,
             plans,
+            boxed,
             has_block: Cell::new(false),
             asks_order: Cell::new(false),
             loops: Cell::new(0),
@@ -259,17 +261,17 @@ impl<'a> Codec<'a> {
         Here { spot, label }
     }
 
-    /// Writes a switch over the union at `here`; `arm` writes what is to be done with what an arm holds,
-    /// and `otherwise` is what is done where no arm is selected.
+    /// Writes a switch over the union at `here`; `arm` writes what is to be done with what an arm holds, behind the
+    /// pointer that it is if it is one, and `otherwise` is what is done where no arm is selected.
     pub fn switch(
         &self,
         w: &mut Writer,
         here: &Here<'a>,
         bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
         otherwise: &str,
-        arm: impl Fn(&mut Writer, &Here<'a>, &'a Body),
+        arm: impl Fn(&mut Writer, &Held<'a>, &'a Body),
     ) {
-        write_switch(w, self.of, here, bodies, otherwise, arm);
+        write_switch(w, (self.of, self.boxed), here, bodies, otherwise, arm);
     }
 
     /// The number of an enum that has an item, if it is one.
@@ -283,14 +285,22 @@ pub fn member_test(name: &str) -> String {
     format!("tenon_is_{name}")
 }
 
+/// What an arm holds.
+pub struct Held<'a> {
+    /// Where it is.
+    pub here: Here<'a>,
+    /// The pointer to it, if it lies behind one of which there is nothing on the wire.
+    pub pointer: Option<Here<'a>>,
+}
+
 /// Writes a switch over the union at `here`.
 pub fn write_switch<'a>(
     w: &mut Writer,
-    of: Interface<'a>,
+    (of, boxed): (Interface<'a>, &BoxedArms),
     here: &Here<'a>,
     bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
     otherwise: &str,
-    arm: impl Fn(&mut Writer, &Here<'a>, &'a Body),
+    arm: impl Fn(&mut Writer, &Held<'a>, &'a Body),
 ) {
     let id = here.spot.union(of);
     let (TypeKind::Union(union), WrittenType::Union(written)) =
@@ -303,11 +313,23 @@ pub fn write_switch<'a>(
         .spot
         .discriminant(&union.discriminant, ty, &written.discriminant);
     let is_boolean = Scalar::of(of.schema, ty) == Some(Scalar::Bool);
-    let held = |field: &'a Option<Field>, spelling| {
+    let held = |position, field: &'a Option<Field>, spelling| {
         let parts = field.as_ref().zip(spelling);
-        parts.map(|(field, spelling)| Here {
-            spot: here.spot.arm(of, field, spelling),
-            label: format!("{}.{}", here.label, field.name),
+        parts.map(|(field, spelling)| {
+            let arm = Here {
+                spot: here.spot.arm(of, field, spelling),
+                label: format!("{}.{}", here.label, field.name),
+            };
+            match boxed.contains(id, position) {
+                true => Held {
+                    here: arm.inside(arm.spot.target(of)),
+                    pointer: Some(arm),
+                },
+                false => Held {
+                    here: arm,
+                    pointer: None,
+                },
+            }
         })
     };
     match is_boolean {
@@ -322,7 +344,7 @@ pub fn write_switch<'a>(
             }
         }
         w.indented(|w| {
-            if let Some(holds) = held(&definition.field, written.arms[index].as_ref()) {
+            if let Some(holds) = held(index, &definition.field, written.arms[index].as_ref()) {
                 arm(w, &holds, &bodies.0[index].body);
             }
             w.line("break;");
@@ -331,7 +353,7 @@ pub fn write_switch<'a>(
     w.line("default:");
     w.indented(|w| match (bodies.1, &union.default, &written.default) {
         (Some(body), Some(field), Some(spelling)) => {
-            if let Some(holds) = held(field, spelling.as_ref()) {
+            if let Some(holds) = held(union.arms.len(), field, spelling.as_ref()) {
                 arm(w, &holds, body);
             }
             w.line("break;");

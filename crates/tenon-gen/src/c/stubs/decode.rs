@@ -271,12 +271,13 @@ impl<'a> Codec<'a> {
                     on.name()
                 );
                 self.switch(w, &at, (arms, default), &refuse, |w, holds, body| {
-                    self.decode(w, holds, body);
+                    if let Some(pointer) = &holds.pointer {
+                        self.get_memory(w, pointer);
+                    }
+                    self.decode(w, &holds.here, body);
                 });
             }
             Op::Optional { body, .. } => {
-                let pointer = at.spot.value();
-                let ty = at.spot.inner_type(self.of);
                 let bytes = self.representation().bytes(Scalar::Bool);
                 self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
                 let swapped = match bytes {
@@ -285,11 +286,7 @@ impl<'a> Codec<'a> {
                 };
                 let flag = get_number(bytes, "from", swapped);
                 w.braces(&format!("if ({flag} != 0)"), |w| {
-                    w.line(format!(
-                        "{pointer} = ({ty} *) tenon_zeroed (in, 1, sizeof ({ty}), {});",
-                        at.name()
-                    ));
-                    refuse_if(w, &format!("{pointer} == NULL"));
+                    self.get_memory(w, &at);
                     self.decode(w, &at.inside(at.spot.target(self.of)), body);
                 });
             }
@@ -311,6 +308,16 @@ impl<'a> Codec<'a> {
             | Op::Copy { .. }
             | Op::Blit { .. } => unreachable!("{op:?} lies in a block"),
         }
+    }
+
+    /// Gets memory for what the pointer at `at` leads to.
+    fn get_memory(&self, w: &mut Writer, at: &Here<'a>) {
+        let (pointer, ty) = (at.spot.value(), at.spot.inner_type(self.of));
+        w.line(format!(
+            "{pointer} = ({ty} *) tenon_zeroed (in, 1, sizeof ({ty}), {});",
+            at.name()
+        ));
+        refuse_if(w, &format!("{pointer} == NULL"));
     }
 
     /// Reads the count of elements that take at least so many bytes each.

@@ -351,7 +351,10 @@ impl<'a> Codec<'a> {
                     on.name()
                 );
                 self.switch(w, &at, (arms, default), &refuse, |w, holds, body| {
-                    self.encode(w, holds, body);
+                    if let Some(pointer) = &holds.pointer {
+                        refuse_null(w, pointer);
+                    }
+                    self.encode(w, &holds.here, body);
                 });
             }
             Op::Optional { body, .. } => {
@@ -498,4 +501,15 @@ fn write_run(w: &mut Writer, (to, from): (&str, &str), unit: u32, units: u32, sw
             ));
         }
     }
+}
+
+/// Refuses a pointer that must lead to something and does not.
+fn refuse_null(w: &mut Writer, pointer: &Here<'_>) {
+    w.line(format!("if ({} == NULL)", pointer.spot.value()));
+    let name = pointer.name();
+    w.indented(|w| {
+        w.line(format!(
+            "return tenon_fail (out, TENON_NULL, 0, 0, {name});"
+        ))
+    });
 }

@@ -1,11 +1,11 @@
 //! Freeing: what a value owns goes back to where it came from.
 
 use tenon_plan::links::is_link;
-use tenon_plan::{Body, Count, Op, Plans};
+use tenon_plan::{Body, BoxedArms, Count, Op, Plans};
 use tenon_schema::{TypeId, TypeKind};
 
 use super::chunks::Chunk;
-use super::codec::{Here, write_switch};
+use super::codec::{Held, Here, write_switch};
 use super::messages::message_name;
 use crate::c::Interface;
 use crate::c::spot::{Spot, link};
@@ -18,6 +18,7 @@ pub struct Frees<'a> {
     pub of: Interface<'a>,
     pub owners: &'a Owners,
     pub plans: &'a Plans,
+    pub boxed: &'a BoxedArms,
 }
 
 impl<'a> Frees<'a> {
@@ -134,11 +135,11 @@ impl<'a> Frees<'a> {
             Op::Switch { arms, default, .. } => {
                 write_switch(
                     w,
-                    self.of,
+                    (self.of, self.boxed),
                     &at,
                     (arms, default),
                     "break;",
-                    |w, holds, body| self.free(w, holds, body, loops),
+                    |w, holds, body| self.free_arm(w, holds, body, loops),
                 );
             }
             Op::Optional { body, .. } => {
@@ -168,6 +169,19 @@ impl<'a> Frees<'a> {
             Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => {}
             Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {}
         }
+    }
+
+    fn free_arm(&self, w: &mut Writer, holds: &Held<'a>, body: &'a Body, loops: usize) {
+        let Some(pointer) = &holds.pointer else {
+            return self.free(w, &holds.here, body, loops);
+        };
+        let pointer = pointer.spot.value();
+        if self.owners.owns_body(body) {
+            w.braces(&format!("if ({pointer} != NULL)"), |w| {
+                self.free(w, &holds.here, body, loops);
+            });
+        }
+        release(w, &pointer);
     }
 
     fn free_named(&self, w: &mut Writer, at: &Here<'a>, id: TypeId) {

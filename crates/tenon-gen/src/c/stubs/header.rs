@@ -8,6 +8,7 @@ use tenon_schema::{Length, Type, TypeId, TypeKind};
 
 use super::File;
 use super::messages::message_name;
+use super::reserved::is_standard;
 use crate::c::header::define;
 use crate::writer::{Hole, Writer, c_comment, comment};
 
@@ -105,6 +106,9 @@ $versions$
             return;
         }
         let def = self.of.schema.type_def(id);
+        if is_standard(self.of.schema, id, &def.name) {
+            return;
+        }
         for needed in self.needed(id) {
             self.define_once(w, needed, position, done);
         }

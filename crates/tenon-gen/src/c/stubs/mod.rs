@@ -4,6 +4,7 @@
 //! printed from the plans of both representations by one printer, so that a program speaks ONC RPC and the
 //! lean protocol; what functions share stands in `runtime.c`.
 
+mod boxes;
 mod chunks;
 mod codec;
 mod decode;
@@ -16,18 +17,19 @@ mod macros;
 mod messages;
 mod procedures;
 mod refused;
+mod reserved;
 mod source;
 
 use std::collections::BTreeSet;
 
-use tenon_plan::{Fingerprints, Pass, Plans, Representation};
+use tenon_plan::{BoxedArms, Fingerprints, Pass, Plans, Representation};
 use tenon_schema::Schema;
 use tenon_schema::written::{Item, Written};
 
-pub use refused::Refused;
+pub use refused::{Refusal, Refused};
 
 use super::procedures::procedures as all_procedures;
-use super::{Dialect, Interface};
+use super::{Dialect, Interface, rename};
 use messages::Call;
 
 /// The two files of stubs.
@@ -48,6 +50,8 @@ struct File<'a> {
     stem: &'a str,
     /// In each representation.
     plans: &'a [Plans; 2],
+    /// Arms that are pointers though the interface has none there.
+    boxed: &'a BoxedArms,
     fingerprints: &'a Fingerprints<'a>,
     versions: Vec<Version<'a>>,
     /// One for each procedure: what a type of its result is called, if it needs one.
@@ -71,19 +75,41 @@ struct Version<'a> {
 ///
 /// # Errors
 /// C has no word for something, or two things would have one name.
-pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refused> {
+pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refusal> {
+    // Fingerprints are those of the interface, whatever C calls its parts.
+    let fingerprints = Fingerprints::new(schema);
+    let is_reserved = |what, name: &str| reserved::is_reserved(schema, what, name);
+    let renamed = rename::for_c_without(schema, written, &is_reserved);
+    let (renamed, written) = renamed.map_err(|error| refusal(schema, Refused::SameName(error)))?;
+    let made = stubs(&renamed, &written, &fingerprints, name);
+    made.map_err(|why| refusal(&renamed, why))
+}
+
+fn refusal(schema: &Schema, why: Refused) -> Refusal {
+    let origin = why.origin(schema);
+    Refusal { why, origin }
+}
+
+/// Writes stubs of an interface whose names C can have.
+fn stubs(
+    schema: &Schema,
+    written: &Written,
+    fingerprints: &Fingerprints<'_>,
+    name: &str,
+) -> Result<Stubs, Refused> {
     refused::check(schema)?;
     let plan = |representation| {
         let plans = Plans::new(schema, representation, Pass::ALL).map_err(Refused::Plan)?;
         Ok(plans.stripped())
     };
     let plans = [plan(Representation::XDR)?, plan(Representation::LEAN)?];
+    let boxed = BoxedArms::of(schema);
+    let declared = boxes::behind_pointers(schema, &boxed)?;
     let of = Interface {
-        schema,
+        schema: &declared,
         written,
         dialect: Dialect::Plain,
     };
-    let fingerprints = Fingerprints::new(schema);
     let result_names: Vec<String> = all_procedures(of)
         .map(|procedure| format!("{}_result", procedure.c_name()))
         .collect();
@@ -92,7 +118,8 @@ pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs,
         interface: name,
         stem: name.rsplit_once('.').map_or(name, |(stem, _)| stem),
         plans: &plans,
-        fingerprints: &fingerprints,
+        boxed: &boxed,
+        fingerprints,
         versions: versions(of, &plans),
         result_names: &result_names,
     };

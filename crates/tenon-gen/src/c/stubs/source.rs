@@ -28,17 +28,19 @@ struct Table {
 impl<'a> File<'a> {
     /// The text of the source file.
     pub fn source(&self) -> String {
-        let owners = Owners::new(&Planned::new(self.of.schema), &self.plans[0]);
+        let planned = Planned::new(self.of.schema);
+        let owners = Owners::with(&planned, &self.plans[0], |id| self.boxed.any_of(id));
         let maker = Maker {
             file: self,
             codecs: self
                 .plans
                 .each_ref()
-                .map(|plans| Codec::new(self.of, plans)),
+                .map(|plans| Codec::new(self.of, plans, self.boxed)),
             frees: Frees {
                 of: self.of,
                 owners: &owners,
                 plans: &self.plans[0],
+                boxed: self.boxed,
             },
         };
         let mut tables: Vec<Table> = self

@@ -18,6 +18,11 @@ pub struct Owners {
 
 impl Owners {
     pub fn new(planned: &Planned, plans: &Plans) -> Self {
+        Self::with(planned, plans, |_| false)
+    }
+
+    /// Of types some of which own memory beside what their plans tell.
+    pub fn with(planned: &Planned, plans: &Plans, owns: impl Fn(TypeId) -> bool) -> Self {
         let types = &planned.schema.types;
         let count = types.len();
         let mut owners = Self {
@@ -33,7 +38,7 @@ impl Owners {
                     Some(elements) => owners.owns_elements(elements),
                     None => {
                         let is_external = def.kind == TypeKind::External;
-                        is_external || owners.owns_body(&plans.types[index].body)
+                        is_external || owns(id) || owners.owns_body(&plans.types[index].body)
                     }
                 };
                 let whole = element || is_link(&planned.schema, id);

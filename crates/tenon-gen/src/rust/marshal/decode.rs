@@ -365,7 +365,7 @@ impl Marshalling<'_> {
             leaves |= read.leaves;
             Some((part.name, read.value()))
         });
-        let name = self.rust.names.of_type(*id).name.clone();
+        let name = self.rust.type_name(*id);
         let literal = Expr::Struct(name, fields.collect());
         Read::value_of(literal, leaves)
     }
@@ -413,7 +413,10 @@ impl Marshalling<'_> {
         let shape = shape.real();
         let read = match op {
             Op::CopyCounted { bound, text, .. } => {
+                let is_utf8 = self.rust.options.utf8_strings;
                 let method = match (text, self.view) {
+                    (true, false) if is_utf8 => "input.get_utf8",
+                    (true, true) if is_utf8 => "input.get_utf8_ref",
                     (true, false) => "input.get_string",
                     (false, false) => "input.get_opaque",
                     (true, true) => "input.get_str_ref",

@@ -247,7 +247,7 @@ impl<'a> Encoding<'a> {
         }
         let item = self.item(op, subject);
         match op {
-            Op::CopyCounted { bound, .. } => self.counted("out.put_opaque", &item, *bound),
+            Op::CopyCounted { bound, .. } => self.bytes(&item, *bound),
             Op::PutCounted { scalar, bound, .. } => {
                 let method = match self.with.is_checked(*scalar) {
                     true => "out.put_counted_words",
@@ -285,6 +285,16 @@ impl<'a> Encoding<'a> {
                 unreachable!("items of fixed size lie in a block")
             }
         }
+    }
+
+    fn bytes(&mut self, item: &Item, bound: u32) {
+        let is_utf8 = self.with.rust.options.utf8_strings && *item.shape.real() == Shape::Text;
+        let bytes = match is_utf8 {
+            true => format!("{}.as_bytes()", item.receiver),
+            false => item.reference.clone(),
+        };
+        let arguments = [Expr::text(bytes), bound_text(bound)];
+        self.fallible(Expr::call("out.put_opaque", arguments), item);
     }
 
     fn counted(&mut self, method: &str, item: &Item, bound: u32) {
@@ -326,6 +336,15 @@ impl<'a> Encoding<'a> {
     }
 
     fn optional(&mut self, item: &Item, body: &Body) {
+        if item.is_lent {
+            let held = match element(&item.shape).real() {
+                Shape::Boxed(inner) => (**inner).clone(),
+                _ => element(&item.shape),
+            };
+            let value = Expr::text(&item.receiver);
+            let encode = self.element_function(body, &held);
+            return self.fallible(Expr::call("out.put_optional", [value, encode]), item);
+        }
         let (receiver, held) = match item.shape.real() {
             Shape::Boxed(option) => (format!("(**{})", item.receiver), element(option)),
             shape => (item.receiver.clone(), element(shape)),

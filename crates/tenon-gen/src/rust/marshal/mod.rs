@@ -8,6 +8,7 @@ mod parts;
 mod read;
 mod steps;
 
+use tenon_plan::links::is_link;
 use tenon_plan::{Body, Op, Place, Plan, Scalar};
 use tenon_schema::{TypeId, TypeKind};
 
@@ -59,6 +60,8 @@ pub struct Item {
     pub shape: Shape,
     /// The name for errors; none inside of an item that has one.
     pub label: Option<String>,
+    /// Whether it is an `Option` of a reference to what its shape says it holds.
+    pub is_lent: bool,
 }
 
 impl Item {
@@ -71,6 +74,7 @@ impl Item {
             name: name.to_owned(),
             shape,
             label,
+            is_lent: false,
         }
     }
 
@@ -83,6 +87,7 @@ impl Item {
             name: name.to_owned(),
             shape,
             label,
+            is_lent: false,
         }
     }
 
@@ -229,17 +234,25 @@ impl Marshalling<'_> {
         let input = parameter("input", uses_cursor(&decode));
         let marker = &self.form.marker;
         let inline = |w: &mut Writer| write_inline(w, plan);
+        let is_element = is_link(self.rust.schema, id);
+        let document = |w: &mut Writer, text: &str| {
+            if is_element {
+                w.line(text);
+            }
+        };
         w.skeleton(
             "
 impl$generics$ Marshal<$marker$> for $name$ {
     const WIRE_MIN: usize = $wire_min$;
     $align$
 
+    $encode_doc$
     $inline$
     fn encode(&self, $out$: &mut $encoder$) -> Result<(), EncodeError> {
         $encode$
     }
 
+    $decode_doc$
     $inline$
     fn decode($input$: &mut $decoder$) -> Result<Self, DecodeError> {
         $decode$
@@ -258,6 +271,14 @@ impl$generics$ Marshal<$marker$> for $name$ {
                             w.line(format!("const ALIGN: usize = {};", plan.align));
                         }
                     }),
+                ),
+                (
+                    "encode_doc",
+                    Hole::Lines(&|w| document(w, "/// Appends this element alone, not a list.")),
+                ),
+                (
+                    "decode_doc",
+                    Hole::Lines(&|w| document(w, "/// Reads one element alone, not a list.")),
                 ),
                 ("inline", Hole::Lines(&inline)),
                 ("out", Hole::Text(out)),

@@ -3,6 +3,7 @@
 
 use tenon_plan::ProcedurePlan;
 
+use super::lent::{Lent, unboxed};
 use super::{Method, Protocols, Versioned};
 use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head, Statement};
@@ -220,7 +221,7 @@ fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
         None => ("self.0.call", "self.0.start"),
     };
     let head = write_head_of_call(w, with, method, "pub fn");
-    head.write_function(w, &Block::value(made_by(with, method, call)));
+    head.write_function(w, &calling(with, method, call, None));
     w.gap();
     w.line(format!(
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
@@ -234,7 +235,7 @@ fn write_methods(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>) {
         result: format!("Result<PendingCall<{result}>, CallError>"),
         ..head
     };
-    head.write_function(w, &Block::value(made_by(with, method, start)));
+    head.write_function(w, &calling(with, method, start, None));
 }
 
 /// The method that calls a procedure and is awaited.
@@ -243,9 +244,8 @@ fn write_async_method(w: &mut Writer, with: Marshalling<'_>, method: &Method<'_>
         Some(_) => "self.0.invoke",
         None => "self.0.call",
     };
-    let call = Expr::Then(Box::new(made_by(with, method, call)), "await");
     let head = write_head_of_call(w, with, method, "pub async fn");
-    head.write_function(w, &Block::value(call));
+    head.write_function(w, &calling(with, method, call, Some("await")));
 }
 
 /// Writes the documentation of a method that calls a procedure, and returns what stands behind it.
@@ -271,35 +271,35 @@ fn write_head_of_call(
 fn borrowed(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
     let borrowed =
-        parameters.map(|(shape, name)| format!("{name}: {}", borrowed_type(rust, shape, "&")));
+        parameters.map(|(shape, name)| format!("{name}: {}", Lent::of(rust, shape).parameter()));
     ["&self".to_owned()].into_iter().chain(borrowed).collect()
 }
 
-/// The type of a parameter. `by` begins a reference.
-fn borrowed_type(rust: &Rust<'_>, shape: &Shape, by: &str) -> String {
-    match shape {
-        Shape::Opaque => format!("{by}[u8]"),
-        Shape::Text => {
-            rust.uses(&["wire::BStr"]);
-            format!("{by}BStr")
-        }
-        Shape::Vec(element) => format!("{by}[{}]", rust.type_text(element)),
-        shape if is_by_value(shape) => rust.type_text(shape),
-        shape => format!("{by}{}", rust.type_text(shape)),
-    }
-}
-
-fn is_by_value(shape: &Shape) -> bool {
-    matches!(shape.real(), Shape::Scalar(_))
-}
-
-/// The call of a client's method, which `function` makes.
-fn made_by(with: Marshalling<'_>, method: &Method<'_>, function: &str) -> Expr {
+/// The body of a client's method: the call, which `function` makes, and what is done `with` it.
+fn calling(
+    with: Marshalling<'_>,
+    method: &Method<'_>,
+    function: &str,
+    then: Option<&'static str>,
+) -> Block {
+    let parameters = method.parameters.iter().zip(&method.names.parameters);
+    let bytes = parameters.filter(|(shape, _)| Lent::of(with.rust, shape) == Lent::Bytes);
+    let bytes = bytes.map(|(_, name)| {
+        let borrowed = Expr::text(format!("{name}.as_ref()"));
+        Statement::Let(name.clone(), borrowed)
+    });
     let arguments = match method.lean {
         Some(_) => vec![literal_of_call(method)],
         None => messages(with, method),
     };
-    Expr::call(function, arguments)
+    let call = Expr::call(function, arguments);
+    Block {
+        statements: bytes.collect(),
+        value: Some(match then {
+            Some(then) => Expr::Then(Box::new(call), then),
+            None => call,
+        }),
+    }
 }
 
 /// The procedure's number and the functions that move its messages.
@@ -308,7 +308,7 @@ fn messages(with: Marshalling<'_>, method: &Method<'_>) -> Vec<Expr> {
         true => "|_|",
         false => "|out|",
     };
-    let arguments = arguments(method, "");
+    let arguments = lent_arguments(with.rust, method, "");
     let encode = with.encode_parameters(
         &method.plan.arguments.body,
         &method.procedure.name,
@@ -322,24 +322,42 @@ fn messages(with: Marshalling<'_>, method: &Method<'_>) -> Vec<Expr> {
     vec![number, Expr::closure(parameters, encode), decode]
 }
 
-/// The arguments of a call, each behind `of`.
-pub(super) fn arguments(method: &Method<'_>, of: &str) -> Vec<Item> {
-    let parameters = method
-        .procedure
-        .arguments
-        .iter()
-        .zip(&method.parameters)
-        .zip(&method.names.parameters);
-    parameters
-        .map(|((field, shape), name)| {
-            let label = Some(format!("{}.{}", method.procedure.name, field.name));
-            let value = format!("{of}{name}");
-            match is_by_value(shape) {
-                true => Item::owned(value, name, shape.clone(), label),
-                false => Item::behind(&value, shape.clone(), label),
-            }
-        })
+/// The arguments of a call, as variables that own them.
+pub(super) fn arguments(method: &Method<'_>) -> Vec<Item> {
+    let owned = |name: &String, shape: &Shape, label| {
+        Item::owned(name.clone(), name, shape.clone(), Some(label))
+    };
+    labelled(method)
+        .map(|(name, shape, label)| owned(name, shape, label))
         .collect()
+}
+
+/// The same as a client is lent them, each behind `of`.
+fn lent_arguments(rust: &Rust<'_>, method: &Method<'_>, of: &str) -> Vec<Item> {
+    let lent = |(name, shape, label): (&String, &Shape, String)| {
+        let (value, label) = (format!("{of}{name}"), Some(label));
+        match Lent::of(rust, shape) {
+            Lent::Value(_) => Item::owned(value, name, shape.clone(), label),
+            Lent::Bytes => Item::behind(&value, shape.clone(), label),
+            // A reference leads to the array itself.
+            Lent::Reference(_) => Item::behind(&value, unboxed(shape).clone(), label),
+            Lent::Option(_) => Item {
+                is_lent: true,
+                ..Item::behind(&value, shape.clone(), label)
+            },
+        }
+    };
+    labelled(method).map(lent).collect()
+}
+
+/// The parameters of a procedure: their names, their shapes, and what errors call them.
+fn labelled<'a>(method: &'a Method<'_>) -> impl Iterator<Item = (&'a String, &'a Shape, String)> {
+    let names = method.names.parameters.iter().zip(&method.parameters);
+    let fields = method.procedure.arguments.iter();
+    names.zip(fields).map(|((name, shape), field)| {
+        let label = format!("{}.{}", method.procedure.name, field.name);
+        (name, shape, label)
+    })
 }
 
 fn literal_of_call(method: &Method<'_>) -> Expr {
@@ -365,7 +383,9 @@ fn write_call(w: &mut Writer, onc: Marshalling<'_>, lean: Marshalling<'_>, metho
         "wire::Order",
     ]);
     let name = &method.names.call;
-    let is_borrowing = !method.parameters.iter().all(is_by_value);
+    let lent = method.parameters.iter().map(|shape| Lent::of(rust, shape));
+    let lent: Vec<Lent> = lent.collect();
+    let is_borrowing = !lent.iter().all(|lent| matches!(lent, Lent::Value(_)));
     let (parameter, anonymous) = match is_borrowing {
         true => ("<'a>", "<'_>"),
         false => ("", ""),
@@ -375,8 +395,8 @@ fn write_call(w: &mut Writer, onc: Marshalling<'_>, lean: Marshalling<'_>, metho
     match method.parameters.is_empty() {
         true => w.line(format!("struct {name};")),
         false => w.braces(&format!("struct {name}{parameter}"), |w| {
-            for (shape, name) in method.parameters.iter().zip(&method.names.parameters) {
-                w.line(format!("{name}: {},", borrowed_type(rust, shape, "&'a ")));
+            for (lent, name) in lent.iter().zip(&method.names.parameters) {
+                w.line(format!("{name}: {},", lent.field()));
             }
         }),
     }
@@ -400,7 +420,7 @@ fn write_call(w: &mut Writer, onc: Marshalling<'_>, lean: Marshalling<'_>, metho
 fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
     with.rust.uses(&["wire::EncodeError", "wire::Encoder"]);
     let name = &method.procedure.name;
-    let arguments = arguments(method, "self.");
+    let arguments = lent_arguments(with.rust, method, "self.");
     let body = with.encode_parameters(&plan.arguments.body, name, arguments);
     let (function, cursor) = match with.form.marker.is_default() {
         true => ("encode", "Encoder<'_>"),

@@ -4,11 +4,12 @@
 
 mod client;
 mod interface;
+mod lent;
 mod reserved;
 mod server;
 mod tasks;
 
-use tenon_plan::{Fingerprints, ProcedurePlan};
+use tenon_plan::{Fingerprints, Plans, ProcedurePlan};
 use tenon_schema::{Procedure, Program, Version};
 
 use super::Rust;
@@ -68,13 +69,17 @@ impl Method<'_> {
     }
 }
 
-/// Writes the programs of the interface.
+/// Writes the programs that belong into the module that is being written.
 pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
     let rust = protocols.onc.rust;
-    let mut plans = protocols.onc.form.plans.procedures.iter();
-    let lean = protocols.lean.map(|lean| &lean.with.form.plans.procedures);
-    let mut lean_plans = lean.into_iter().flatten();
-    for (program, names) in rust.schema.programs.iter().zip(&rust.names.programs) {
+    for position in rust.here().programs.iter().copied() {
+        let (program, names) = (
+            &rust.schema.programs[position],
+            &rust.names.programs[position],
+        );
+        let mut plans = plans_of(protocols.onc.form.plans, position);
+        let lean = protocols.lean.into_iter();
+        let mut lean_plans = lean.flat_map(|lean| plans_of(lean.with.form.plans, position));
         write_program_number(w, program, names);
         for (version, version_names) in program.versions.iter().zip(&names.versions) {
             let procedures = version.procedures.iter().zip(&version_names.procedures);
@@ -100,6 +105,17 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
             write_version(w, protocols, &versioned);
         }
     }
+}
+
+/// The plans of the procedures of the program at `position`: all plans are in the order of the interface.
+fn plans_of(plans: &Plans, position: usize) -> std::slice::Iter<'_, ProcedurePlan> {
+    let start = plans
+        .procedures
+        .partition_point(|plan| plan.program < position);
+    let end = plans
+        .procedures
+        .partition_point(|plan| plan.program <= position);
+    plans.procedures[start..end].iter()
 }
 
 fn write_program_number(w: &mut Writer, program: &Program, names: &ProgramNames) {

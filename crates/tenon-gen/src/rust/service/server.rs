@@ -267,8 +267,7 @@ fn serve(with: Marshalling<'_>, method: &Method<'_>, plan: &ProcedurePlan) -> Bl
         true => with.view(),
         false => with,
     };
-    let mut statements =
-        reading.decode_parameters(&plan.arguments.body, name, arguments(method, ""));
+    let mut statements = reading.decode_parameters(&plan.arguments.body, name, arguments(method));
     statements.push(Statement::Do(Expr::text("input.finish()?")));
     let carry_out = |further: Option<&str>| {
         let locals = method.names.parameters.iter().map(Expr::text);

@@ -237,7 +237,7 @@ fn write_request(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>, 
 /// Writes the function that reads the arguments.
 fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
     let name = &method.procedure.name;
-    let statements = with.decode_parameters(&plan.arguments.body, name, arguments(method, ""));
+    let statements = with.decode_parameters(&plan.arguments.body, name, arguments(method));
     let fields = method.names.parameters.iter();
     let fields: Vec<_> = fields
         .map(|name| (name.clone(), Expr::text(name)))

@@ -68,6 +68,24 @@ struct by_uint {
 	} by_uint_u;
 };
 typedef struct by_uint by_uint;
+#define PING 1
+
+struct by_names {
+	int i;
+	union {
+		int number;
+		char *text;
+	} by_names_u;
+};
+typedef struct by_names by_names;
+
+struct by_bool {
+	bool_t is_there;
+	union {
+		int here;
+	} by_bool_u;
+};
+typedef struct by_bool by_bool;
 
 struct only_default {
 	int i;
@@ -96,6 +114,8 @@ extern  bool_t xdr_partial (XDR *, partial*);
 extern  bool_t xdr_covered (XDR *, covered*);
 extern  bool_t xdr_by_int (XDR *, by_int*);
 extern  bool_t xdr_by_uint (XDR *, by_uint*);
+extern  bool_t xdr_by_names (XDR *, by_names*);
+extern  bool_t xdr_by_bool (XDR *, by_bool*);
 extern  bool_t xdr_only_default (XDR *, only_default*);
 extern  bool_t xdr_answer (XDR *, answer*);
 extern  bool_t xdr_by_typedef (XDR *, by_typedef*);
@@ -107,6 +127,8 @@ extern bool_t xdr_partial ();
 extern bool_t xdr_covered ();
 extern bool_t xdr_by_int ();
 extern bool_t xdr_by_uint ();
+extern bool_t xdr_by_names ();
+extern bool_t xdr_by_bool ();
 extern bool_t xdr_only_default ();
 extern bool_t xdr_answer ();
 extern bool_t xdr_by_typedef ();

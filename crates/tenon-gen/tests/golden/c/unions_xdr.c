@@ -9,12 +9,68 @@
 #include <string.h>
 #include <arpa/inet.h>
 
+/* What is not. */
+#ifdef __GNUC__
+#define TENON_SHARED static __attribute__ ((__noinline__))
+#else
+#define TENON_SHARED static
+#endif
+
 /* In front of what rpcgen declares and programs may look for. */
 #ifdef __GNUC__
 #define TENON_UNUSED __attribute__ ((__unused__))
 #else
 #define TENON_UNUSED
 #endif
+
+/* Bytes of memory that a count alone may take; more comes as the elements come. */
+#define TENON_UNPAID_MAX 65536u
+
+/* Gets so many bytes and their padding into new memory that grows as they come; `_behind' more are zero. */
+TENON_SHARED bool_t
+tenon_xdr_growing (XDR *xdrs, char **_to, u_int _count, u_int _behind)
+{
+	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
+
+	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
+	for (;;) {
+		char *_more = (char *) realloc (*_to, (size_t) _first + _behind);
+
+		if (_more == NULL)
+			return FALSE;
+		*_to = _more;
+		memset (_more + _done, 0, (size_t) (_first - _done) + _behind);
+		if (!xdr_opaque (xdrs, _more + _done, _first - _done))
+			return FALSE;
+		if (_first == _count)
+			return TRUE;
+		_done = _first;
+		_first = _first > _count / 2 ? _count : 2 * _first;
+	}
+}
+
+/* As libtirpc's xdr_string, but that a count is not believed. */
+TENON_SHARED bool_t
+tenon_xdr_string (XDR *xdrs, char **_text, u_int _bound)
+{
+	size_t _length = xdrs->x_op == XDR_ENCODE && *_text != NULL ? strlen (*_text) : 0;
+	u_int _count = (u_int) _length;
+
+	if (xdrs->x_op == XDR_FREE) {
+		free (*_text);
+		*_text = NULL;
+		return TRUE;
+	}
+	if (_length > _bound || (xdrs->x_op == XDR_ENCODE && *_text == NULL))
+		return FALSE;
+	if (!xdr_u_int (xdrs, &_count) || _count > _bound || _count == UINT32_MAX)
+		return FALSE;
+	if (*_text == NULL)
+		return tenon_xdr_growing (xdrs, _text, _count, 1);
+	if (xdrs->x_op == XDR_DECODE)
+		(*_text)[_count] = 0;
+	return xdr_opaque (xdrs, *_text, _count);
+}
 
 
 bool_t
@@ -126,6 +182,53 @@ xdr_by_uint (XDR *xdrs, by_uint *objp)
 		_done = xdr_quad_t (xdrs, &objp->by_uint_u.large);
 		break;
 	default:
+		break;
+	}
+	return _done;
+}
+
+bool_t
+xdr_by_names (XDR *xdrs, by_names *objp)
+{
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_int (xdrs, &objp->i);
+
+	if (!_done)
+		return FALSE;
+	switch (objp->i) {
+	case PING:
+		break;
+	case 2:
+		_done = xdr_int (xdrs, &objp->by_names_u.number);
+		break;
+	case 3:
+	case -4:
+		_done = tenon_xdr_string (xdrs, &objp->by_names_u.text, 4294967295u);
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		return xdrs->x_op == XDR_FREE;
+	}
+	return _done;
+}
+
+bool_t
+xdr_by_bool (XDR *xdrs, by_bool *objp)
+{
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_bool (xdrs, &objp->is_there);
+
+	if (!_done)
+		return FALSE;
+	switch (objp->is_there) {
+	case FALSE:
+		break;
+	default:
+		_done = xdr_int (xdrs, &objp->by_bool_u.here);
 		break;
 	}
 	return _done;

@@ -244,6 +244,13 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         }
                         it.add(at as usize).cast::<*mut u8>().write(held);
                     }
+                    Step::Boxed { at, bytes, length } => {
+                        let (inner, rest) = rest.split_at(length as usize);
+                        steps = rest;
+                        let held = self.memory(1, bytes as usize, step)?;
+                        it.add(at as usize).cast::<*mut u8>().write(held);
+                        self.body::<SWAP>(inner, held, NO_BLOCK)?;
+                    }
                     Step::List { list } => {
                         let list = self.program.list(list);
                         self.list::<SWAP>(list, it.add(list.at as usize), step)?;

@@ -1047,6 +1047,259 @@ tenon_lean_decode_by_uint (tenon_decoder *in, void *value)
 }
 
 static bool
+tenon_xdr_encode_by_names (tenon_encoder *out, const void *value)
+{
+	const by_names *it = (const by_names *) value;
+	unsigned char *to;
+
+	to = tenon_room (out, 4, "by_names.i");
+	if (to == NULL)
+		return false;
+	tenon_put4 (to, (uint32_t) it->i, TENON_BIG_SWAPS);
+	switch (it->i) {
+	case PING:
+		break;
+	case 2:
+		to = tenon_room (out, 4, "by_names.number");
+		if (to == NULL)
+			return false;
+		tenon_put4 (to, (uint32_t) it->by_names_u.number, TENON_BIG_SWAPS);
+		break;
+	case 3:
+	case -4:
+		if (!tenon_put_string (out, it->by_names_u.text, UINT32_MAX, 4, TENON_BIG_SWAPS, "by_names.text"))
+			return false;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		return tenon_fail (out, TENON_UNKNOWN_VALUE, (uint64_t) it->i, 0, "by_names.i");
+	}
+	return true;
+}
+
+static bool
+tenon_xdr_decode_by_names (tenon_decoder *in, void *value)
+{
+	by_names *it = (by_names *) value;
+	const unsigned char *from;
+
+	from = tenon_take (in, 4, "by_names.i");
+	if (from == NULL)
+		return false;
+	it->i = (int32_t) tenon_get4 (from, TENON_BIG_SWAPS);
+	switch (it->i) {
+	case PING:
+		break;
+	case 2:
+		from = tenon_take (in, 4, "by_names.number");
+		if (from == NULL)
+			return false;
+		it->by_names_u.number = (int32_t) tenon_get4 (from, TENON_BIG_SWAPS);
+		break;
+	case 3:
+	case -4:
+		if (!tenon_get_string (in, &it->by_names_u.text, UINT32_MAX, 4, TENON_BIG_SWAPS, "by_names.text"))
+			return false;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		return tenon_unknown (in, from, it->i, "by_names.i");
+	}
+	return true;
+}
+
+static bool
+tenon_lean_encode_by_names (tenon_encoder *out, const void *value)
+{
+	const by_names *it = (const by_names *) value;
+	unsigned char *to;
+
+	to = tenon_room (out, 4, "by_names.i");
+	if (to == NULL)
+		return false;
+	tenon_put4 (to, (uint32_t) it->i, false);
+	switch (it->i) {
+	case PING:
+		break;
+	case 2:
+		to = tenon_room (out, 4, "by_names.number");
+		if (to == NULL)
+			return false;
+		tenon_put4 (to, (uint32_t) it->by_names_u.number, false);
+		break;
+	case 3:
+	case -4:
+		if (!tenon_put_string (out, it->by_names_u.text, UINT32_MAX, 1, false, "by_names.text"))
+			return false;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		return tenon_fail (out, TENON_UNKNOWN_VALUE, (uint64_t) it->i, 0, "by_names.i");
+	}
+	return true;
+}
+
+static bool
+tenon_lean_decode_by_names (tenon_decoder *in, void *value)
+{
+	by_names *it = (by_names *) value;
+	const bool swapped = in->swapped;
+	const unsigned char *from;
+
+	from = tenon_take (in, 4, "by_names.i");
+	if (from == NULL)
+		return false;
+	it->i = (int32_t) tenon_get4 (from, swapped);
+	switch (it->i) {
+	case PING:
+		break;
+	case 2:
+		from = tenon_take (in, 4, "by_names.number");
+		if (from == NULL)
+			return false;
+		it->by_names_u.number = (int32_t) tenon_get4 (from, swapped);
+		break;
+	case 3:
+	case -4:
+		if (!tenon_get_string (in, &it->by_names_u.text, UINT32_MAX, 1, swapped, "by_names.text"))
+			return false;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		return tenon_unknown (in, from, it->i, "by_names.i");
+	}
+	return true;
+}
+
+static void
+tenon_free_by_names (void *value)
+{
+	by_names *it = (by_names *) value;
+
+	switch (it->i) {
+	case PING:
+		break;
+	case 2:
+		break;
+	case 3:
+	case -4:
+		free (it->by_names_u.text);
+		it->by_names_u.text = NULL;
+		break;
+	case 5:
+	case 6:
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+tenon_xdr_encode_by_bool (tenon_encoder *out, const void *value)
+{
+	const by_bool *it = (const by_bool *) value;
+	unsigned char *to;
+
+	to = tenon_room (out, 4, "by_bool.is_there");
+	if (to == NULL)
+		return false;
+	tenon_put4 (to, it->is_there, TENON_BIG_SWAPS);
+	switch (it->is_there ? 1 : 0) {
+	case 0:
+		break;
+	default:
+		to = tenon_room (out, 4, "by_bool.here");
+		if (to == NULL)
+			return false;
+		tenon_put4 (to, (uint32_t) it->by_bool_u.here, TENON_BIG_SWAPS);
+		break;
+	}
+	return true;
+}
+
+static bool
+tenon_xdr_decode_by_bool (tenon_decoder *in, void *value)
+{
+	by_bool *it = (by_bool *) value;
+	const unsigned char *from;
+
+	from = tenon_take (in, 4, "by_bool.is_there");
+	if (from == NULL)
+		return false;
+	it->is_there = tenon_get4 (from, TENON_BIG_SWAPS) != 0;
+	switch (it->is_there ? 1 : 0) {
+	case 0:
+		break;
+	default:
+		from = tenon_take (in, 4, "by_bool.here");
+		if (from == NULL)
+			return false;
+		it->by_bool_u.here = (int32_t) tenon_get4 (from, TENON_BIG_SWAPS);
+		break;
+	}
+	return true;
+}
+
+static bool
+tenon_lean_encode_by_bool (tenon_encoder *out, const void *value)
+{
+	const by_bool *it = (const by_bool *) value;
+	unsigned char *to;
+
+	to = tenon_room (out, 1, "by_bool.is_there");
+	if (to == NULL)
+		return false;
+	tenon_put1 (to, it->is_there);
+	switch (it->is_there ? 1 : 0) {
+	case 0:
+		break;
+	default:
+		if (!tenon_align (out, 4, 0, "by_bool.here"))
+			return false;
+		to = tenon_room (out, 4, "by_bool.here");
+		if (to == NULL)
+			return false;
+		tenon_put4 (to, (uint32_t) it->by_bool_u.here, false);
+		break;
+	}
+	return true;
+}
+
+static bool
+tenon_lean_decode_by_bool (tenon_decoder *in, void *value)
+{
+	by_bool *it = (by_bool *) value;
+	const bool swapped = in->swapped;
+	const unsigned char *from;
+
+	from = tenon_take (in, 1, "by_bool.is_there");
+	if (from == NULL)
+		return false;
+	it->is_there = tenon_get1 (from) != 0;
+	switch (it->is_there ? 1 : 0) {
+	case 0:
+		break;
+	default:
+		if (!tenon_skip (in, 4, 0, "by_bool.here"))
+			return false;
+		from = tenon_take (in, 4, "by_bool.here");
+		if (from == NULL)
+			return false;
+		it->by_bool_u.here = (int32_t) tenon_get4 (from, swapped);
+		break;
+	}
+	return true;
+}
+
+static bool
 tenon_xdr_encode_only_default (tenon_encoder *out, const void *value)
 {
 	const only_default *it = (const only_default *) value;
@@ -1354,6 +1607,20 @@ const tenon_message by_uint_message = {
 	sizeof (by_uint), _Alignof (by_uint),
 	tenon_xdr_encode_by_uint, tenon_xdr_decode_by_uint,
 	tenon_lean_encode_by_uint, tenon_lean_decode_by_uint,
+	NULL
+};
+
+const tenon_message by_names_message = {
+	sizeof (by_names), _Alignof (by_names),
+	tenon_xdr_encode_by_names, tenon_xdr_decode_by_names,
+	tenon_lean_encode_by_names, tenon_lean_decode_by_names,
+	tenon_free_by_names
+};
+
+const tenon_message by_bool_message = {
+	sizeof (by_bool), _Alignof (by_bool),
+	tenon_xdr_encode_by_bool, tenon_xdr_decode_by_bool,
+	tenon_lean_encode_by_bool, tenon_lean_decode_by_bool,
 	NULL
 };
 

@@ -14,6 +14,8 @@ typedef struct partial partial;
 typedef struct covered covered;
 typedef struct by_int by_int;
 typedef struct by_uint by_uint;
+typedef struct by_names by_names;
+typedef struct by_bool by_bool;
 typedef struct only_default only_default;
 typedef struct by_typedef by_typedef;
 
@@ -61,6 +63,24 @@ struct by_uint {
 		int64_t large;
 	} by_uint_u;
 };
+#define PING 1
+
+/* Named after constants, fields, and numbers behind fields. */
+struct by_names {
+	int32_t i;
+	union {
+		int32_t number;
+		char *text;
+	} by_names_u;
+};
+
+/* A boolean has no more values. */
+struct by_bool {
+	bool is_there;
+	union {
+		int32_t here;
+	} by_bool_u;
+};
 
 struct only_default {
 	int32_t i;
@@ -85,6 +105,8 @@ extern const tenon_message partial_message;
 extern const tenon_message covered_message;
 extern const tenon_message by_int_message;
 extern const tenon_message by_uint_message;
+extern const tenon_message by_names_message;
+extern const tenon_message by_bool_message;
 extern const tenon_message only_default_message;
 extern const tenon_message answer_message;
 extern const tenon_message by_typedef_message;

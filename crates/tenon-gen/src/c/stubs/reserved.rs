@@ -1,0 +1,137 @@
+//! Names that stubs cannot have in C as the interface has them: they get a `_` at their end.
+
+use tenon_plan::links::is_link;
+use tenon_schema::{Schema, Type, TypeId, TypeKind};
+
+use super::library;
+use super::messages::OWN_PARAMETERS;
+use crate::c::rename::Named;
+
+/// The words of C, and of the headers that stubs include.
+const WORDS: [&str; 61] = [
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "_Alignas",
+    "_Alignof",
+    "_Atomic",
+    "_Bool",
+    "_Complex",
+    "_Generic",
+    "_Imaginary",
+    "_Noreturn",
+    "_Static_assert",
+    "_Thread_local",
+    "bool",
+    "true",
+    "false",
+    "size_t",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "NULL",
+    "SIZE_MAX",
+    "asm",
+    "errno",
+    "defined",
+];
+
+/// Variables of codecs, where types are named too.
+const BESIDE_TYPES: [&str; 9] = ["in", "out", "it", "from", "value", "swapped", "i", "j", "k"];
+
+/// The one of them that numbers become enums from.
+const BESIDE_ENUMS: &str = "number";
+
+/// Variables of functions that go along linked lists, where the type of the links is named too.
+const BESIDE_LINKS: [&str; 2] = ["at", "count"];
+
+/// Variables of codecs, where members of enums are named too.
+const BESIDE_MEMBERS: [&str; 8] = [
+    "in", "out", "it", "from", "to", "value", "swapped", "number",
+];
+
+/// Whether something is to have another name in C than `name`.
+pub fn is_reserved(schema: &Schema, what: Named, name: &str) -> bool {
+    // What C's own headers declare has the name that it has there.
+    if matches!(what, Named::Type(id) if schema.type_def(id).kind == TypeKind::External) {
+        return false;
+    }
+    if WORDS.contains(&name) || library::defines(name) {
+        // What means to C what the interface says is as good as C's own.
+        return !matches!(what, Named::Type(id) if is_standard(schema, id, name));
+    }
+    match what {
+        Named::Type(id) => library::has(name) || is_hidden(schema, id, name),
+        Named::Member => library::has(name) || BESIDE_MEMBERS.contains(&name),
+        // A macro of the name would be in the way of who includes the header.
+        Named::Number => library::has(name),
+        Named::Part => false,
+    }
+}
+
+/// Whether the type `id` is a typedef that C's headers have, too, with the same meaning.
+pub fn is_standard(schema: &Schema, id: TypeId, name: &str) -> bool {
+    let TypeKind::Typedef(to) = &schema.type_def(id).kind else {
+        return false;
+    };
+    match schema.resolve(to) {
+        Type::Int => name == "int32_t",
+        Type::Uint => name == "uint32_t",
+        Type::Hyper => name == "int64_t",
+        Type::Uhyper => name == "uint64_t",
+        Type::Short => name == "int16_t",
+        Type::Ushort => name == "uint16_t",
+        Type::Char => name == "int8_t",
+        Type::Uchar => name == "uint8_t",
+        _ => false,
+    }
+}
+
+/// Whether a variable has the name of a type where stubs name that.
+fn is_hidden(schema: &Schema, id: TypeId, name: &str) -> bool {
+    let has_procedures = !schema.programs.is_empty();
+    let is_enum = || match schema.resolve(&Type::Named(id)) {
+        Type::Named(id) => matches!(schema.type_def(*id).kind, TypeKind::Enum(_)),
+        _ => false,
+    };
+    BESIDE_TYPES.contains(&name)
+        || (has_procedures && OWN_PARAMETERS.contains(&name))
+        || (name == BESIDE_ENUMS && is_enum())
+        || (BESIDE_LINKS.contains(&name) && is_link(schema, id))
+}
